@@ -218,6 +218,7 @@ EMPTY = {
 PROMISED = {
     ("anonflow/errors.py", "found"),  # AnonflowError(found=...)
     ("anonflow/engine/execution/result.py", "said"),  # a result of `af.run`, and a key of project files
+    ("anonflow/dashboards/session/project.py", "said"),
     ("anonflow/risk/attackers/own_rows.py", "found"),  # a result of `af.risk.own_rows_test`
     ("anonflow/utility/measures.py", "asked"),
 }
@@ -728,7 +729,7 @@ PROCESSES_WITHOUT_MARKER: dict[str, str] = {
         tests/datasets/test_datasets.py tests/docs/test_readme.py tests/drawing/test_notebook_views.py
         tests/engine/test_stores.py tests/kernels/test_cache.py tests/kernels/test_jit.py
         tests/release/test_leaks.py tests/strict_yaml/test_strict_yaml.py tests/test_declarations.py
-        tests/test_messages.py tests/test_system.py""",
+        tests/test_system.py""",
     "the shell's statuses and streams are those of a process": """
         tests/cli/test_bad_input.py tests/cli/test_cli.py tests/faults/test_streams.py""",
     "another program runs to its end: bash, Sphinx, systemd, R, pip": """

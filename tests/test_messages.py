@@ -1,15 +1,13 @@
 """Every text of the package that a person may read, as one list: ``python -m tests.test_messages`` prints it.
 
 ``python -m tests.test_messages publish`` prints the texts of a screen. No phrase of :data:`RIDDLES` may come back: a reader
-stumbles over each, and CONTRIBUTING says how we write instead. No sentence of the screens is written in two places, and the texts
-of a screen stand in ``texts.py`` of its folder.
+stumbles over each, and CONTRIBUTING says how we write instead. No sentence of the screens is written in two places.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -17,21 +15,13 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-import pytest
-
 from tests import ROOT
-from tests.cases.sources import forget_trees, nodes_of, tree_of
+from tests.cases.sources import forget_trees, nodes_of
 
 __all__ = ["forget_trees"]
 
 DASHBOARDS = ROOT / "anonflow" / "dashboards"
 SCREENS = sorted(path.parent.name for path in DASHBOARDS.glob("*/screen.py"))
-
-WITH_TEXTS = (*SCREENS, "hierarchies")
-"""Folders of :data:`DASHBOARDS` whose texts stand in their ``texts.py``, and in no other module."""
-
-KEYS = {"minimal uniques", "no value"}
-"""Keys of two words: a column of a frame, a field of the table of columns."""
 
 RIDDLES = (
     "all the same",
@@ -86,53 +76,16 @@ def written(node: ast.AST) -> str | None:
     return None
 
 
-def literals(path: Path) -> Iterator[tuple[Text, bool]]:
-    """The texts of a module without its docstrings, each with whether it documents a parameter (``doc=``)."""
+def texts(path: Path) -> Iterator[Text]:
+    """The texts of several words in a module, without its docstrings."""
     nodes = nodes_of(path)
     seen = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
-    docs = {id(node.value) for node in nodes if isinstance(node, ast.keyword) and node.arg == "doc"}
     for node in nodes:
         text = None if id(node) in seen else written(node)
         if text is not None:
             seen |= {id(part) for part in ast.walk(node)}
-            line = getattr(node, "lineno", 0)
-            yield Text(path.relative_to(ROOT), line, " ".join(text.split())), id(node) in docs
-
-
-def texts(path: Path) -> Iterator[Text]:
-    """The texts of several words in a module, without its docstrings."""
-    return (text for text, _ in literals(path) if re.search(r"\w \w", text.text))
-
-
-_STYLE = re.compile(r"(?:[\w-]+: ?[^;]+;\s*)+")
-_ATTRIBUTE = re.compile(r"""([\w-]+)=("[^"]*"|'[^']*')""")
-_WORD = re.compile(r"\W*[^\W\d_]+(?:['’-][^\W\d_]+)*\W*")
-
-
-def is_read(text: str) -> bool:
-    """Whether a person reads a text: two words stand in it, at least one of them spelt out.
-
-    ``{...}``, which is filled in, is a word. Tags and attributes of markup are none, but for attributes that are shown or read
-    aloud; neither are declarations of a style, scripts (``=>``), nor numbers.
-    """
-    if text in KEYS or _STYLE.fullmatch(text) or "=>" in text:
-        return False
-    aloud = [
-        value[1:-1]
-        for name, value in _ATTRIBUTE.findall(text)
-        if name in ("alt", "aria-label", "placeholder", "title")
-    ]
-    plain = re.sub(r"<[^>]*>", " ", _ATTRIBUTE.sub(" ", text))
-    for part in (plain, *aloud):
-        words = [word for word in part.split() if "{" in word or _WORD.fullmatch(word)]
-        if len(words) >= 2 and any(map(_WORD.fullmatch, words)):
-            return True
-    return False
-
-
-def read_by_a_person(path: Path) -> list[Text]:
-    """The texts of a module that a person reads on a screen: documentation of parameters is none."""
-    return [text for text, is_doc in literals(path) if not is_doc and is_read(text.text)]
+            if re.search(r"\w \w", text):
+                yield Text(path.relative_to(ROOT), getattr(node, "lineno", 0), " ".join(text.split()))
 
 
 @cache
@@ -174,85 +127,6 @@ def test_a_sentence_that_is_written_twice_is_recognized() -> None:
     file = Path(__file__)
     sentence = Text(file, 1, "no table is open; open one first")
     assert repeated([sentence, sentence._replace(line=2)]) == ["no table is open; open one first"]
-
-
-def test_texts_of_a_screen_stand_in_one_place() -> None:
-    elsewhere = []
-    for folder in WITH_TEXTS:
-        modules = [path for path in (DASHBOARDS / folder).glob("*.py") if path.name != "texts.py"]
-        elsewhere += [text for path in sorted(modules) for text in read_by_a_person(path)]
-        assert len(read_by_a_person(DASHBOARDS / folder / "texts.py")) >= 5, folder
-    assert elsewhere == []
-
-
-def test_what_a_person_reads_is_recognized() -> None:
-    by_a_person = [
-        "Add the step",
-        "{...} more",
-        "<p><b>Used.</b> {...}</p>",
-        '<span data-key="a b" aria-label="take {...} away">✕</span>',
-    ]
-    by_nobody = [
-        "Rename",
-        "{...} {...}",
-        "quasi-identifier",
-        '<g class="more beyond"{...}><rect x="{...}"/><text x="1">{...}</text></g>',
-        "color: var(--af-muted); font-style: italic;",
-        "0 8px 12px",
-        "af-risk-{...}",
-        "{...}-k{...}.html",
-        "() => { button.label = copy; }",
-        "no value",
-    ]
-    assert [text for text in by_a_person + by_nobody if is_read(text)] == by_a_person
-
-
-def test_every_text_of_a_screen_is_used() -> None:
-    unused = []
-    for folder in WITH_TEXTS:
-        defined, used = _defined_and_used(DASHBOARDS / folder)
-        assert len(defined) >= 5, folder
-        unused += [f"{folder}: {text}" for text in sorted(defined - used)]
-    assert unused == []
-
-
-def _defined_and_used(folder: Path) -> tuple[set[str], set[str]]:
-    """The names of a folder's `texts.py`, and those that its modules use."""
-    defined: set[str] = set()
-    used: set[str] = set()
-    for path in folder.glob("*.py"):
-        if path.name == "texts.py":
-            body = tree_of(path).body
-            defined = {node.name for node in body if isinstance(node, ast.FunctionDef)}
-            defined |= {
-                node.id
-                for statement in body
-                for node in ast.walk(statement)
-                if isinstance(statement, ast.Assign | ast.AnnAssign)
-                and isinstance(node, ast.Name)
-                and isinstance(node.ctx, ast.Store)
-            }
-            used |= {
-                node.id
-                for node in nodes_of(path)
-                if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
-            }
-        else:
-            used |= {
-                node.attr
-                for node in nodes_of(path)
-                if isinstance(node, ast.Attribute)
-                and isinstance(node.value, ast.Name)
-                and node.value.id == "texts"
-            }
-    return defined, used
-
-
-@pytest.mark.slow
-def test_texts_of_screens_load_no_panel() -> None:
-    modules = [f"anonflow.dashboards.{folder}.texts" for folder in WITH_TEXTS]
-    code = f"import sys, {', '.join(modules)}; sys.exit('panel' in sys.modules)"
-    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
 
 
 def test_no_riddle_comes_back() -> None:

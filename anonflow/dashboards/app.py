@@ -117,7 +117,7 @@ def captions(workspace: Workspace) -> list[str]:
     """Return a few words on each screen, for the bar."""
     space = workspace
     data = "no table yet" if space.frame is None else plural(len(space.frame), "record")
-    steps = len(space.draft.get(("table", "prepare"), []))
+    steps = len(space.draft.spec.table.prepare)
     prepare = plural(steps, "step") if steps else "nothing to do before"
     if space.frame is None:
         protect = "methods and k"
@@ -165,7 +165,6 @@ class App(pn.viewable.Viewer):
 
     def __init__(self, **params: Any) -> None:
         super().__init__(**params)
-        space = self.workspace
         self.bar = self._made_bar()
         self.back = pn.widgets.Button(css_classes=["af-back"])
         self.next = pn.widgets.Button(color="primary", css_classes=["af-next"])
@@ -186,26 +185,6 @@ class App(pn.viewable.Viewer):
             sizing_mode="stretch_width",
             margin=0,
         )
-        space.param.watch(
-            self._refresh,
-            [
-                "frame",
-                "coding",
-                "runs",
-                "chosen",
-                "running",
-                "status",
-                "progress",
-                "problems",
-                "algorithms",
-                "ks",
-            ],
-        )
-        space.draft.param.watch(self._refresh, "document")
-        space.param.watch(self._darken, "dark")
-        if not self.page:
-            space.param.watch(lambda event: self.give_up(OVER), "closed")
-        self.param.watch(self._show, "step")
         self._refresh()
         self._show()
 
@@ -224,8 +203,8 @@ class App(pn.viewable.Viewer):
             margin=0,
         )
         bar.listen(self._act)
-        bar.param.watch(lambda event: self.param.update(step=event.new), "step")
-        bar.param.watch(self._take_theme, "dark")
+        bar.link(self, step="step")
+        bar.link(self.workspace, dark="dark")
         return bar
 
     def _draw_again(self) -> None:
@@ -247,12 +226,10 @@ class App(pn.viewable.Viewer):
     def _classes(self) -> list[str]:
         return ["af-app", *(["af-dark"] if self.workspace.dark else [])]
 
-    def _darken(self, *events: Any) -> None:
+    @param.depends("workspace.dark", watch=True)
+    def _darken(self) -> None:
         self.bar.dark = self.workspace.dark
         self._root.css_classes = self._classes()
-
-    def _take_theme(self, event: Any) -> None:
-        self.workspace.dark = event.new
 
     def _act(self, action: str) -> None:
         if action == "undo":
@@ -273,7 +250,17 @@ class App(pn.viewable.Viewer):
             captions=["" for _ in STEPS], can_undo=False, can_redo=False, troubles=0,
         )  # fmt: skip
 
-    def _refresh(self, *events: Any) -> None:
+    @param.depends("workspace.closed", watch=True)
+    def _close(self) -> None:
+        if not self.page:
+            self.give_up(OVER)
+
+    @param.depends(
+        "workspace.frame", "workspace.coding", "workspace.runs", "workspace.chosen", "workspace.running",
+        "workspace.status", "workspace.progress", "workspace.problems", "workspace.algorithms", "workspace.ks",
+        "workspace.draft.spec", watch=True,
+    )  # fmt: skip
+    def _refresh(self) -> None:
         space = self.workspace
         shares = list(space.progress.values())
         shown = {
@@ -291,7 +278,8 @@ class App(pn.viewable.Viewer):
         if not self.page or any(getattr(self.bar, name) != value for name, value in shown.items()):
             self.bar.param.update(version=self.bar.version + 1, **shown)
 
-    def _show(self, *events: Any) -> None:
+    @param.depends("step", watch=True)
+    def _show(self) -> None:
         """Show the screen of the step; build it at the first time."""
         at = self.step
         if self._screens[at] is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from anonflow.dashboards.publish.texts import AGREE
+from anonflow.dashboards.publish.screen import AGREE
 from tests.browser.conftest import ready, shot
 
 STEPS = ["Data", "Prepare", "Risk", "Protect", "Compare", "Explore", "Publish"]

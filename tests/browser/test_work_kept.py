@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from anonflow.dashboards.publish.texts import AGREE
+from anonflow.dashboards.publish.screen import AGREE
 from tests.browser.conftest import ready
 from tests.browser.steps import press, run_all, seen, step
 

@@ -27,6 +27,7 @@ from anonflow.criteria.registry import CRITERIA
 from anonflow.criteria.verification import Finding
 from anonflow.option import Option
 from tests import ROOT
+from tests.cases.drafts import value_at
 
 
 def zebra(
@@ -84,7 +85,7 @@ def places() -> list[str]:
     from anonflow.cli.command_line import app
     from anonflow.dashboards.components.markup import methods_list
     from anonflow.dashboards.protect.diversity import DiversityChoice
-    from anonflow.dashboards.protect.screen import ProtectScreen
+    from anonflow.dashboards.protect.diversity_form import DiversityForm
     from anonflow.dashboards.protect.settings import Protection
     from anonflow.dashboards.session.share_link import configuration, link
     from anonflow.dashboards.session.workspace import Workspace
@@ -198,21 +199,20 @@ def places() -> list[str]:
     assert (diversity.lead, diversity.needed, diversity.problem) == (3, ("lead",), "")
     diversity.lead = 2
     diversify = {"criterion": "small-lead", "column": illness, "lead": 2}
-    assert workspace.draft.get(("steps", "diversify")) == diversify
-    screen = ProtectScreen(workspace=workspace)
-    screen._diversity_part()
-    assert screen.numbers["lead"].visible
-    assert screen.numbers["lead"].name == "Largest lead"
-    assert not screen.numbers["l"].visible
+    assert value_at(workspace.draft, ("steps", "diversify")) == diversify
+    form = DiversityForm(diversity)
+    assert form.numbers["lead"].visible
+    assert form.numbers["lead"].name == "Largest lead"
+    assert not form.numbers["l"].visible
 
     choice.set_option("zebra", "stripe", "white")
     choice.loss = "half-lm"
     workspace.draft.set(("steps", "verify"), ["covers", {"herd": {"most": 9}}])
-    steps = configuration(link(workspace.draft.document))["steps"]
-    assert steps[0]["anonymize"]["options"] == {"zebra": {"stripe": "white"}}
-    assert steps[0]["anonymize"]["loss"] == "half-lm"
-    assert {"verify": ["covers", {"herd": {"most": 9}}]} in steps
-    assert {"diversify": diversify} in steps
+    steps = configuration(link(workspace.draft.spec)).steps
+    assert steps.anonymize.of_methods == {"zebra": {"stripe": "white"}}
+    assert steps.anonymize.loss == "half-lm"
+    assert steps.verify == ("covers", {"herd": {"most": 9}})
+    assert steps.diversify == workspace.draft.spec.steps.diversify
     workspace.close()
     results.append("link")
 

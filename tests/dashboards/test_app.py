@@ -23,7 +23,9 @@ from anonflow import datasets
 from anonflow.dashboards import Workspace
 from anonflow.dashboards.app import SCREENS, STEPS, App, captions, extension, serve_styles
 from anonflow.dashboards.session.share_link import configuration, link
+from anonflow.engine.flows.spec import SourceSpec
 from anonflow.errors import FlowError, ParameterError
+from tests.cases.drafts import value_at
 
 
 @pytest.fixture
@@ -132,7 +134,7 @@ def test_a_notebook_shows_a_table_or_a_frame() -> None:
         item = app.workspace
         assert not app.page
         assert item.problems == ()
-        assert item.source == {"parquet": "people.parquet"}
+        assert item.source == SourceSpec(parquet="people.parquet")
         assert item.table.qi_columns == ("Age", "Gender")
         item.start()
         item.wait(300)
@@ -191,10 +193,10 @@ def test_a_link_holds_nothing_of_an_uploaded_file(workspace: Workspace, tmp_path
     workspace.draft.set(("steps", "anonymize", "options"), options)
     workspace.draft.set(("steps", "diversify"), {"criterion": "l-diversity", "column": "patient", "l": 2})
     kept = configuration(workspace.link())
-    text = " ".join(texts_in(kept))
+    text = " ".join(texts_in(kept.model_dump()))
     for secret in ("clinic", "patient", "ward", "Nord", "Süd", "Ada"):
         assert secret not in text, secret
-    assert kept["steps"][0]["anonymize"]["options"] == {"pattern-guided": {"local_search": True}}
+    assert kept.steps.anonymize.of_methods == {"pattern-guided": {"local_search": True}}
     other = Workspace()
     try:
         other.open_link(workspace.link())
@@ -204,7 +206,7 @@ def test_a_link_holds_nothing_of_an_uploaded_file(workspace: Workspace, tmp_path
         frame.to_csv(copy, index=False)
         other.open_file("again.csv", copy)
         assert other.algorithms == ["greedy", "pattern-guided"]
-        assert other.draft.get(("steps", "diversify", "l")) == 2
+        assert value_at(other.draft, ("steps", "diversify", "l")) == 2
     finally:
         other.close()
 
@@ -239,7 +241,9 @@ def test_a_forged_link_gets_no_further_than_a_draft(workspace: Workspace) -> Non
         workspace.open_link(forged(source=small, steps=[*steps, register]))
     assert workspace.frame is None
     tree = {"role": "quasi-identifier", "kind": "hierarchy", "hierarchy": "/etc/passwd"}
-    workspace.open_link(forged(source=small, steps=steps, columns={"Gender": tree, "no": 3}))
+    with pytest.raises(ParameterError):
+        workspace.open_link(forged(source=small, steps=steps, columns={"no": 3}))
+    workspace.open_link(forged(source=small, steps=steps, columns={"Gender": tree}))
     assert workspace.problems != ()
     assert "/etc/passwd" not in json.dumps(workspace.draft.document)
     with pytest.raises(FlowError):
@@ -249,11 +253,13 @@ def test_a_forged_link_gets_no_further_than_a_draft(workspace: Workspace) -> Non
 def test_every_text_of_a_link_is_known(workspace: Workspace) -> None:
     workspace.open_dataset("location_example")
     workspace.set_column("Age", boundary={"width": 10})
-    query = link(workspace.draft.document)
-    assert configuration(query)["columns"]["Age"]["boundary"] == {"width": 10}
+    query = link(workspace.draft.spec)
+    columns = configuration(query).columns
+    assert columns is not None
+    assert columns["Age"].boundary == {"width": 10}
     frame = workspace.frame
     cells = {str(cell) for name in ("Name", "SSN", "Diagnosis") for cell in frame[name]}
-    assert not cells & texts_in(configuration(query))
+    assert not cells & texts_in(configuration(query).model_dump())
 
 
 def test_a_notebook_page_that_missed_changes_is_drawn_anew() -> None:

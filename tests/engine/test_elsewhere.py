@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import anonflow as af
+from anonflow.dashboards.session.draft_spec import NO_FLOW
 from anonflow.dashboards.session.paths import check_confined
 from anonflow.engine.expected import read_and_expect
 from anonflow.engine.flows.addresses import address_problem, fetched, is_address, shown_address, uploaded
@@ -286,14 +287,14 @@ def test_an_address_is_shown_without_its_secrets() -> None:
 
 
 def test_the_dashboards_reach_no_address(tmp_path: Path) -> None:
-    for document in (
-        {"table": {"source": {"csv": "s3://bucket/people.csv"}}},
-        {"table": {"source": {"stats": "https://host/people.sav"}}},
-        {"publish": {"table": "memory://bucket/people.csv"}},
-        {"publish": {"report": {"file": "file:///tmp/people.html"}}},
+    for path, value, text in (
+        (("table", "source", "csv"), "s3://bucket/people.csv", "the dashboards contact no other machine"),
+        (("table", "source", "stats"), "https://host/people.sav", "the dashboards contact no other machine"),
+        (("publish", "table"), "memory://bucket/people.csv", "the dashboards contact no other machine"),
+        (("publish", "report", "file"), "file:///tmp/people.html", "a file outside the folder of the flow"),
     ):
-        with pytest.raises(FlowError, match="the dashboards contact no other machine"):
-            check_confined(document, tmp_path)
+        with pytest.raises(FlowError, match=text):
+            check_confined(NO_FLOW.changed([(path, value)]), tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -306,9 +307,10 @@ def test_the_dashboards_reach_no_address(tmp_path: Path) -> None:
 )
 def test_the_dashboards_read_no_hierarchy_beside_a_criterion(tmp_path: Path, criterion: object) -> None:
     """Its path is relative to where the program runs: a stranger's flow would read the server's files."""
+    verify = ("steps", "verify")
     with pytest.raises(FlowError, match="give the hierarchy to the sensitive column"):
-        check_confined({"steps": [{"verify": ["covers", criterion]}]}, tmp_path)
-    check_confined({"steps": [{"verify": ["covers", {"t-closeness": {"t": 0.2}}]}]}, tmp_path)
+        check_confined(NO_FLOW.changed([(verify, ["covers", criterion])]), tmp_path)
+    check_confined(NO_FLOW.changed([(verify, ["covers", {"t-closeness": {"t": 0.2}}])]), tmp_path)
 
 
 def test_the_plan_shows_no_secret(tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import panel as pn
 
-from anonflow.dashboards.compare import texts
 from anonflow.dashboards.components.option_field import option_field
 from anonflow.option import NEEDED, Option
 from anonflow.utility import MEASURES
@@ -17,6 +16,9 @@ if TYPE_CHECKING:
     from anonflow.table import Table
 
 __all__ = ["ConditionForm", "MeasureForm"]
+
+IS_ONE_OF = "is one of"
+
 
 LISTED = 200
 """Values of a column that are listed to choose from; of a column with more they are typed."""
@@ -42,15 +44,15 @@ class ConditionForm:
     def __init__(self, label: str, table: Table, optional: bool = False) -> None:
         self._table = table
         names = [str(name) for name in table.frame.columns]
-        options: dict[str, str] = {texts.EVERYBODY: ""} if optional else {}
+        options: dict[str, str] = {"everybody": ""} if optional else {}
         self.column = pn.widgets.Select(
-            label=texts.column_of(label), options=options | {name: name for name in names}, width=190
+            label=f"{label}: column", options=options | {name: name for name in names}, width=190
         )
-        self.low = pn.widgets.FloatInput(label=texts.FROM, value=None, width=110, step=1.0)
-        self.high = pn.widgets.FloatInput(label=texts.TO, value=None, width=110, step=1.0)
-        self.values = pn.widgets.MultiSelect(label=texts.IS_ONE_OF, options=[], width=220, size=4)
-        self.typed = pn.widgets.TextInput(label=texts.IS_ONE_OF, placeholder=texts.VALUES_EXAMPLE, width=220)
-        self.column.param.watch(self._ask, "value")
+        self.low = pn.widgets.FloatInput(label="from", value=None, width=110, step=1.0)
+        self.high = pn.widgets.FloatInput(label="to", value=None, width=110, step=1.0)
+        self.values = pn.widgets.MultiSelect(label=IS_ONE_OF, options=[], width=220, size=4)
+        self.typed = pn.widgets.TextInput(label=IS_ONE_OF, placeholder="value, value", width=220)
+        pn.bind(self._ask, self.column, watch=True)
         self._ask()
 
     @property
@@ -133,7 +135,7 @@ def _field(key: str, option: Option, names: list[str]) -> Any:
             label=option.label, options={"–": None} | {name: name for name in names}, value=None, width=190
         )
     if key == "formula":
-        return pn.widgets.TextInput(label=option.label, placeholder=texts.FORMULA_EXAMPLE, width=380)
+        return pn.widgets.TextInput(label=option.label, placeholder="income ~ age + education", width=380)
     return option_field(option, None if option.default is NEEDED else option.default, width=150)
 
 

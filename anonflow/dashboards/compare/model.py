@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -13,7 +13,6 @@ import param
 
 from anonflow.algorithms.registry import look_of
 from anonflow.criteria.guarantee import promises_one_in_k
-from anonflow.dashboards.compare import texts
 from anonflow.dashboards.components.direction import arrow, better, directed
 from anonflow.dashboards.components.figures import Point
 from anonflow.dashboards.session.diff import changes, differences
@@ -27,18 +26,18 @@ from anonflow.utility.frontier import frontier
 
 __all__ = ["RISKS", "CompareModel", "column_losses"]
 
-SHORT = {"gcp": texts.GCP}
+SHORT = {"gcp": "GCP"}
 """The names of measures beside an axis, if they differ."""
 
-LABELS = {"gcp": texts.LOSS}
+LABELS = {"gcp": "information loss (GCP)"}
 """The names of measures in sentences, if they differ."""
 
 BARS = 20
 """Bars of the small picture of records by their loss."""
 
 RISKS = {
-    "promised": texts.PROMISED,
-    "measured": texts.MEASURED,
+    "promised": "promised: one in k",
+    "measured": "measured: for the most exposed person",
 }
 """Descriptions of risks, by name."""
 
@@ -83,8 +82,6 @@ class CompareModel(param.Parameterized):
     def __init__(self, workspace: Workspace, **params: Any) -> None:
         super().__init__(workspace=workspace, **params)
         self.background = Background(workspace)
-        workspace.param.watch(self._runs_changed, "runs")
-        self.param.watch(self._risk_changed, "risk")
         self._runs_changed()
 
     # ------------------------------------------------------------------------------------ the table
@@ -116,18 +113,18 @@ class CompareModel(param.Parameterized):
                     "id": run.id,
                     "mark": str(look_of(result.algorithm).svg()),
                     "run": f"{'📌 ' if run.pinned else ''}{run.name}{' ✎' if run.note else ''}",
-                    "best": texts.BEST if run.id in best else "",
+                    "best": "● best" if run.id in best else "",
                     "gcp": row["gcp"],
                     "usefulness": row["usefulness"],
                     "suppressed": row["suppressed"],
                     "seconds": row["seconds"],
                     "checks": verdict(run),
-                    "columns": str(
-                        sparkline(list(losses.values()), texts.losses_picture(losses.items()), 1.0)
-                    )
+                    "columns": str(sparkline(list(losses.values()), _losses_picture(losses.items()), 1.0))
                     if losses
                     else "",
-                    "records": str(sparkline(spread, texts.RECORDS_PICTURE)) if result.spread else "",
+                    "records": str(sparkline(spread, "records by their loss, from 0 % left to 100 % right"))
+                    if result.spread
+                    else "",
                     "partition": _partition(run),
                     "problem": result.problem or "",
                 }
@@ -221,7 +218,7 @@ class CompareModel(param.Parameterized):
         if both is None:
             return []
         a, b = both
-        pairs = differences(a.document, b.document)
+        pairs = differences(a.spec, b.spec)
         measures: list[tuple[str, Callable[[FinishedRun], str]]] = [
             (arrow(LABELS.get(measure, measure), measure), partial(_measured, measure))
             for measure in dict.fromkeys([*a.result.measures, *b.result.measures])
@@ -229,10 +226,10 @@ class CompareModel(param.Parameterized):
         ]
         for name, text in (
             *measures,
-            (arrow(texts.SUPPRESSED_RECORDS, "suppressed"), lambda run: f"{run.result.suppressed:,}"),
-            (arrow(texts.SECONDS, "seconds"), lambda run: f"{run.result.seconds:.2f}"),
-            (texts.GUARANTEE, lambda run: run.result.guarantee),
-            (texts.CHECKS, verdict),
+            (arrow("suppressed records", "suppressed"), lambda run: f"{run.result.suppressed:,}"),
+            (arrow("seconds", "seconds"), lambda run: f"{run.result.seconds:.2f}"),
+            ("guarantee", lambda run: run.result.guarantee),
+            ("checks", verdict),
         ):
             if text(a) != text(b):
                 pairs.append((name, text(a), text(b)))
@@ -251,8 +248,8 @@ class CompareModel(param.Parameterized):
 
     def history(self) -> list[str]:
         """Return the edits of the flow, the latest first, as sentences."""
-        documents = [*self.workspace.draft.past, self.workspace.draft.document]
-        return [changes(a, b) for a, b in itertools.pairwise(documents)][::-1]
+        specs = [*self.workspace.draft.past, self.workspace.draft.spec]
+        return [changes(a, b) for a, b in itertools.pairwise(specs)][::-1]
 
     def take_up(self, id: int) -> None:
         """Put the settings of a run into the flow, as one edit that can be undone.
@@ -266,7 +263,8 @@ class CompareModel(param.Parameterized):
 
     # --------------------------------------------------------------------------------------- inside
 
-    def _runs_changed(self, *events: Any) -> None:
+    @param.depends("workspace.runs", watch=True)
+    def _runs_changed(self) -> None:
         ids = [run.id for run in self.results]
         first, second = self.first, self.second
         if first not in ids:
@@ -281,7 +279,8 @@ class CompareModel(param.Parameterized):
         elif self.risk == "measured" and not self.workspace.running:
             self.measure_risks()
 
-    def _risk_changed(self, event: Any) -> None:
+    @param.depends("risk", watch=True)
+    def _risk_changed(self) -> None:
         if self.risk == "measured":
             self.measure_risks()
 
@@ -289,15 +288,14 @@ class CompareModel(param.Parameterized):
 def verdict(run: FinishedRun) -> str:
     """Return the result of a run's checks: text and a symbol."""
     if run.result.problem is not None:
-        return texts.NO_RESULT
+        return "✗ no result"
     passed = sum(bool(finding.holds) for finding in run.result.findings)
-    return texts.checks_hold(run.ok, passed, len(run.result.findings))
+    return f"{'✓' if run.ok else '✗'} {passed} of {len(run.result.findings)} hold"
 
 
 def _partition(run: FinishedRun) -> str:
-    cut = run.document.get("partition") or {}
-    size = cut.get("size")
-    return texts.WHOLE_TABLE if size is None else str(size)
+    size = run.spec.partition.size
+    return "whole table" if size is None else str(size)
 
 
 def _measured(measure: str, run: FinishedRun) -> str:
@@ -314,3 +312,9 @@ def _spread(spread: Sequence[tuple[int, int]], bars: int = BARS) -> list[float]:
     for percent, count in spread:
         heights[min(bars - 1, int(percent) * bars // 100)] += count
     return heights
+
+
+def _losses_picture(losses: Iterable[tuple[str, float]]) -> str:
+    """Return the losses of a run's columns, each between 0 and 1."""
+    words = ", ".join(f"{name} {100 * loss:.0f} %" for name, loss in losses)
+    return f"{'loss by column'}: {words}"

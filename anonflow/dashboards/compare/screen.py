@@ -12,7 +12,6 @@ from bokeh.models.widgets.tables import NumberFormatter
 from markupsafe import Markup
 
 from anonflow.algorithms.registry import REGISTRY, look_of
-from anonflow.dashboards.compare import texts
 from anonflow.dashboards.compare.model import RISKS, CompareModel
 from anonflow.dashboards.compare.utility_card import UtilityCard
 from anonflow.dashboards.components import figures
@@ -20,12 +19,17 @@ from anonflow.dashboards.components.clickable import PARTS
 from anonflow.dashboards.components.direction import arrow, better
 from anonflow.dashboards.components.figure_files import LOSS_BY_COLUMN, figures_of_runs, zipped
 from anonflow.dashboards.components.html import card, empty, facts, figure_pane, html, labelled, sheet
-from anonflow.dashboards.components.shown_part import Filling
+from anonflow.dashboards.components.run_select import RunSelect, names_of_runs
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.drawing.comparisons import pairs
 from anonflow.errors import AnonflowError
+from anonflow.hierarchy.wording import plural
 
 __all__ = ["CompareScreen"]
+
+TITLE = "Compare"
+RUN = "Run"
+
 
 FIVE = ["greedy", "hungarian", "nh", "k-member", "mondrian"]
 """Methods of the papers whose promises are alike: nobody is likelier than 1/k. Good classes are among them, not cuts alone."""
@@ -35,16 +39,16 @@ DRAWN = 3
 
 _TITLES = {
     "mark": "",
-    "run": texts.RUN_COLUMN,
-    "partition": texts.PARTITION_COLUMN,
-    "gcp": arrow(texts.GCP, "gcp"),
-    "usefulness": arrow(texts.USEFULNESS, "usefulness"),
-    "suppressed": arrow(texts.SUPPRESSED, "suppressed"),
-    "seconds": arrow(texts.SECONDS, "seconds"),
-    "checks": texts.CHECKS,
-    "best": texts.FRONTIER_COLUMN,
-    "columns": arrow(texts.LOSS_BY_COLUMN, "gcp"),
-    "records": texts.RECORDS_BY_LOSS,
+    "run": "run",
+    "partition": "partition",
+    "gcp": arrow("GCP", "gcp"),
+    "usefulness": arrow("usefulness", "usefulness"),
+    "suppressed": arrow("suppressed", "suppressed"),
+    "seconds": arrow("seconds", "seconds"),
+    "checks": "checks",
+    "best": "frontier",
+    "columns": arrow("loss by column", "gcp"),
+    "records": "records by loss",
 }
 _WIDTHS = {
     "mark": 36,
@@ -70,25 +74,15 @@ class CompareScreen(pn.viewable.Viewer):
     """
 
     workspace = param.ClassSelector(class_=Workspace, constant=True)
-    title = param.String(default=texts.TITLE, constant=True)
+    model = param.ClassSelector(class_=CompareModel, constant=True)
+    title = param.String(default=TITLE, constant=True)
 
     def __init__(self, workspace: Workspace, **params: Any) -> None:
-        super().__init__(workspace=workspace, **params)
-        self.model = CompareModel(workspace)
-        self._filling = Filling()
+        super().__init__(workspace=workspace, model=CompareModel(workspace), **params)
         self._make_controls()
         self._make_results()
         self._make_pair()
         self._make_history()
-        workspace.param.watch(
-            self._show_controls, ["algorithms", "ks", "running", "problems", "impossible", "table"]
-        )
-        workspace.param.watch(self._show_progress, ["progress", "doing", "status"])
-        workspace.param.watch(self._show_results, ["runs", "dark"])
-        workspace.param.watch(self._show_chosen, "chosen")
-        workspace.draft.param.watch(self._show_history, "document")
-        self.model.param.watch(self._show_frontier, ["risk", "measured", "measuring", "problem"])
-        self.model.param.watch(self._show_pair, ["first", "second"])
         self._show_controls()
         self._show_progress()
         self._show_results()
@@ -100,42 +94,40 @@ class CompareScreen(pn.viewable.Viewer):
         self.methods = pn.widgets.CheckBoxGroup(
             options=list(REGISTRY),
             inline=True,
-            label=texts.METHODS,
+            label="Methods",
             css_classes=["af-methods"],
             stylesheets=[sheet()],
         )
-        self.ks = pn.widgets.TextInput(label=texts.KS, placeholder=texts.KS_EXAMPLE, width=220)
-        self.five = pn.widgets.Button(label=texts.FIVE, width=190, align="end")
-        self.run = pn.widgets.Button(label=texts.RUN, color="primary", width=170, css_classes=["af-run"])
-        self.cancel = pn.widgets.Button(
-            label=texts.CANCEL, color="danger", width=120, css_classes=["af-cancel"]
-        )
+        self.ks = pn.widgets.TextInput(label="k, one or several", placeholder="5, 10, 25", width=220)
+        self.five = pn.widgets.Button(label="The five of the papers", width=190, align="end")
+        self.run = pn.widgets.Button(label=RUN, color="primary", width=170, css_classes=["af-run"])
+        self.cancel = pn.widgets.Button(label="Cancel", color="danger", width=120, css_classes=["af-cancel"])
         self.notice = html("", "af-said")
         self.progress = html("", "af-progress")
-        self.methods.param.watch(self._methods_changed, "value")
-        self.ks.param.watch(self._ks_changed, "value")
+        pn.bind(self._methods_changed, self.methods, watch=True)
+        pn.bind(self._ks_changed, self.ks, watch=True)
         self.five.on_click(lambda _: self.workspace.set_algorithms(FIVE) if self.workspace.table else None)
         self.run.on_click(self._start)
         self.cancel.on_click(lambda _: self.workspace.cancel())
 
-    def _methods_changed(self, event: Any) -> None:
-        if self._filling:
-            return
-        if not event.new or self.workspace.frame is None:
+    def _methods_changed(self, names: list[str]) -> None:
+        if not names or self.workspace.frame is None:
             # the last one stays: a flow without a method is none
             self._show_controls()
-            return
-        self.workspace.set_algorithms([name for name in REGISTRY if name in event.new])
+        elif set(names) != set(self.workspace.algorithms):
+            self.workspace.set_algorithms([name for name in REGISTRY if name in names])
 
-    def _ks_changed(self, event: Any) -> None:
-        if self._filling or self.workspace.frame is None:
+    def _ks_changed(self, text: str) -> None:
+        if self.workspace.frame is None:
             return
         try:
-            ks = [int(number) for number in event.new.replace(";", ",").split(",") if number.strip()]
+            ks = [int(number) for number in text.replace(";", ",").split(",") if number.strip()]
             if not ks or min(ks) < 2:
                 raise ValueError
         except ValueError:
-            self._say(texts.WRONG_KS, "af-bad")
+            self._say(
+                "k is a whole number of at least 2, or several with commas, such as 5, 10, 25.", "af-bad"
+            )
             return
         self.workspace.set_ks(ks)
 
@@ -150,28 +142,39 @@ class CompareScreen(pn.viewable.Viewer):
         self.notice.object = str(Markup("<p>{}</p>").format(text)) if text else ""
         self.notice.visible = bool(text)
 
-    def _show_controls(self, *events: Any) -> None:
+    @param.depends(
+        "workspace.algorithms", "workspace.ks", "workspace.running", "workspace.problems",
+        "workspace.impossible", "workspace.table", watch=True,
+    )  # fmt: skip
+    def _show_controls(self) -> None:
         workspace = self.workspace
-        with self._filling:
-            self.methods.value = [name for name in REGISTRY if name in workspace.algorithms]
-            self.ks.value = ", ".join(map(str, workspace.ks))
+        self.methods.value = [name for name in REGISTRY if name in workspace.algorithms]
+        self.ks.value = ", ".join(map(str, workspace.ks))
         opened = workspace.frame is not None
         can = opened and not workspace.running and not workspace.problems
         number, missing = workspace.possible, workspace.missing
         self.run.disabled = not can
-        self.run.label = texts.run_button(number, missing)
+        self.run.label = _run_button(number, missing)
         self.cancel.disabled = not workspace.running
         self.methods.disabled = self.five.disabled = self.ks.disabled = not opened or workspace.running
         if workspace.running or not opened:
-            self._say("" if opened else texts.OPEN_A_TABLE, "af-note")
+            self._say("" if opened else "No table is open: open one on the screen Data first.", "af-note")
         elif workspace.problems:
-            self._say(texts.cannot_run(workspace.problems[:5]), "af-warn")
+            self._say(("This cannot run yet: " + "; ".join(workspace.problems[:5])), "af-warn")
         elif workspace.impossible:
-            self._say(texts.cannot_all_run(list(workspace.impossible.items())[:5]), "af-warn")
+            self._say(
+                (
+                    "The others can run. These cannot: "
+                    + "; ".join(f"{names}: {why}" for names, why in list(workspace.impossible.items())[:5])
+                    + "."
+                ),
+                "af-warn",
+            )
         else:
             self._say("", "af-note")
 
-    def _show_progress(self, *events: Any) -> None:
+    @param.depends("workspace.progress", "workspace.doing", "workspace.status", watch=True)
+    def _show_progress(self) -> None:
         workspace = self.workspace
         rows = Markup("").join(
             Markup(
@@ -179,8 +182,8 @@ class CompareScreen(pn.viewable.Viewer):
             ).format(
                 name,
                 f"{share:.3f}",
-                texts.progress_of(name),
-                workspace.doing.get(name, texts.WAITING),
+                f"{name}: share of partitions done",
+                workspace.doing.get(name, "waiting"),
             )
             for name, share in workspace.progress.items()
         )
@@ -207,11 +210,11 @@ class CompareScreen(pn.viewable.Viewer):
             sizing_mode="stretch_width",
             titles=_TITLES,
             header_tooltips={
-                name: texts.is_better(better(name)) for name in ("gcp", "usefulness", "suppressed", "seconds")
+                name: f"{better(name)} is better" for name in ("gcp", "usefulness", "suppressed", "seconds")
             }
             | {
-                "seconds": texts.ABOUT_SECONDS,
-                "columns": texts.ABOUT_LOSS_BY_COLUMN,
+                "seconds": "of the method alone, added up over partitions, without compiling; lower is better",
+                "columns": "what each column loses; lower is better",
             },
             widths=_WIDTHS,
             formatters={**numbers, **{name: {"type": "html"} for name in ("mark", "columns", "records")}},
@@ -222,26 +225,25 @@ class CompareScreen(pn.viewable.Viewer):
             configuration={"columnDefaults": {"headerWordWrap": True}},
             margin=(6, 0),
         )
-        self.table.param.watch(self._row_chosen, "selection")
-        self.shown = pn.widgets.Select(label=texts.SHOWN, options={}, width=320)
-        self.shown.param.watch(self._shown_changed, "value")
+        pn.bind(self._row_chosen, self.table.param.selection, watch=True)
+        self.shown = RunSelect(self.workspace, "Run on the screens Explore and Publish", 320).select
         self.svg = pn.widgets.FileDownload(
             callback=lambda: io.BytesIO(zipped(figures_of_runs([run.result for run in self.workspace.runs]))),
-            filename="figures.zip", label=texts.FIGURES, width=150,
+            filename="figures.zip", label="Figures, SVG", width=150,
         )  # fmt: skip
-        self.take_up = pn.widgets.Button(label=texts.TAKE_UP, width=180, align="end")
+        self.take_up = pn.widgets.Button(label="Use its settings", width=180, align="end")
         self.take_up.on_click(self._take_up)
-        self.run_name = pn.widgets.TextInput(
-            label=texts.RUN_NAME, width=200, placeholder=texts.RUN_NAME_EXAMPLE
+        self.run_name = pn.widgets.TextInput(label="Its name", width=200, placeholder="a name of your own")
+        self.note = pn.widgets.TextInput(label="A note", width=340, placeholder="a note on it")
+        self.pin = pn.widgets.Checkbox(label="Pinned: listed first, and kept", align="end")
+        self.delete = pn.widgets.Button(label="Delete this run", color="danger", width=140, align="end")
+        self.filter = pn.widgets.TextInput(
+            label="Show only runs with", placeholder="a method, k, a name or a note", width=240
         )
-        self.note = pn.widgets.TextInput(label=texts.NOTE, width=340, placeholder=texts.NOTE_EXAMPLE)
-        self.pin = pn.widgets.Checkbox(label=texts.PIN, align="end")
-        self.delete = pn.widgets.Button(label=texts.DELETE, color="danger", width=140, align="end")
-        self.filter = pn.widgets.TextInput(label=texts.FILTER, placeholder=texts.FILTER_EXAMPLE, width=240)
         for widget, field in ((self.run_name, "label"), (self.note, "note"), (self.pin, "pinned")):
-            widget.param.watch(partial(self._said_of_run, field), "value")
+            pn.bind(partial(self._said_of_run, field), widget, watch=True)
         self.delete.on_click(self._delete)
-        self.filter.param.watch(lambda event: self._show_rows(), "value")
+        pn.bind(self._show_rows, self.filter, watch=True)
         self.failures = html("", "af-bad", visible=False)
         self.legend = html("")
         self.figures: dict[str, pn.pane.Bokeh] = {}
@@ -249,75 +251,73 @@ class CompareScreen(pn.viewable.Viewer):
             css_classes=["af-figures"], sizing_mode="stretch_width", stylesheets=[sheet()]
         )
         self.drawn = pn.widgets.CheckBoxGroup(
-            label=texts.DRAWN, options={}, inline=True, css_classes=["af-boxes"], stylesheets=[PARTS]
+            label="Drawn against k", options={}, inline=True, css_classes=["af-boxes"], stylesheets=[PARTS]
         )
         self.drawn_box = labelled(self.drawn, visible=False)
-        self.drawn.param.watch(self._draw_figures, "value")
+        pn.bind(self._draw_figures, self.drawn, watch=True)
         self.risk = pn.widgets.RadioButtonGroup(
-            label=texts.RISK, options={text: name for name, text in RISKS.items()}, value=self.model.risk
+            label="Risk", options={text: name for name, text in RISKS.items()}, value=self.model.risk
         )
         self.risk.link(self.model, value="risk", bidirectional=True)
         self.risk_said = html("")
         self.frontier = figure_pane(css_classes=["af-frontier"])
-        self.nothing = empty(texts.NO_RUN)
+        self.nothing = empty(
+            "No run yet: choose methods and a k above, then press Run. Results appear here one by one."
+        )
         self.utility = UtilityCard(self.workspace)
         self.results = pn.Column(
             card(
-                texts.RUNS,
+                "Runs",
                 self.failures,
                 self.table,
                 pn.FlexBox(self.shown, self.take_up, self.filter, gap="4px", align_items="flex-end"),
                 pn.FlexBox(self.run_name, self.note, self.pin, self.delete, gap="4px", align_items="flex-end"),
-                lead=texts.ABOUT_RUNS,
+                lead="↓ lower is better, ↑ higher is better. A tap on a row, or on a mark in a figure, loads that run into Explore and Publish.",
             ),
             card(
-                texts.COSTS,
+                "What each method costs",
                 self.drawn_box,
                 self.legend,
                 self.figure_row,
             ),
             card(
-                texts.RISK_AND_UTILITY,
+                "Risk and utility",
                 self.risk,
                 self.risk_said,
                 self.frontier,
                 self.svg,
-                lead=texts.ABOUT_RISK_AND_UTILITY,
+                lead="Down and to the left is better. No run beats those on the dashed line in both. Tap a mark to load the run.",
             ),
             self.utility,
             sizing_mode="stretch_width",
             margin=0,
         )  # fmt: skip
 
-    def _said_of_run(self, field: str, event: Any) -> None:
-        if not self._filling and self.workspace.chosen is not None:
-            limit = {"label": 80, "note": 2_000}.get(field)
-            value = event.new if limit is None else str(event.new).strip()[:limit]
-            self.workspace.edit_run(self.workspace.chosen, **{field: value})
+    def _said_of_run(self, field: str, value: Any) -> None:
+        run = next((run for run in self.workspace.runs if run.id == self.workspace.chosen), None)
+        limit = {"label": 80, "note": 2_000}.get(field)
+        value = value if limit is None else str(value).strip()[:limit]
+        if run is not None and getattr(run, field) != value:
+            self.workspace.edit_run(run.id, **{field: value})
 
     def _delete(self, _: Any) -> None:
         if self.workspace.chosen is not None:
             self.workspace.delete_run(self.workspace.chosen)
 
-    def _show_rows(self) -> None:
+    def _show_rows(self, words: str) -> None:
         """Show the runs that the filter leaves."""
-        with self._filling:
-            self.table.selection = []
-            self.table.value = self.model.rows(self.filter.value)
+        self.table.selection = []
+        self.table.value = self.model.rows(words)
         self._show_chosen()
 
-    def _row_chosen(self, event: Any) -> None:
-        if self._filling or not event.new:
-            return
+    def _row_chosen(self, selection: list[int]) -> None:
         value = self.table.value
-        if event.new[0] < len(value):
-            self._choose(int(value["id"].iloc[event.new[0]]))
-
-    def _shown_changed(self, event: Any) -> None:
-        if not self._filling and event.new is not None:
-            self._choose(event.new)
+        if selection and selection[0] < len(value):
+            self._choose(int(value["id"].iloc[selection[0]]))
 
     def _choose(self, id: int) -> None:
+        if id == self.workspace.chosen:
+            return
         if any(run.id == id for run in self.model.results):
             self.workspace.choose(id)
         else:
@@ -327,15 +327,13 @@ class CompareScreen(pn.viewable.Viewer):
         if self.workspace.chosen is not None:
             self.model.take_up(self.workspace.chosen)
 
-    def _show_results(self, *events: Any) -> None:
+    @param.depends("workspace.runs", "workspace.dark", watch=True)
+    def _show_results(self) -> None:
         runs = self.workspace.runs
         self.nothing.visible, self.results.visible = not runs, bool(runs)
         self.pair.visible = len(self.model.results) > 1
-        rows = self.model.rows(self.filter.value)
-        with self._filling:
-            self.table.selection = []
-            self.table.value = rows
-            self.shown.options = {f"{run.name} (#{run.id})": run.id for run in self.model.results}
+        self.table.selection = []
+        self.table.value = self.model.rows(self.filter.value)
         failed = [run for run in runs if run.result.problem is not None]
         self.failures.visible = bool(failed)
         self.failures.object = str(
@@ -349,27 +347,21 @@ class CompareScreen(pn.viewable.Viewer):
                 )
             )
         )
-        options = {f"{run.name} (#{run.id})": run.id for run in self.model.results}
-        self.first_run.options = self.second_run.options = options
         self._show_chosen()
         self._show_pair()
 
-    def _show_chosen(self, *events: Any) -> None:
+    @param.depends("workspace.chosen", watch=True)
+    def _show_chosen(self) -> None:
         """Mark the chosen run: a ring in the figures, a row in the table."""
         chosen = self.workspace.chosen
-        with self._filling:
-            if chosen in self.shown.options.values():
-                self.shown.value = chosen
-            run = next((candidate for candidate in self.workspace.runs if candidate.id == chosen), None)
-            for widget in (self.run_name, self.note, self.pin, self.delete):
-                widget.disabled = run is None
-            if run is not None:
-                self.run_name.value, self.note.value, self.pin.value = run.label, run.note, run.pinned
-                self.run_name.placeholder = run.result.name
-            value = self.table.value
-            rows = [at for at, id in enumerate(value["id"]) if id == chosen] if len(value) else []
-            if self.table.selection != rows:
-                self.table.selection = rows
+        run = next((candidate for candidate in self.workspace.runs if candidate.id == chosen), None)
+        for widget in (self.run_name, self.note, self.pin, self.delete):
+            widget.disabled = run is None
+        if run is not None:
+            self.run_name.value, self.note.value, self.pin.value = run.label, run.note, run.pinned
+            self.run_name.placeholder = run.result.name
+        value = self.table.value
+        self.table.selection = [at for at, id in enumerate(value["id"]) if id == chosen] if len(value) else []
         self._offer_measures()
         self._draw_figures()
         self._show_frontier()
@@ -382,15 +374,13 @@ class CompareScreen(pn.viewable.Viewer):
             return
         kept = [name for name in self.drawn.value if name in labels]
         first = [name for name in labels if name != "seconds"][: DRAWN - 1]
-        with self._filling:
-            # labels stand at the axes; here the names are enough
-            self.drawn.options = options
-            self.drawn.value = kept if len(kept) >= DRAWN else [*first, "seconds"]
-            self.drawn_box.visible = len(labels) > DRAWN
+        # labels stand at the axes; here the names are enough
+        self.drawn.param.update(options=options, value=kept if len(kept) >= DRAWN else [*first, "seconds"])
+        self.drawn_box.visible = len(labels) > DRAWN
 
-    def _draw_figures(self, *events: Any) -> None:
+    def _draw_figures(self, *names: Any) -> None:
         """Draw the ticked measures of all runs against k, the chosen run with a ring."""
-        if self._filling or not self.model.results:
+        if not self.model.results:
             return
         labels = self.model.measures()
         shown = [name for name in labels if name in self.drawn.value]
@@ -410,20 +400,33 @@ class CompareScreen(pn.viewable.Viewer):
         if list(self.figure_row.objects) != list(self.figures.values()):
             self.figure_row.objects = list(self.figures.values())
 
-    def _show_frontier(self, *events: Any) -> None:
+    @param.depends("model.risk", "model.measured", "model.measuring", "model.problem", watch=True)
+    def _show_frontier(self) -> None:
         model = self.model
         points = model.frontier_points()
-        across = texts.PROMISED_AXIS if model.risk == "promised" else texts.MEASURED_AXIS
+        across = (
+            "risk promised: probability 1/k of finding a record"
+            if model.risk == "promised"
+            else "risk measured: the largest probability that an attacker points at a person's row"
+        )
         left = len(model.results) - len(points)
         text = ""
         if model.problem:
-            text = texts.risk_not_measured(model.problem)
+            text = f"The risk could not be measured: {model.problem}"
         elif model.risk == "promised":
             drawn = {point.id for point in points}
             others = [run.name for run in model.results if run.id not in drawn]
-            text = texts.promise_none(others) if others else ""
+            text = (
+                f"Not drawn: {', '.join(others)}. What they guarantee is no probability; see the measured risk."
+                if others
+                else ""
+            )
         else:
-            text = texts.measuring_risk(left, len(model.results)) if left else texts.MEASURED_ON_A_DRAW
+            text = (
+                f"Measuring: {left} of {plural(len(model.results), 'run')} left."
+                if left
+                else "As the release card has it, on a draw that is not published."
+            )
         self.risk_said.object = str(Markup('<p class="soft">{}</p>').format(text)) if text else ""
         self.risk_said.visible = bool(text)
         if model.results:
@@ -438,14 +441,14 @@ class CompareScreen(pn.viewable.Viewer):
     # --------------------------------------------------------------------------------- two of them
 
     def _make_pair(self) -> None:
-        self.first_run = pn.widgets.Select(label=texts.FIRST_RUN, options={}, width=280)
-        self.second_run = pn.widgets.Select(label=texts.SECOND_RUN, options={}, width=280)
+        self.first_run = pn.widgets.Select(label="First run", options={}, width=280)
+        self.second_run = pn.widgets.Select(label="Second run", options={}, width=280)
         self.first_run.link(self.model, value="first")
         self.second_run.link(self.model, value="second")
         self.differing = html("")
         self.losses = html("")
         self.pair = card(
-            texts.PAIR,
+            "Two runs side by side",
             pn.FlexBox(self.first_run, self.second_run),
             pn.Row(
                 self.differing,
@@ -456,63 +459,79 @@ class CompareScreen(pn.viewable.Viewer):
             ),
         )
 
-    def _show_pair(self, *events: Any) -> None:
-        model = self.model
-        for select, id in ((self.first_run, model.first), (self.second_run, model.second)):
-            if id in select.options.values() and select.value != id:
-                select.value = id
+    @param.depends("model.first", "model.second", watch=True)
+    def _show_pair(self) -> None:
+        model, options = self.model, names_of_runs(self.workspace)
+        self.first_run.param.update(options=options, value=model.first)
+        self.second_run.param.update(options=options, value=model.second)
         both = model.pair()
         if both is None:
-            self.differing.object = f"<p>{texts.CHOOSE_TWO}</p>"
+            self.differing.object = "<p>Choose two different runs.</p>"
             self.losses.object = ""
             return
         a, b = both
         rows = model.what_differs()
-        table = facts(["", a.name, b.name], rows) if rows else Markup("<p>{}</p>").format(texts.NO_DIFFERENCE)
-        self.differing.object = str(Markup("<h4>{}</h4>{}").format(texts.DIFFERENCES, table))
+        table = (
+            facts(["", a.name, b.name], rows)
+            if rows
+            else Markup("<p>{}</p>").format("The two do not differ.")
+        )
+        self.differing.object = str(Markup("<h4>{}</h4>{}").format("What differs (↓ lower is better)", table))
+        names, first, second = model.losses_of_both()
         picture = pairs(
-            *model.losses_of_both(),
+            names,
+            first,
+            second,
             (f"{a.name} (#{a.id})", f"{b.name} (#{b.id})"),
-            texts.LOSSES_OF_BOTH_PICTURE,
+            "Loss by column of two runs",
         )
         self.losses.object = str(Markup("<h4>{}</h4>{}").format(LOSS_BY_COLUMN, picture))
 
     # -------------------------------------------------------------------------------------- history
 
     def _make_history(self) -> None:
-        self.undo = pn.widgets.Button(label=texts.UNDO, width=100)
-        self.redo = pn.widgets.Button(label=texts.REDO, width=100)
+        self.undo = pn.widgets.Button(label="Undo", width=100)
+        self.redo = pn.widgets.Button(label="Redo", width=100)
         self.undo.on_click(lambda _: self.workspace.draft.undo())
         self.redo.on_click(lambda _: self.workspace.draft.redo())
         self.edits = html("")
         self.history = card(
-            texts.HISTORY,
+            "History",
             pn.Row(self.undo, self.redo),
             self.edits,
-            lead=texts.ABOUT_HISTORY,
+            lead="Edits of the flow, the latest first. Undo takes back an edit, never a run: the table of runs stays.",
         )
 
-    def _show_history(self, *events: Any) -> None:
+    @param.depends("workspace.draft.spec", watch=True)
+    def _show_history(self) -> None:
         draft = self.workspace.draft
         self.undo.disabled, self.redo.disabled = not draft.can_undo, not draft.can_redo
         entries = self.model.history()
         items = Markup("").join(Markup("<li>{}</li>").format(entry) for entry in entries[:12])
         more = (
-            Markup("<p class='soft'>{}</p>").format(texts.edits_before(len(entries) - 12))
+            Markup("<p class='soft'>{}</p>").format(f"and {plural((len(entries) - 12), 'earlier edit')}")
             if len(entries) > 12
             else ""
         )
         self.edits.object = (
             str(Markup('<ol class="history">{}</ol>{}').format(items, more))
             if entries
-            else f"<p class='soft'>{texts.NO_EDITS}</p>"
+            else "<p class='soft'>Nothing was changed since the table was opened.</p>"
         )
 
     def __panel__(self) -> pn.viewable.Viewable:
         return pn.Column(
-            html(Markup("<h2>{}</h2><p class='soft'>{}</p>").format(texts.TITLE, texts.LEAD)),
+            html(
+                Markup("<h2>{}</h2><p class='soft'>{}</p>").format(
+                    TITLE,
+                    (
+                        "Every chosen method with every chosen k, side by side: what it loses, how useful the result is, how long it takes, and how "
+                        "well it protects."
+                    ),
+                )
+            ),
             card(
-                texts.RUN,
+                RUN,
                 labelled(self.methods),
                 pn.Row(self.ks, self.five),
                 self.notice,
@@ -525,3 +544,10 @@ class CompareScreen(pn.viewable.Viewer):
             self.history,
             sizing_mode="stretch_width",
         )
+
+
+def _run_button(possible: int, missing: int) -> str:
+    """Return what the button Run says: how many runs there are, and how many of them are missing."""
+    if 0 < missing < possible:
+        return f"Run the {missing} missing"
+    return f"{RUN} {possible}" if possible > 1 else RUN

@@ -8,9 +8,8 @@ import panel as pn
 import param
 from markupsafe import Markup
 
-from anonflow.dashboards.compare import texts
 from anonflow.dashboards.compare.measure_form import MeasureForm
-from anonflow.dashboards.compare.utility_model import UtilityModel, about, direction
+from anonflow.dashboards.compare.utility_model import EVERYTHING, UtilityModel, about, direction
 from anonflow.dashboards.components import figures
 from anonflow.dashboards.components.html import badge, card, facts, figure_pane, html
 from anonflow.dashboards.session.workspace import Workspace
@@ -28,32 +27,32 @@ class UtilityCard(pn.viewable.Viewer):
     """
 
     workspace = param.ClassSelector(class_=Workspace, constant=True)
+    model = param.ClassSelector(class_=UtilityModel, constant=True)
 
     def __init__(self, workspace: Workspace, **params: Any) -> None:
-        super().__init__(workspace=workspace, **params)
-        self.model = UtilityModel(workspace)
+        super().__init__(workspace=workspace, model=UtilityModel(workspace), **params)
         self.form: MeasureForm | None = None
         self.measure = pn.widgets.Select(
-            label=texts.MEASURE,
-            options=[texts.EVERYTHING, *self.model.offered()],
-            value=texts.EVERYTHING,
+            label="Measure",
+            options=[EVERYTHING, *self.model.offered()],
+            value=EVERYTHING,
             width=330,
         )
         self.about = html("")
         self.settings = pn.Column(sizing_mode="stretch_width", margin=0)
         self.start = pn.widgets.Button(
-            label=texts.MEASURE_EVERY_RUN, color="primary", width=190, css_classes=["af-measure"]
+            label="Measure every run", color="primary", width=190, css_classes=["af-measure"]
         )
-        self.stop = pn.widgets.Button(label=texts.STOP, width=100)
-        self.clear = pn.widgets.Button(label=texts.CLEAR, width=100)
+        self.stop = pn.widgets.Button(label="Stop", width=100)
+        self.clear = pn.widgets.Button(label="Clear", width=100)
         self.status = html("")
         self.problem = html("", "af-bad", visible=False)
         self.table = html("", "af-utility")
-        self.title = pn.widgets.Select(label=texts.AGAINST_K, options=[], width=330)
+        self.title = pn.widgets.Select(label="Against k", options=[], width=330)
         self.figure = figure_pane(css_classes=["af-utility-figure"])
         self._card = card(
-            texts.UTILITY,
-            html(badge(False, texts.OWNERS_VIEW)),
+            "What analyses lose",
+            html(badge(False, "Owner's view")),
             self.measure,
             self.about,
             self.settings,
@@ -63,35 +62,37 @@ class UtilityCard(pn.viewable.Viewer):
             self.table,
             self.title,
             self.figure,
-            lead=texts.ABOUT_UTILITY,
+            lead=(
+                "Computed from the originals and from plausible tables of what each run would publish; a suppressed row counts as lost. "
+                "These numbers reveal something about the originals: do not publish them."
+            ),
         )
-        self.measure.param.watch(self._name_changed, "value")
+        pn.bind(self._name_changed, self.measure, watch=True)
         self.start.on_click(self._start)
         self.stop.on_click(lambda _: self.model.stop())
         self.clear.on_click(lambda _: self.model.clear())
-        self.title.param.watch(self._show_figure, "value")
-        self.model.param.watch(self._show, ["numbers", "measuring", "status", "problem"])
-        workspace.param.watch(self._table_changed, "table")
-        workspace.param.watch(self._show, ["runs", "chosen", "dark"])
+        pn.bind(self._show_figure, self.title, watch=True)
         self._name_changed()
         self._show()
 
-    def _table_changed(self, *events: Any) -> None:
-        self._name_changed()
-
-    def _name_changed(self, *events: Any) -> None:
+    @param.depends("workspace.table", watch=True)
+    def _name_changed(self, *names: str) -> None:
         """Show the settings of the measure, over the columns of the table that is open."""
         name, table = self.measure.value, self.workspace.table
-        self.form = None if name == texts.EVERYTHING or table is None else MeasureForm(name, table)
+        self.form = None if name == EVERYTHING or table is None else MeasureForm(name, table)
         self.settings.objects = [] if self.form is None else self.form.rows
-        words = ", ".join(self.model.without_settings()) if name == texts.EVERYTHING else about(name)
+        words = ", ".join(self.model.without_settings()) if name == EVERYTHING else about(name)
         self.about.object = str(Markup("<p class='soft'>{}</p>").format(words))
 
     def _start(self, _: Any) -> None:
         name = self.measure.value
         self.model.measure_runs(name, {} if self.form is None else self.form.settings())
 
-    def _show(self, *events: Any) -> None:
+    @param.depends(
+        "model.numbers", "model.measuring", "model.status", "model.problem",
+        "workspace.runs", "workspace.chosen", "workspace.dark", watch=True,
+    )  # fmt: skip
+    def _show(self) -> None:
         model = self.model
         titles = list(model.numbers)
         self.start.disabled = model.measuring or not model.results
@@ -102,14 +103,13 @@ class UtilityCard(pn.viewable.Viewer):
         self.problem.object = str(Markup("<p>{}</p>").format(model.problem))
         self.table.object = str(self._rows(titles)) if titles else ""
         if self.title.options != titles:
-            self.title.options = titles
-            self.title.value = titles[-1] if titles else None
+            self.title.param.update(options=titles, value=titles[-1] if titles else None)
         self.title.visible = self.figure.visible = bool(titles)
         self._show_figure()
 
     def _rows(self, titles: list[str]) -> Markup:
         model = self.model
-        header: list[Any] = [texts.RUN_COLUMN]
+        header: list[Any] = ["run"]
         for title in titles:
             better = direction(MEASURES[title.partition(":")[0]])
             header.append(Markup("{}<br><small>{}</small>").format(title, better))
@@ -124,7 +124,7 @@ class UtilityCard(pn.viewable.Viewer):
                 rows.append([f"{run.name} (#{run.id})", *cells])
         return facts(header, rows, range(1, 1 + len(titles)))
 
-    def _show_figure(self, *events: Any) -> None:
+    def _show_figure(self, *titles: str) -> None:
         title = self.title.value
         if title not in self.model.numbers:
             return

@@ -9,7 +9,6 @@ from typing import Any
 
 import param
 
-from anonflow.dashboards.compare import texts
 from anonflow.dashboards.components.figures import Point
 from anonflow.dashboards.session.workspace import FinishedRun, Workspace
 from anonflow.dashboards.work.screen_work import Background
@@ -17,16 +16,19 @@ from anonflow.utility import MEASURES, Measure, measure, measures_of_analyses, n
 
 __all__ = ["UtilityModel", "about", "direction", "request_title"]
 
+EVERYTHING = "all analyses that need no settings"
+"""The choice that stands for several measures."""
+
 
 def direction(measured: Measure) -> str:
     """Return which of two numbers is better, in words; empty where neither is."""
-    return texts.is_better(measured.better) if measured.better else ""
+    return f"{measured.better} is better" if measured.better else ""
 
 
 def about(name: str) -> str:
     """Return a measure's description, its better direction, and its cost, from its declaration."""
     declared = MEASURES[name]
-    return texts.about_measure(declared.sentence, declared.better, declared.cost, declared.extra)
+    return _about_measure(declared.sentence, declared.better, declared.cost, declared.extra)
 
 
 def request_title(name: str, settings: Mapping[str, Any]) -> str:
@@ -41,10 +43,10 @@ def _words(value: Any) -> str:
     words = []
     for column, wanted in value.items():
         if isinstance(wanted, Mapping):
-            words.append(texts.range_of(column, wanted.get("from"), wanted.get("to")))
+            words.append(_range_of(column, wanted.get("from"), wanted.get("to")))
         else:
             words.append(f"{column} = {_words(wanted)}")
-    return texts.all_of(words)
+    return " and ".join(words)
 
 
 class UtilityModel(param.Parameterized):
@@ -72,7 +74,6 @@ class UtilityModel(param.Parameterized):
         self.background = Background(workspace)
         self._waiting: deque[tuple[FinishedRun, str, dict[str, Any]]] = deque()
         self._all = 0
-        workspace.param.watch(self._runs_changed, "runs")
         self._runs_changed()
 
     @property
@@ -104,7 +105,7 @@ class UtilityModel(param.Parameterized):
         Parameters
         ----------
         name : str
-            A measure, or `texts.EVERYTHING`.
+            A measure, or `EVERYTHING`.
         settings : mapping
             Its options; those that are as declared may be left out.
         """
@@ -112,7 +113,7 @@ class UtilityModel(param.Parameterized):
             return
         wanted = (
             [(each, {}) for each in self.without_settings()]
-            if name == texts.EVERYTHING
+            if name == EVERYTHING
             else [(name, dict(settings))]
         )
         # run by run: all measures of a run look at the same plausible tables
@@ -130,7 +131,7 @@ class UtilityModel(param.Parameterized):
         """Stop measuring: do not wait for the running measure, and start no other."""
         self._waiting.clear()
         self.background.forget()
-        self.param.update(measuring=False, status=texts.STOPPED)
+        self.param.update(measuring=False, status="Stopped: what was measured is kept.")
 
     def clear(self) -> None:
         """Delete all measured numbers."""
@@ -171,13 +172,13 @@ class UtilityModel(param.Parameterized):
 
     def _next(self) -> None:
         if not self._waiting:
-            status = "" if not self._all else texts.measured_all(self._all)
+            status = "" if not self._all else f"Measured: {self._all} of {self._all}."
             self.param.update(measuring=False, status=status)
             return
         run, name, settings = self._waiting.popleft()
         anonymization = run.result.anonymization
         place = self._all - len(self._waiting)
-        self.param.update(measuring=True, status=texts.measuring(name, run.name, place, self._all))
+        self.param.update(measuring=True, status=f"Measuring {name} of {run.name}: {place} of {self._all}.")
 
         def work() -> dict[str, float]:
             assert anonymization is not None
@@ -206,8 +207,27 @@ class UtilityModel(param.Parameterized):
                 numbers.setdefault(title, {})[id] = noted
         self.numbers = numbers
 
-    def _runs_changed(self, *events: Any) -> None:
+    @param.depends("workspace.runs", watch=True)
+    def _runs_changed(self) -> None:
         self.workspace.noted.keep({run.id for run in self.workspace.runs})
         if not self.results and self.measuring:
             self.stop()
         self._show_noted()
+
+
+def _about_measure(sentence: str, better: str, cost: str, extra: str) -> str:
+    """Return a measure's description, its better direction, its cost, and the extra that it needs, if any."""
+    parts = [sentence]
+    if better:
+        parts.append(f"{better.capitalize()} is better.")
+    parts.append(f"Cost: {cost}.")
+    if extra:
+        parts.append(f"Needs {extra}.")
+    return " ".join(parts)
+
+
+def _range_of(column: str, low: object, high: object) -> str:
+    """Return a range of numbers in a column, such as ``Age 30 to 39``; None where it has no end."""
+    if high is None:
+        return f"{column} from {low}"
+    return f"{column} up to {high}" if low is None else f"{column} {low} to {high}"

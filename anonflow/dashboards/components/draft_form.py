@@ -8,6 +8,7 @@ from typing import Any
 
 import param
 
+from anonflow.dashboards.session.draft_spec import ColumnSpec, DraftSpec
 from anonflow.dashboards.session.workspace import Workspace
 
 __all__ = ["DraftForm"]
@@ -37,9 +38,9 @@ class DraftForm(param.Parameterized):
         self._read_from: tuple[Any, ...] = ()
         self.renew()
         if self.WRITES:
-            self.param.watch(self._edited, list(self.WRITES))
-        workspace.param.watch(self._followed, ["frame", "table", "algorithms", "ks"])
-        workspace.draft.param.watch(self._followed, "document")
+            self.param.watch(
+                self._edited, list(self.WRITES)
+            )  # each form has others: it says which have changed
 
     def renew(self) -> None:
         """Read the draft again."""
@@ -56,9 +57,13 @@ class DraftForm(param.Parameterized):
         finally:
             self._reading -= 1
 
-    def _followed(self, *events: param.parameterized.Event) -> None:
+    @param.depends(
+        "workspace.frame", "workspace.table", "workspace.algorithms", "workspace.ks",
+        "workspace.draft.spec", watch=True,
+    )  # fmt: skip
+    def _followed(self) -> None:
         workspace = self.workspace
-        if workspace.frame is not None and workspace.draft.get(("table", "source")) != workspace.source:
+        if workspace.frame is not None and self.flow.table.source != workspace.source:
             return  # another table is being opened: its draft follows
         now = self._now()
         # the draft and its consequences change one after the other: one update is enough
@@ -71,7 +76,7 @@ class DraftForm(param.Parameterized):
         """Return what the params are read from."""
         workspace = self.workspace
         return (
-            workspace.draft.document,
+            self.flow,
             workspace.frame,
             workspace.table,
             workspace.algorithms,
@@ -89,18 +94,22 @@ class DraftForm(param.Parameterized):
         """Edit the draft after params of these names changed."""
 
     @property
+    def flow(self) -> DraftSpec:
+        """The flow of the draft."""
+        return self.workspace.draft.spec
+
+    def declared(self, column: str | None) -> ColumnSpec:
+        """Return what the draft says of a column; of one that is not published, nothing."""
+        return self.flow.columns.get(column or "", ColumnSpec())
+
+    @property
     def quasi_identifiers(self) -> tuple[str, ...]:
         """Columns that the draft calls quasi-identifiers, in its order; also while it is not valid."""
         return self.columns_of("quasi-identifier")
 
     def columns_of(self, role: str) -> tuple[str, ...]:
         """Return the table's columns of a role, in the draft's order; also while it is not valid."""
-        frame = self.workspace.frame
-        columns = self.workspace.draft.get(("table", "columns"), {})
-        if frame is None or not isinstance(columns, dict):
+        frame, columns = self.workspace.frame, self.flow.columns
+        if frame is None:
             return ()
-        return tuple(
-            name
-            for name, entry in columns.items()
-            if isinstance(entry, dict) and entry.get("role") == role and name in frame.columns
-        )
+        return tuple(name for name in columns if columns[name].role == role and name in frame.columns)

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import param
 
 from anonflow import datasets, strict_yaml
 from anonflow.dashboards.components.draft_form import DraftForm
-from anonflow.dashboards.data import texts
 from anonflow.dashboards.hierarchies.suggest import suggested_hierarchy
 from anonflow.dashboards.protect.settings import share
-from anonflow.dashboards.session.draft import Draft
+from anonflow.dashboards.session.draft_spec import ColumnSpec, columns_of, written
 from anonflow.dashboards.session.screen_words import OPEN_FIRST, on_screen
-from anonflow.dashboards.session.table_sources import edited_column
+from anonflow.dashboards.session.table_sources import first_columns
 from anonflow.dashboards.work.screen_work import Background
 from anonflow.errors import AnonflowError, DataError, ParameterError
+from anonflow.hierarchy.wording import plural
 from anonflow.table.coding import column_values
 from anonflow.table.domain import missing_cells
 from anonflow.table.forms.numbers import numbers_of
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["COLUMNS", "ColumnChoice", "about_datasets", "type_of"]
+
+NOT_PUBLISHED = "not published"
+"""The role of a column that the draft does not name."""
 
 COLUMNS = ("column", "type", "distinct", "missing", "role", "kind", "no value", "codes", "form")
 """Columns of the table of columns."""
@@ -73,18 +76,14 @@ class ColumnChoice(DraftForm):
         """Return a row for each column of the table, in its order: what it is, and what it is taken for."""
         import pandas as pd
 
-        columns = self.workspace.draft.get(("table", "columns"), {})
         rows = []
         for name, (sort, distinct, missing) in self.about().items():
-            entry = columns.get(name) if isinstance(columns.get(name), dict) else None
-            kind = str((entry or {}).get("kind", NO_KIND))
-            rule = (entry or {}).get("missing")
+            column = self.declared(name)
+            rule, kind = column.missing, column.kind or NO_KIND
             if rule is None and kind in MISSING_RULES and missing:
                 rule = MISSING_RULES[kind][0]
-            role = texts.NOT_PUBLISHED if entry is None else str(entry.get("role", texts.NOT_PUBLISHED))
-            codes = _written((entry or {}).get("codes"))
-            form = _form_text(entry or {})
-            rows.append((name, sort, distinct, missing, role, kind, rule or "", codes, form))
+            role, codes = column.role or NOT_PUBLISHED, ", ".join(column.codes or ())
+            rows.append((name, sort, distinct, missing, role, kind, rule or "", codes, _form_text(column)))
         return pd.DataFrame(rows, columns=list(COLUMNS))
 
     def unique(self) -> list[int]:
@@ -95,13 +94,17 @@ class ColumnChoice(DraftForm):
     def sentence(self) -> str:
         """Return how many records are unique on the quasi-identifiers."""
         if self.counting:
-            return texts.COUNTING
+            return "Counting the records that are unique…"
         counts = self.unique()
         if not counts:
-            return "" if self.workspace.named is None else texts.NO_QUASI_IDENTIFIER
+            return (
+                ""
+                if self.workspace.named is None
+                else "No column is a quasi-identifier yet: choose at least one."
+            )
         n = len(self.workspace.named)
         alone = counts[-1]
-        return texts.unique(alone, share(alone, n))
+        return f"{plural(alone, 'record')} ({share(alone, n)}) {'is' if alone == 1 else 'are'} unique on these quasi-identifiers."
 
     def first_rows(self, most: int = 100) -> pd.DataFrame:
         """Return the first records as they were read: the owner's view.
@@ -148,7 +151,9 @@ class ColumnChoice(DraftForm):
             elif field == "form":
                 self._choose_form(column, value)
             else:
-                raise ParameterError(texts.NO_SUCH_FIELD)
+                raise ParameterError(
+                    "only role, kind, codes, form and the rule for missing values are chosen here"
+                )
         except AnonflowError as error:
             self.refusal = on_screen(error.problems[0])
             self.param.trigger("rows")
@@ -171,33 +176,24 @@ class ColumnChoice(DraftForm):
             Whether it was taken; else `refusal` says why not, and nothing is changed.
         """
         self.refusal = ""
-        frame, draft = self.workspace.named, self.workspace.draft
-        if frame is None or not columns:
-            self.refusal = texts.TICK_FIRST
+        if self.workspace.named is None or not columns:
+            self.refusal = "choose some columns first: tick them in the table"
             return False
-        trial = Draft(document=draft.document, folder=draft.folder)
-        edits = []
         try:
-            for column in columns:
-                declared = self._declared(column, field, value)
-                before = trial.get(("table", "columns", column), {})
-                edits.append(
-                    (("table", "columns", column), edited_column(before, declared, frame[[column]]) or None)
-                )
+            self.workspace.set_columns({column: self._declared(column, field, value) for column in columns})
         except AnonflowError as error:
             self.refusal = on_screen(error.problems[0])
             return False
-        draft.set_all(edits)
         return True
 
     def _declared(self, column: str, field: str, value: Any) -> dict[str, Any]:
         """Return the declaration of a choice of a role or a kind."""
-        if field == "role" and value == texts.NOT_PUBLISHED:
+        if field == "role" and value == NOT_PUBLISHED:
             return {"role": None, "kind": None}
         if field == "role" and value in ROLES:
             return {"role": value}
         if field != "kind":
-            raise ParameterError(texts.no_such_role(ROLES))
+            raise ParameterError(f"a role is one of {', '.join(ROLES)}")
         return self._declared_kind(column, value)
 
     def _choose_role(self, column: str, role: Any) -> None:
@@ -208,7 +204,7 @@ class ColumnChoice(DraftForm):
 
     def _declared_kind(self, column: str, kind: Any) -> dict[str, Any]:
         if kind not in KINDS:
-            raise ParameterError(texts.no_such_kind(KINDS))
+            raise ParameterError(f"a kind is one of {', '.join(KINDS)}")
         declared: dict[str, Any] = {"role": "quasi-identifier", "kind": kind}
         if kind == "hierarchy":
             known = self._given_hierarchy(column)
@@ -223,18 +219,20 @@ class ColumnChoice(DraftForm):
         return declared
 
     def _choose_rule(self, column: str, rule: Any) -> None:
-        kind = self.workspace.draft.get(("table", "columns", column, "kind"))
+        kind = self.declared(column).kind
         if kind not in MISSING_RULES:
-            raise ParameterError(texts.RULE_NEEDS_QUASI_IDENTIFIER)
+            raise ParameterError("a rule for missing values is for quasi-identifiers only")
         if rule not in MISSING_RULES[kind]:
-            raise ParameterError(texts.no_such_rule(kind, MISSING_RULES[kind]))
+            raise ParameterError(f"without a value, kind {kind} can {', '.join(MISSING_RULES[kind])}")
         self.workspace.set_column(column, missing=None if rule == MISSING_RULES[kind][0] else rule)
 
     def _choose_codes(self, column: str, text: Any) -> None:
         """Take the codes that stand in place of numbers, as they were typed: `N, R`; nothing for none."""
-        entry = self.workspace.draft.get(("table", "columns", column), {})
-        if entry.get("kind") != "numeric":
-            raise ParameterError(texts.CODES_NEED_NUMBERS)
+        entry = written(self.declared(column))
+        if self.declared(column).kind != "numeric":
+            raise ParameterError(
+                "codes stand in place of numbers: choose the kind numeric first, then type them"
+            )
         codes = [code.strip() for code in str(text or "").split(",") if code.strip()]
         if codes:
             Schema({column: entry | {"codes": codes}})  # refuses a code that is a number
@@ -242,22 +240,22 @@ class ColumnChoice(DraftForm):
 
     def _choose_form(self, column: str, text: Any) -> None:
         """Take the form of numbers or dates as it was typed, `decimal: ","`; nothing for a plain one."""
-        entry = self.workspace.draft.get(("table", "columns", column), {})
         try:
-            keys = strict_yaml.loads(texts.form_file(text), error=ParameterError).data["form"]
+            keys = strict_yaml.loads(f"form: {{{text or ''}}}", error=ParameterError).data["form"]
         except ParameterError:
             keys = None
         if not isinstance(keys, dict) or any(key not in FORM_KEYS for key in keys):
-            raise ParameterError(texts.NO_SUCH_FORM)
-        known = {key: value for key, value in entry.items() if key not in FORM_KEYS}
+            raise ParameterError(
+                "the form of cells has the words decimal, thousands, percent, dates, pivot and write"
+            )
         if keys:
             Schema({column: {"role": "quasi-identifier", "kind": "numeric"} | keys})
-            if known.get("role", UNPUBLISHED[0]) in UNPUBLISHED:
-                raise ParameterError(texts.FORM_NEEDS_PUBLISHED)
+            if (self.declared(column).role or UNPUBLISHED[0]) in UNPUBLISHED:
+                raise ParameterError("a form is for columns that are published: choose another role first")
         self.workspace.set_column(column, **(dict.fromkeys(FORM_KEYS) | keys))
 
     def _given_hierarchy(self, column: str) -> Any:
-        name = self.workspace.source.get("dataset")
+        name = self.workspace.source.dataset
         if name is None:
             return None
         return datasets.schema(name, hierarchies=True).get(column, {}).get("hierarchy")
@@ -267,22 +265,20 @@ class ColumnChoice(DraftForm):
         frame, draft = self.workspace.named, self.workspace.draft
         if frame is None:
             return
-        name = self.workspace.source.get("dataset")
-        if name is not None:
-            known = datasets.schema(name)
-            columns = {column: entry for column, entry in known.items() if column in frame.columns}
-            draft.set(("table", "columns"), columns)
-            return
 
         def done(columns: Any) -> None:
             if self.workspace.named is frame:
-                draft.set(("table", "columns"), columns)
+                draft.put(self.flow.with_table(columns=columns_of(columns)))
 
+        name = self.workspace.source.dataset
+        if name is not None:
+            done(first_columns(name, frame, False))
+            return
         self._guessing.of_records(len(frame), lambda: infer_columns(frame), done, self._failed)
 
     def _read(self) -> None:
         frame = self.workspace.named
-        seen = (frame, self.workspace.draft.get(("table", "columns")))
+        seen = (frame, self.flow.columns)
         if self._seen is not None and seen[0] is self._seen[0] and seen[1] == self._seen[1]:
             return
         self._seen = seen
@@ -330,26 +326,21 @@ class ColumnChoice(DraftForm):
         self.param.update(counting=False, refusal=problem)
 
 
-def _written(codes: Any) -> str:
-    """Return codes as they are typed; of a draft that was edited by hand, whatever there is."""
-    return ", ".join(map(str, codes)) if isinstance(codes, list | tuple) else str(codes or "")
-
-
-def _form_text(entry: Mapping[str, Any]) -> str:
+def _form_text(column: ColumnSpec) -> str:
     """Return the form of a column as it is typed; of a draft that was edited by hand, nothing if it is none."""
-    form = form_of(entry)
+    form = form_of(written(column))
     if form is None or isinstance(form, str):
         return ""
-    return texts.form_text(keys_text(form), entry.get("write") == "source")
+    return _form_text_text(keys_text(form), column.write == "source")
 
 
 def about_datasets() -> dict[str, str]:
     """Return the page's line about each built-in table, by its name."""
     sentences = {}
     for row in datasets.describe().to_dict("records"):
-        fetched = "" if row["available"] else texts.NEEDS_DOWNLOAD
+        fetched = "" if row["available"] else " · needs a download (or its file on disk)"
         sentences[row["name"]] = (
-            texts.about_dataset(row["rows"], row["columns"], row["origin"], row["licence"]) + fetched
+            _about_dataset(row["rows"], row["columns"], row["origin"], row["licence"]) + fetched
         )
     return sentences
 
@@ -360,14 +351,14 @@ def type_of(cells: pd.Series) -> str:
 
     values = cells[~missing_cells(cells)]
     if not len(values):
-        return texts.EMPTY
+        return "empty"
     if pd.api.types.is_bool_dtype(values.dtype):
-        return texts.TRUTH_VALUE
+        return "truth value"
     try:
         dates = numbers_of(values, "")[1]
     except (AnonflowError, ValueError, TypeError, OverflowError):
-        return texts.TEXT
-    return texts.NUMBER if dates is None else texts.DATE
+        return "text"
+    return "number" if dates is None else "date"
 
 
 def _count(cells: pd.Series) -> tuple[str, int, int]:
@@ -377,3 +368,13 @@ def _count(cells: pd.Series) -> tuple[str, int, int]:
     except TypeError:
         distinct = 0  # lists and the like: the reader refuses them, a frame may have them
     return type_of(cells), distinct, missing
+
+
+def _about_dataset(rows: int, columns: int, origin: str, licence: str) -> str:
+    """Return the line about a built-in table."""
+    return f"{rows:,} records, {columns} columns · {origin} · {licence}"
+
+
+def _form_text_text(keys: str, in_release: bool) -> str:
+    """Return the form of a column as it is typed."""
+    return keys + ", write: source" * in_release

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from html import escape
 from pathlib import Path
@@ -20,8 +20,7 @@ from anonflow.dashboards.components.html import card
 from anonflow.dashboards.components.markup import unique_bars
 from anonflow.dashboards.components.option_field import option_field
 from anonflow.dashboards.components.upload import DiskDropper
-from anonflow.dashboards.data import texts
-from anonflow.dashboards.data.column_form import COLUMNS, ColumnChoice, about_datasets
+from anonflow.dashboards.data.column_form import COLUMNS, NOT_PUBLISHED, ColumnChoice, about_datasets
 from anonflow.dashboards.session.hierarchy_files import MOST as HIERARCHY
 from anonflow.dashboards.session.hierarchy_files import Attached, attach, is_hierarchy_name, matched_column
 from anonflow.dashboards.session.paths import names_a_dataset, safe_name
@@ -31,10 +30,36 @@ from anonflow.dashboards.session.workspace import Workspace
 from anonflow.dashboards.work.screen_work import Background
 from anonflow.dashboards.work.user_limits import MEGABYTE
 from anonflow.errors import AnonflowError
+from anonflow.hierarchy.wording import plural
 from anonflow.table.files.read import is_csv
 from anonflow.table.schema import KINDS, MISSING_RULES, ROLES
 
 __all__ = ["DataScreen"]
+
+RULES = {
+    "refuse": "such a record prevents a run: choose another rule first",
+    "value": "a missing value is a value of its own, and is published as an empty cell",
+    "suppress": "such a record is published as * in this column, because only * covers a missing value",
+    "drop": "such a record is left out of the release",
+}
+"""The treatment of a record without a value, by rule, in words."""
+
+OWN = "Your own file"
+
+BUILT_IN = "Built-in table"
+PROJECT = "A flow or project"
+
+
+TOOLTIPS = {
+    "role": "quasi-identifier: others may know it · sensitive: to be protected · insensitive: published "
+    "as it is · identifier: never published · unit: the person of a row, where people have several rows · household: of the unit",
+    "kind": "how a quasi-identifier may be generalized",
+    "no value": " · ".join(f"{rule}: {words}" for rule, words in RULES.items()),
+    "codes": "texts that stand in place of a number, such as N, R: of kind numeric",
+    "form": 'how its numbers or dates are written, such as decimal: "," or dates: d.m.y; with write: source the release has them so, too',
+}
+"""What a heading says under the pointer."""
+
 
 TOGETHER = 20.0
 """Seconds within which files are taken to have been dropped together."""
@@ -46,15 +71,26 @@ _ROLES = {
     "weight": "background-color: var(--af-good-soft);",
     "unit": "background-color: var(--af-bad-soft); font-weight: 600;",
     "household": "background-color: var(--af-bad-soft);",
-    texts.NOT_PUBLISHED: "color: var(--af-muted); font-style: italic;",
+    NOT_PUBLISHED: "color: var(--af-muted); font-style: italic;",
 }
 
 
 def _steps() -> str:
     """Return the steps of the work as a list, with what is said of the first below it."""
-    below = {"Data": f'<div class="told">{texts.QUASI_IDENTIFIERS}</div>'}
+    below = {
+        "Data": '<div class="told">They are its quasi-identifiers; what is to be protected is sensitive.</div>'
+    }
     items = "".join(
-        f"<li><b>{name}</b>: {sentence}{below.get(name, '')}</li>" for name, sentence in texts.STEPS.items()
+        f"<li><b>{name}</b>: {sentence}{below.get(name, '')}</li>"
+        for name, sentence in {
+            "Data": "open a table, and say which columns others may know of a person.",
+            "Prepare": "recode the table before you anonymize it, as statistical offices do; often this is not necessary.",
+            "Risk": "see who stands alone, and by which columns.",
+            "Protect": "choose among how many records each one hides, and by which methods.",
+            "Compare": "run them, and see what each costs.",
+            "Explore": "look at a result, column by column and record by record.",
+            "Publish": "a release with its checks, its report, and the flow that repeats it.",
+        }.items()
     )
     return f'<ol class="steps">{items}</ol>'
 
@@ -68,11 +104,11 @@ class DataScreen(pn.viewable.Viewer):
     """
 
     workspace = param.ClassSelector(class_=Workspace)
+    choice = param.ClassSelector(class_=ColumnChoice)
     title = "Data"
 
     def __init__(self, **params: Any) -> None:
-        super().__init__(**params)
-        self.choice = ColumnChoice(self.workspace)
+        super().__init__(choice=ColumnChoice(params["workspace"]), **params)
         self.reading = Background(self.workspace, at_once=True)
         self._options: dict[str, Any] = {}
         self._flows: dict[str, tuple[float, Path]] = {}
@@ -86,11 +122,6 @@ class DataScreen(pn.viewable.Viewer):
         self._leave: Callable[[], None] | None = None
         self._opening()
         self._looking()
-        self.choice.param.watch(self._show_columns, "rows")
-        self.choice.param.watch(self._show_bars, ["bars", "counting"])
-        self.choice.param.watch(self._say, "refusal")
-        self.workspace.param.watch(self._show_frame, "frame")
-        self.workspace.param.watch(self._show_trouble, ["problems", "table", "frame"])
         self._show_frame()
         self._show_columns()
         self._show_bars()
@@ -100,53 +131,62 @@ class DataScreen(pn.viewable.Viewer):
     def _opening(self) -> None:
         self._about = about_datasets()
         self.way = pn.widgets.RadioButtonGroup(
-            label=texts.WAY,
-            options=[texts.BUILT_IN, texts.OWN, texts.PROJECT],
-            value=texts.BUILT_IN,
+            label="Where the table comes from",
+            options=[BUILT_IN, OWN, PROJECT],
+            value=BUILT_IN,
             sizing_mode="stretch_width",
         )
         first = next(iter(self._about))
         self.dataset = pn.widgets.Select(
-            label=texts.BUILT_IN, options=list(self._about), value=first, sizing_mode="stretch_width"
+            label=BUILT_IN, options=list(self._about), value=first, sizing_mode="stretch_width"
         )
         self.about = pn.pane.HTML("", css_classes=["af-muted"], sizing_mode="stretch_width")
         self.option_fields = pn.FlexBox(sizing_mode="stretch_width", gap="8px")
-        self.hierarchies = pn.widgets.Checkbox(label=texts.WITH_HIERARCHIES, value=False)
-        self.open = pn.widgets.Button(label=texts.OPEN, color="primary", on_click=self._open_dataset)
+        self.hierarchies = pn.widgets.Checkbox(label="with the hierarchies that go with it", value=False)
+        self.open = pn.widgets.Button(label="Open this table", color="primary", on_click=self._open_dataset)
         limits = self.workspace.limits
         self.dropper = DiskDropper(
             self._folder, self._open_file, self._refused, most=limits.upload_bytes, elsewhere=limits.elsewhere,
-            stylesheets=[PARTS], label=texts.DROP_TABLE,
+            stylesheets=[PARTS], label="CSV, Parquet or Excel file, alone or with its hierarchies and its flow",
             multiple=True, sizing_mode="stretch_width", css_classes=["af-dropper"],
         )  # fmt: skip
         caps = []
         if limits.upload_bytes is not None:
-            caps.append(texts.megabytes(limits.upload_bytes / MEGABYTE))
+            caps.append(f"{(limits.upload_bytes / MEGABYTE):,.0f} MB")
         if limits.rows is not None:
-            caps.append(texts.records(limits.rows))
+            caps.append(f"{limits.rows:,} records")
         self.about_upload = pn.pane.HTML(
-            texts.about_upload(caps, "<code>hierarchy_age.csv</code>"),
+            _about_upload(caps, "<code>hierarchy_age.csv</code>"),
             css_classes=["af-muted"],
             sizing_mode="stretch_width",
         )
         self.delimiter = pn.widgets.Select(
-            label=texts.DELIMITER, options=texts.DELIMITERS, value="", width=180
+            label="Delimiter",
+            options={"found in the file": "", "comma": ",", "semicolon": ";", "tab": "\t", "bar": "|"},
+            value="",
+            width=180,
         )
-        self.encoding = pn.widgets.TextInput(label=texts.ENCODING, value="utf-8", width=120)
-        self.missing = pn.widgets.TextInput(label=texts.MISSING, placeholder=texts.MISSING_EXAMPLE, width=220)
-        self.again = pn.widgets.Button(label=texts.READ_AGAIN, align="end", visible=False)
+        self.encoding = pn.widgets.TextInput(label="Encoding", value="utf-8", width=120)
+        self.missing = pn.widgets.TextInput(
+            label="Texts that stand for a missing value", placeholder="such as NA, ?", width=220
+        )
+        self.again = pn.widgets.Button(label="Read the file again", align="end", visible=False)
         self.again.on_click(self._read_again)
         written = pn.Card(
             pn.FlexBox(self.delimiter, self.encoding, self.missing, self.again, gap="8px"),
-            header=pn.pane.HTML(texts.CSV_CARD, margin=(4, 6)),
+            header=pn.pane.HTML("How the CSV file is written", margin=(4, 6)),
             collapsed=True,
             sizing_mode="stretch_width",
         )
         self.wrong = pn.pane.HTML("", css_classes=["af-bad"], visible=False, sizing_mode="stretch_width")
         self.dropped = pn.pane.HTML("", css_classes=["af-note"], visible=False, sizing_mode="stretch_width")
         self.replaced = pn.pane.HTML("", sizing_mode="stretch_width")
-        self.replace = pn.widgets.Button(label=texts.REPLACE, color="danger", on_click=self._replace)
-        self.keep_open = pn.widgets.Button(label=texts.KEEP_OPEN, color="primary", on_click=self._keep_open)
+        self.replace = pn.widgets.Button(
+            label="Open it, and give this work up", color="danger", on_click=self._replace
+        )
+        self.keep_open = pn.widgets.Button(
+            label="Keep what is open", color="primary", on_click=self._keep_open
+        )
         self._question = pn.Column(
             self.replaced,
             pn.FlexBox(self.keep_open, self.replace, gap="8px"),
@@ -156,10 +196,10 @@ class DataScreen(pn.viewable.Viewer):
         )
         self.projects = DiskDropper(
             self._folder, self._open_project, self._refused, most=limits.upload_bytes, stylesheets=[PARTS],
-            label=texts.DROP_PROJECT, sizing_mode="stretch_width", css_classes=["af-dropper"],
+            label="Flow (.yaml) or project (.anonflow.zip)", sizing_mode="stretch_width", css_classes=["af-dropper"],
         )  # fmt: skip
         about_projects = pn.pane.HTML(
-            texts.about_projects(f"<code>{texts.RUN_FLOW}</code>"),
+            _about_projects("<code>anonflow run</code>"),
             css_classes=["af-muted"],
             sizing_mode="stretch_width",
         )
@@ -173,7 +213,7 @@ class DataScreen(pn.viewable.Viewer):
             sizing_mode="stretch_width",
         )
         self.waiting = pn.pane.HTML("", css_classes=["af-note"], sizing_mode="stretch_width", visible=False)
-        self.without = pn.widgets.Button(label=texts.WITHOUT_IT, visible=False)
+        self.without = pn.widgets.Button(label="Open a table without it", visible=False)
         self.without.on_click(self._forget_project)
         own = pn.Column(
             self.waiting,
@@ -185,17 +225,13 @@ class DataScreen(pn.viewable.Viewer):
             sizing_mode="stretch_width",
             visible=False,
         )
-        self.dataset.param.watch(self._about_dataset, "value")
-
-        def turn(event: Any) -> None:
-            built_in.visible, own.visible = event.new == texts.BUILT_IN, event.new == texts.OWN
-            flows.visible = event.new == texts.PROJECT
-
-        self.way.param.watch(turn, "value")
+        pn.bind(self._about_dataset, self.dataset, watch=True)
+        for part, way in ((built_in, BUILT_IN), (own, OWN), (flows, PROJECT)):
+            part.visible = self.way.rx() == way
         self._about_dataset()
-        self._source = card(texts.SOURCE_CARD, self._question, self.way, built_in, own, flows, self.wrong)
+        self._source = card("Open a table", self._question, self.way, built_in, own, flows, self.wrong)
 
-    def _about_dataset(self, *events: Any) -> None:
+    def _about_dataset(self, *names: str) -> None:
         name = self.dataset.value
         self.about.object = f"<p>{self._about[name]}</p>"
         self._options = {}
@@ -225,7 +261,7 @@ class DataScreen(pn.viewable.Viewer):
         self._ask(
             name,
             lambda: self._aside(
-                texts.opening(name),
+                f"Opening {name}.",
                 lambda: self.workspace.read_dataset(name, **options),
                 n=int(n or 0) if described["available"] else None,
             ),
@@ -240,7 +276,7 @@ class DataScreen(pn.viewable.Viewer):
             self._leave()
         self._go_on, self._leave = go_on, leave
         self._is_reading = True  # what was dropped with it waits
-        sentence = texts.replaces(name, self.workspace.table_name, len(self.workspace.runs))
+        sentence = _replaces(name, self.workspace.table_name, len(self.workspace.runs))
         self.replaced.object = f"<p role='alert'>{escape(sentence)}</p>"
         self._question.visible = True
 
@@ -312,7 +348,7 @@ class DataScreen(pn.viewable.Viewer):
         """Give the open table the hierarchies that came with it; before it is open, they wait."""
         workspace = self.workspace
         if workspace.frame is None or self._is_reading:
-            self.dropped.object = f"<p>{texts.hierarchies_wait(len(self._hierarchies))}</p>"
+            self.dropped.object = f"<p>{_hierarchies_wait(len(self._hierarchies))}</p>"
             self.dropped.visible = bool(self._hierarchies)
             return
         own, columns = safe_name(workspace.table_name), [str(each) for each in workspace.frame.columns]
@@ -338,7 +374,7 @@ class DataScreen(pn.viewable.Viewer):
 
     def _say_waiting(self) -> None:
         names = [*self._hierarchies, *self._flows]
-        self.dropped.object = f"<p>{escape(texts.waiting(', '.join(names)))}</p>"
+        self.dropped.object = f"<p>{escape(_waiting(', '.join(names)))}</p>"
         self.dropped.visible = bool(names) and (self.workspace.frame is None or self._is_reading)
 
     def _forget(self, files: dict[str, tuple[float, Path]], name: str) -> None:
@@ -353,7 +389,7 @@ class DataScreen(pn.viewable.Viewer):
             self._forget(self._flows, name)
             return
         self._aside(
-            texts.reading(name),
+            _reading(name),
             lambda: self.workspace.read_project_file(path),
             opened=lambda: self._forget(self._flows, name),
         )
@@ -370,14 +406,16 @@ class DataScreen(pn.viewable.Viewer):
                 path.unlink(missing_ok=True)
             self.again.visible = self._refused_file is not None
 
-        self._aside(texts.reading(name), lambda: workspace.read_file(name, path, **form), failed)
+        self._aside(_reading(name), lambda: workspace.read_file(name, path, **form), failed)
 
     def _read_again(self, *events: Any) -> None:
         if self._refused_file is not None:
             self._read(*self._refused_file)
         else:
             form, name = self._written("table.csv"), self.workspace.table_name
-            self._ask(name, lambda: self._aside(texts.READING_AGAIN, lambda: self.workspace.reread(**form)))
+            self._ask(
+                name, lambda: self._aside("Reading the file again.", lambda: self.workspace.reread(**form))
+            )
 
     def _open_project(self, name: str, path: Path) -> None:
         kept = self.workspace.set_aside(path)
@@ -388,7 +426,7 @@ class DataScreen(pn.viewable.Viewer):
             finally:
                 kept.unlink(missing_ok=True)
 
-        self._ask(name, lambda: self._aside(texts.reading(name), read), lambda: kept.unlink(missing_ok=True))
+        self._ask(name, lambda: self._aside(_reading(name), read), lambda: kept.unlink(missing_ok=True))
 
     def _aside(
         self,
@@ -413,12 +451,12 @@ class DataScreen(pn.viewable.Viewer):
                 opened()
                 self._attach()
             if workspace.waits_for:
-                self.way.value = texts.OWN
+                self.way.value = OWN
             self._show_waiting()
 
         def refused(sentence: str) -> None:
             self._source.loading = self._is_reading = False
-            workspace.status = before if workspace.frame is not None else texts.NOTHING_OPENED
+            workspace.status = before if workspace.frame is not None else "Nothing was opened."
             self._refused(sentence)
             failed()
 
@@ -434,14 +472,14 @@ class DataScreen(pn.viewable.Viewer):
     def _show_waiting(self) -> None:
         name = self.workspace.waits_for
         self.waiting.visible = self.without.visible = bool(name)
-        self.waiting.object = f"<p>{texts.WAITS_FOR_TABLE} <b>{escape(name)}</b>.</p>"
+        self.waiting.object = f"<p>A flow or project waits for its table: <b>{escape(name)}</b>.</p>"
 
     def _forget_refused(self) -> None:
         """Forget the file that could not be read."""
         if self._refused_file is not None:
             self._refused_file[1].unlink(missing_ok=True)
             self._refused_file = None
-        self.again.visible = "csv" in self.workspace.source
+        self.again.visible = self.workspace.source.csv is not None
 
     def _try(self, opening: Any) -> bool:
         self._refused("")
@@ -457,15 +495,15 @@ class DataScreen(pn.viewable.Viewer):
 
     def _refused(self, sentence: str) -> None:
         open_still = self.workspace.table_name
-        still = f" <b>{escape(open_still)}</b> {texts.STILL_OPEN}" if open_still else ""
-        self.wrong.object = f"<p role='alert'><b>{texts.NOT_OPENED}</b> {escape(sentence)}{still}</p>"
+        still = f" <b>{escape(open_still)}</b> is still open." if open_still else ""
+        self.wrong.object = f"<p role='alert'><b>Not opened.</b> {escape(sentence)}{still}</p>"
         self.wrong.visible = bool(sentence)
 
     # ------------------------------------------------------------------------------ what it is like
 
     def _looking(self) -> None:
         editors: dict[str, Any] = dict.fromkeys(COLUMNS) | {
-            "role": {"type": "list", "values": [*ROLES, texts.NOT_PUBLISHED], "autocomplete": False},
+            "role": {"type": "list", "values": [*ROLES, NOT_PUBLISHED], "autocomplete": False},
             "kind": {"type": "list", "values": list(KINDS)},
             "no value": {
                 "type": "list",
@@ -482,8 +520,18 @@ class DataScreen(pn.viewable.Viewer):
             sortable=False,
             selectable="checkbox",
             stylesheets=[PARTS],
-            titles=texts.TITLES,
-            header_tooltips=texts.TOOLTIPS,
+            titles={
+    "column": "Column",
+    "type": "Type",
+    "distinct": "Distinct",
+    "missing": "Missing",
+    "role": "Role ▾",
+    "kind": "Kind ▾",
+    "no value": "Without a value ▾",
+    "codes": "Codes ✎",
+    "form": "Form ✎",
+},
+            header_tooltips=TOOLTIPS,
             text_align={"distinct": "right", "missing": "right"},
             widths={"column": 185, "type": 88, "distinct": 82, "missing": 80, "role": 140, "kind": 108},
             sizing_mode="stretch_width",
@@ -494,18 +542,20 @@ class DataScreen(pn.viewable.Viewer):
         self.refusal = pn.pane.HTML("", css_classes=["af-bad"], visible=False, sizing_mode="stretch_width")
         self.trouble = pn.pane.HTML("", css_classes=["af-warn"], visible=False, sizing_mode="stretch_width")
         self.many_roles = pn.widgets.Select(
-            label=texts.MANY_ROLES, options=["", *ROLES, texts.NOT_PUBLISHED], width=200
+            label="Role of the ticked columns", options=["", *ROLES, NOT_PUBLISHED], width=200
         )
-        self.many_kinds = pn.widgets.Select(label=texts.MANY_KINDS, options=["", *KINDS], width=200)
+        self.many_kinds = pn.widgets.Select(
+            label="Kind of the ticked columns", options=["", *KINDS], width=200
+        )
         for widget, field in ((self.many_roles, "role"), (self.many_kinds, "kind")):
-            widget.param.watch(partial(self._chosen_for_many, field), "value")
-        rules = "".join(f"<li><b>{rule}</b>: {escape(words)}.</li>" for rule, words in texts.RULES.items())
+            pn.bind(partial(self._chosen_for_many, field), widget, watch=True)
+        rules = "".join(f"<li><b>{rule}</b>: {escape(words)}.</li>" for rule, words in RULES.items())
         self.rules = pn.pane.HTML(
-            f"<p>{texts.WITHOUT_VALUE}</p><ul>{rules}</ul>",
+            f"<p>Without a value:</p><ul>{rules}</ul>",
             css_classes=["af-muted"],
             sizing_mode="stretch_width",
         )
-        self.guess = pn.widgets.Button(label=texts.FIRST_GUESS, on_click=lambda event: self.choice.infer())
+        self.guess = pn.widgets.Button(label="First guess again", on_click=lambda event: self.choice.infer())
         self.sentence = pn.pane.HTML("", sizing_mode="stretch_width", css_classes=["af-unique"])
         self.bars = pn.pane.HTML("", stylesheets=[PARTS], sizing_mode="stretch_width")
         self.first = pn.widgets.Tabulator(
@@ -522,33 +572,39 @@ class DataScreen(pn.viewable.Viewer):
         )
         self.counts = pn.pane.HTML("", sizing_mode="stretch_width", css_classes=["af-muted"])
         self._columns_card = card(
-            texts.COLUMNS_CARD,
+            "Columns",
             self.columns,
             self.refusal,
             self.trouble,
             pn.FlexBox(self.many_roles, self.many_kinds, pn.Row(self.guess, margin=(18, 0, 0, 0)), gap="8px"),
             self.rules,
-            lead=texts.COLUMNS_LEAD,
+            lead=(
+                "Click a role or a kind to change it. To change several columns at once, tick them and choose below the table. A column of numbers may have codes "
+                "in place of some of them: type these codes, separated by commas. Only you know what others may know of a person."
+            ),
         )
-        self._unique_card = card(texts.UNIQUE_CARD, self.sentence, self.bars)
-        self._first_card = card(texts.FIRST_ROWS_CARD, self.counts, self.first)
+        self._unique_card = card("Who stands alone", self.sentence, self.bars)
+        self._first_card = card("First rows", self.counts, self.first)
         self.with_table = pn.widgets.Checkbox(
-            label=texts.WITH_TABLE,
+            label="with the table and the seeds of the runs: the file is then the owner's",
             value=False,
             sizing_mode="stretch_width",
             css_classes=["af-wraps"],
             stylesheets=[PARTS],
         )
         self.save = pn.widgets.FileDownload(
-            callback=self._project_file, filename="project.anonflow.zip", label=texts.SAVE, color="primary",
+            callback=self._project_file, filename="project.anonflow.zip", label="Save the project", color="primary",
             width=200, css_classes=["af-save"],
         )  # fmt: skip
         self._keep_card = card(
-            texts.KEEP_CARD,
+            "Keep this work",
             pn.Row(self.save, self.with_table),
-            lead=texts.KEEP_LEAD,
+            lead=(
+                "One file with the flow, the hierarchies, and the runs with their measures and notes. It holds names of "
+                "columns and labels of hierarchies, and no record. To open it later, use A flow or project, above."
+            ),
         )
-        self._steps_card = card(texts.STEPS_CARD, pn.pane.HTML(_steps(), stylesheets=[PARTS]))
+        self._steps_card = card("What happens here", pn.pane.HTML(_steps(), stylesheets=[PARTS]))
         self._top = pn.Column(
             self._source,
             self._steps_card,
@@ -561,15 +617,15 @@ class DataScreen(pn.viewable.Viewer):
 
     def _project_file(self) -> io.BytesIO:
         workspace = self.workspace
-        self.save.filename = f"{workspace.draft.get(('flow',), 'project')}{ENDING}"
+        self.save.filename = f"{workspace.draft.spec.flow}{ENDING}"
         return io.BytesIO(workspace.save_project(bool(self.with_table.value)))
 
-    def _chosen_for_many(self, field: str, event: Any) -> None:
-        if not event.new:
+    def _chosen_for_many(self, field: str, value: str) -> None:
+        if not value:
             return
         rows = self.choice.rows
         ticked = [] if rows is None else [str(rows["column"].iloc[at]) for at in self.columns.selection]
-        if self.choice.choose_many(ticked, field, event.new):
+        if self.choice.choose_many(ticked, field, value):
             self.columns.selection = []
         (self.many_roles if field == "role" else self.many_kinds).value = ""
 
@@ -579,7 +635,8 @@ class DataScreen(pn.viewable.Viewer):
             return
         self.choice.choose(str(rows["column"].iloc[event.row]), event.column, event.value)
 
-    def _show_columns(self, *events: Any) -> None:
+    @param.depends("choice.rows", watch=True)
+    def _show_columns(self) -> None:
         self._show_counts()
         rows = self.choice.rows
         shown = pd.DataFrame(columns=list(COLUMNS)) if rows is None else rows.copy()
@@ -599,27 +656,31 @@ class DataScreen(pn.viewable.Viewer):
             self.columns.value = shown
         self._say()
 
-    def _show_bars(self, *events: Any) -> None:
+    @param.depends("choice.bars", "choice.counting", watch=True)
+    def _show_bars(self) -> None:
         sentence = self.choice.sentence()
         self.sentence.object = f"<p><b>{escape(sentence)}</b></p>" if sentence else ""
         self.bars.object = unique_bars(self.choice.bars)
 
-    def _say(self, *events: Any) -> None:
+    @param.depends("choice.refusal", watch=True)
+    def _say(self) -> None:
         self.refusal.object = f"<p>{escape(self.choice.refusal)}</p>"
         self.refusal.visible = bool(self.choice.refusal)
 
-    def _show_trouble(self, *events: Any) -> None:
+    @param.depends("workspace.problems", "workspace.table", "workspace.frame", watch=True)
+    def _show_trouble(self) -> None:
         """Show the problems of the column declarations; Protect shows the others."""
         workspace = self.workspace
         wrong = workspace.frame is not None and workspace.table is None and not workspace.coding
         items = "".join(f"<li>{escape(text)}</li>" for text in workspace.problems[:6])
-        self.trouble.object = f"<p><b>{texts.CANNOT_BE_USED}</b></p><ul>{items}</ul>"
+        self.trouble.object = f"<p><b>The columns cannot be used like this.</b></p><ul>{items}</ul>"
         self.trouble.visible = wrong
 
-    def _show_frame(self, *events: Any) -> None:
+    @param.depends("workspace.frame", watch=True)
+    def _show_frame(self) -> None:
         frame = self.workspace.frame
         self.open.color = "primary" if frame is None else "default"
-        self.again.visible = "csv" in self.workspace.source or self._refused_file is not None
+        self.again.visible = self.workspace.source.csv is not None or self._refused_file is not None
         self._show_waiting()
         if frame is None:
             self._steps_card.visible, self._unique_card.visible = True, False
@@ -641,7 +702,65 @@ class DataScreen(pn.viewable.Viewer):
             return
         missing = sum(missing for _, _, missing in about.values())
         self.rules.visible = bool(missing)
-        self.counts.object = texts.size_of_table(len(frame), frame.shape[1], missing if about else None)
+        self.counts.object = _size_of_table(len(frame), frame.shape[1], missing if about else None)
 
     def __panel__(self) -> pn.viewable.Viewable:
         return self._page
+
+
+def _replaces(new: str, open_now: str, runs: int) -> str:
+    """Return what is lost if a table is opened."""
+    lost = f"its settings and {plural(runs, 'run')}" if runs else "its settings"
+    return (
+        f"Opening {new} closes {open_now}: {lost} are given up. To keep them, save the project below first, or open "
+        f"{new} in another tab of this browser."
+    )
+
+
+def _about_upload(caps: Sequence[str], example: str) -> str:
+    """Return what a file must be, and what becomes of it.
+
+    Parameters
+    ----------
+    caps : sequence of str
+        The largest size, and the largest number of records; empty without a limit.
+    example : str
+        Markup of a file's name.
+    """
+    most = f"At most {' and '.join(caps)}. " if caps else ""
+    return (
+        f"{most}The first line of a CSV file names the columns. Hierarchies are matched with columns by their names, such "
+        f"as {example}. Your file stays in a private folder and is deleted when its session ends."
+    )
+
+
+def _reading(name: str) -> str:
+    """Return what is done while a file is read."""
+    return f"Reading {name}."
+
+
+def _hierarchies_wait(files: int) -> str:
+    """Return that hierarchies came before their table."""
+    return f"{plural(files, 'file')} with a hierarchy: waiting for the table."
+
+
+def _waiting(names: str) -> str:
+    """Return which files wait for the table."""
+    return f"Waiting for the table: {names}."
+
+
+def _about_projects(command: str) -> str:
+    """Return what a project and a flow are; `command` is markup."""
+    return (
+        f"A project is saved below, under Keep this work. A flow is the file that {command} takes. If the "
+        "table is not in the file, open the table next."
+    )
+
+
+def _size_of_table(rows: int, columns: int, missing: int | None) -> str:
+    """Return how large the open table is; `missing` is None while its cells without a value are counted."""
+    without = "" if missing is None else f", {plural(missing, 'cell')} without a value"
+    return (
+        f"{plural(rows, 'record')}, {plural(columns, 'column')}{without}. "
+        "These are your records as they are: nobody else sees them."
+    )

@@ -10,13 +10,16 @@ import param
 from markupsafe import Markup
 
 from anonflow.dashboards.components.html import card, html
-from anonflow.dashboards.explore import texts
 from anonflow.dashboards.session.workspace import FinishedRun, Workspace
 from anonflow.dashboards.work.screen_work import Background
 from anonflow.drawing.heat_map import difference_map, heat_map
 from anonflow.utility.analyses.association import Associations, associations_of
 
 __all__ = ["AssociationCard"]
+
+COMPARE = "Compare the associations"
+BEFORE_AND_AFTER = "Before and after"
+DIFFERENCE = "The difference"
 
 
 class AssociationCard(pn.viewable.Viewer):
@@ -35,20 +38,21 @@ class AssociationCard(pn.viewable.Viewer):
         super().__init__(workspace=workspace, **params)
         self.background = Background(workspace)
         self.start = pn.widgets.Button(
-            label=texts.COMPARE, color="primary", width=220, css_classes=["af-associate"]
+            label=COMPARE, color="primary", width=220, css_classes=["af-associate"]
         )
         self.start.on_click(lambda _: self.compute())
         self.which = html("")
         self.picture = html("", "af-association")
         self._card = card(
-            texts.ASSOCIATIONS,
+            "Associations of columns, before and after",
             self.which,
             self.start,
             self.picture,
-            lead=texts.ABOUT_ASSOCIATIONS,
+            lead=(
+                "Between 0 and 1: the correlation of two numbers, Cramer's V of two categories, the correlation ratio of a number and a "
+                "category. After: the mean over plausible tables of what would be published, times the share of rows that are not suppressed."
+            ),
         )
-        workspace.param.watch(self._show, ["chosen", "runs"])
-        self.param.watch(self._show, ["computing", "problem"])
         self._show()
 
     @property
@@ -80,17 +84,18 @@ class AssociationCard(pn.viewable.Viewer):
 
         self.background.start(lambda: associations_of(anonymization.table, anonymization), done, failed)
 
-    def _show(self, *events: Any) -> None:
+    @param.depends("workspace.chosen", "workspace.runs", "computing", "problem", watch=True)
+    def _show(self) -> None:
         run, shown = self.run, self.associations
         self.start.disabled = self.computing or run is None
         self.start.visible = shown is None
-        self.start.label = texts.COMPARING if self.computing else texts.COMPARE
+        self.start.label = "Comparing…" if self.computing else COMPARE
         if run is not None:
             self.which.object = str(
-                Markup('<p class="soft" role="status">{}</p>').format(texts.of_run(run.name, run.id))
+                Markup('<p class="soft" role="status">{}</p>').format(f"Run: {run.name} (#{run.id})")
             )
         if self.problem:
-            self.picture.object = str(Markup("<p>{}</p>").format(texts.not_compared(self.problem)))
+            self.picture.object = str(Markup("<p>{}</p>").format(f"This cannot be compared: {self.problem}"))
         else:
             self.picture.object = "" if shown is None else str(associations_markup(shown))
 
@@ -105,12 +110,7 @@ def associations_markup(associations: Associations) -> Markup:
     order = np.argsort(-np.abs(change[below]), kind="stable")[:5]
     worst = Markup("").join(
         Markup("<li>{}</li>").format(
-            texts.changed(
-                associations.columns[below[0][at]],
-                associations.columns[below[1][at]],
-                float(associations.before[below][at]),
-                float(associations.after[below][at]),
-            )
+            f"{associations.columns[below[0][at]]} and {associations.columns[below[1][at]]}: {float(associations.before[below][at]):.2f} before, {float(associations.after[below][at]):.2f} after"
         )
         for at in order.tolist()
     )
@@ -120,23 +120,23 @@ def associations_markup(associations: Associations) -> Markup:
         "<div><h4>{}</h4><p class='soft'>{}</p>{}</div></div>"
         "<h4>{}</h4><ul class='limits'>{}</ul>"
     ).format(
-        texts.BEFORE_AND_AFTER,
-        texts.ABOUT_BEFORE_AND_AFTER,
+        BEFORE_AND_AFTER,
+        "Below the diagonal: in the originals. Above it: in the release.",
         scroll.format(
-            texts.BEFORE_AND_AFTER,
+            BEFORE_AND_AFTER,
             heat_map(
                 associations.columns,
                 associations.before,
                 associations.after,
-                texts.BEFORE_AND_AFTER_PICTURE,
+                "Association of columns before and after",
             ),
         ),
-        texts.DIFFERENCE,
-        texts.ABOUT_DIFFERENCE,
+        DIFFERENCE,
+        "Blue: stronger than before. Orange: weaker.",
         scroll.format(
-            texts.DIFFERENCE,
-            difference_map(associations.columns, change, texts.DIFFERENCE_PICTURE),
+            DIFFERENCE,
+            difference_map(associations.columns, change, "Change of the association of columns"),
         ),
-        texts.CHANGED_MOST,
+        "What changed most",
         worst,
     )

@@ -14,12 +14,12 @@ from anonflow.algorithms.recoding.lattice_part import LatticePart, lattice_part
 from anonflow.algorithms.seeds import derived_seed
 from anonflow.algorithms.view import sizes_of
 from anonflow.dashboards.compare.model import column_losses
-from anonflow.dashboards.explore import texts
 from anonflow.dashboards.session.publication import card_of_run
 from anonflow.dashboards.session.workspace import FinishedRun, Workspace
 from anonflow.dashboards.work.screen_work import Background
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
+from anonflow.hierarchy.wording import plural
 from anonflow.loss import cell_costs, record_costs
 from anonflow.release import publish
 from anonflow.risk import ATTACKERS, AttackContext, usual
@@ -121,7 +121,7 @@ class MissingLoss:
 
     def sentence(self) -> str:
         """Return such as ``age: 12 records without a value lose 100.0 %, the others 8.1 %.``"""
-        return texts.missing_loss(self.column, self.cells, self.loss, self.others)
+        return _missing_loss(self.column, self.cells, self.loss, self.others)
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,7 +227,6 @@ class ExploreModel(param.Parameterized):
         self.searching = Background(workspace, at_once=True)
         self._view: tuple[int, RunView] | None = None
         self._lattice: tuple[int, LatticePart | None] | None = None
-        workspace.param.watch(self._chosen_changed, ["chosen", "runs"])
         self._chosen_changed()
 
     @property
@@ -259,7 +258,7 @@ class ExploreModel(param.Parameterized):
             [*(losses_of_run.get(name) for name in columns), run.result.measures.get("gcp")]
             for losses_of_run, run in zip(losses, shown, strict=True)
         ]
-        return [*columns, texts.ALL_COLUMNS], names, values
+        return [*columns, "all (GCP)"], names, values
 
     def distribution(self) -> Distribution | None:
         """Return the chosen column before and after."""
@@ -359,7 +358,7 @@ class ExploreModel(param.Parameterized):
         """
         part, run, anonymization = self.lattice(), self.run, self.anonymization
         if part is None or run is None or anonymization is None or not 0 <= at < len(part.nodes):
-            raise ParameterError(texts.NO_NODE)
+            raise ParameterError("there is no such node; choose one of those that are drawn")
         node = part.nodes[at]
         needed = math.ceil(1e4 * node.suppressed / anonymization.n) / 1e4
         self.workspace.run_again(run.id, levels=part.named(node), limit=max(part.limit, min(1.0, needed)))
@@ -426,7 +425,8 @@ class ExploreModel(param.Parameterized):
 
     # --------------------------------------------------------------------------------------- inside
 
-    def _chosen_changed(self, *events: Any) -> None:
+    @param.depends("workspace.chosen", "workspace.runs", watch=True)
+    def _chosen_changed(self) -> None:
         known = {run.id for run in self.workspace.runs}
         self.workspace.noted.keep(known)
         run, anonymization = self.run, self.anonymization
@@ -455,4 +455,14 @@ def called(row: dict[str, Any]) -> str:
 def in_plain_words(row: dict[str, Any]) -> str:
     """Return an attacker's result in plain words; for a counted rate, with its confidence interval."""
     sentence, low, high = str(row["sentence"]), row["low"], row["high"]
-    return sentence if low == high else texts.with_interval(sentence, low, high)
+    return (
+        sentence
+        if low == high
+        else f"{sentence} For people like these the rate lies between {100 * low:.1f} % and {100 * high:.1f} %, with confidence 95 %."
+    )
+
+
+def _missing_loss(column: str, cells: int, loss: float, others: float) -> str:
+    """Return such as ``age: 12 records without a value lose 100.0 %, the others 8.1 %.``"""
+    lose = "loses" if cells == 1 else "lose"
+    return f"{column}: {plural(cells, 'record')} without a value {lose} {loss:.1%}, the others {others:.1%}."

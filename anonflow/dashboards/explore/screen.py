@@ -27,8 +27,7 @@ from anonflow.dashboards.components.html import (
     verdict_of,
 )
 from anonflow.dashboards.components.release_card import Remedies, card_lines
-from anonflow.dashboards.components.shown_part import Filling
-from anonflow.dashboards.explore import texts
+from anonflow.dashboards.components.run_select import RunSelect
 from anonflow.dashboards.explore.association_card import AssociationCard
 from anonflow.dashboards.explore.model import Attacks, ExploreModel, FoundRecords, called, in_plain_words
 from anonflow.dashboards.session.workspace import Workspace
@@ -38,6 +37,11 @@ from anonflow.drawing.plots import columns
 from anonflow.errors import AnonflowError
 
 __all__ = ["ExploreScreen"]
+
+TITLE = "Explore"
+ORIGINAL = "original"
+ATTACK = "Let attackers try"
+
 
 PAGE = 15
 MOST = 600
@@ -54,12 +58,11 @@ class ExploreScreen(pn.viewable.Viewer):
     """
 
     workspace = param.ClassSelector(class_=Workspace, constant=True)
-    title = param.String(default=texts.TITLE, constant=True)
+    model = param.ClassSelector(class_=ExploreModel, constant=True)
+    title = param.String(default=TITLE, constant=True)
 
     def __init__(self, workspace: Workspace, **params: Any) -> None:
-        super().__init__(workspace=workspace, **params)
-        self.model = ExploreModel(workspace)
-        self._filling = Filling()
+        super().__init__(workspace=workspace, model=ExploreModel(workspace), **params)
         self._shown: Any = None
         self._make_loss()
         self._make_lattice()
@@ -70,24 +73,20 @@ class ExploreScreen(pn.viewable.Viewer):
         self._panels: list[Any] = []
         self.inside = pn.Column(
             pn.Row(self.chosen),
-            self._of_run(texts.THIS_RUN, self.facts),
-            card(texts.LOSSES, self.losses, lead=texts.ABOUT_LOSSES),
+            self._of_run("This run", self.facts),
+            card("Loss by attribute and run", self.losses, lead="0 % is the value itself, 100 % is published as *: lower is better. ▶ is the run that is shown."),
             self.levels,
-            self._of_run(texts.ONE_COLUMN, pn.Row(self.column), self.distance, self.overlay, lead=texts.ABOUT_ONE_COLUMN),
+            self._of_run("Before and after: one column", pn.Row(self.column), self.distance, self.overlay, lead=("Blue bars: the originals. Orange line with diamonds: what is published, each range spread evenly over its width, each set "
+    "over its members.")),
             AssociationCard(workspace),
-            self._of_run(texts.BEFORE_AFTER_RECORDS, pn.Row(self.search, self.only_changed), self.matching, self.records),
-            self._of_run(texts.HIDDEN_AMONG, pn.Row(self.record, self.worst), self.graph),
-            self._of_run(texts.SIZES, self.sizes),
-            self._of_run(texts.ATTACKS, self.attack, self.attacked, self.remedies, lead=texts.ABOUT_ATTACKS),
+            self._of_run("Before and after: records", pn.Row(self.search, self.only_changed), self.matching, self.records),
+            self._of_run("Who a record is hidden among", pn.Row(self.record, self.worst), self.graph),
+            self._of_run("Class sizes and matches", self.sizes),
+            self._of_run("Risk: what attackers achieve", self.attack, self.attacked, self.remedies, lead="Each attacker has the release and the knowledge that is named beside it."),
             sizing_mode="stretch_width",
             margin=0,
             visible=self.model.run is not None,
         )  # fmt: skip
-        workspace.param.watch(self._show, ["chosen", "runs"])
-        workspace.param.watch(self._show_distribution, "dark")
-        self.model.param.watch(self._show_distribution, "column")
-        self.model.param.watch(self._show_graph, "record")
-        self.model.param.watch(self._show_attacks, ["attacks", "attacking", "problem"])
         self._show()
 
     def _of_run(self, title: str, *inside: Any, lead: str = "") -> pn.Column:
@@ -96,24 +95,16 @@ class ExploreScreen(pn.viewable.Viewer):
         self._panels.append(card(title, self._names[-1], *inside, lead=lead))
         return self._panels[-1]
 
-    def _show(self, *events: Any) -> None:
+    @param.depends("workspace.chosen", "workspace.runs", watch=True)
+    def _show(self) -> None:
         run = self.model.run
         self.nothing.visible, self.inside.visible = run is None, run is not None
-        options = {
-            f"{candidate.name} (#{candidate.id})": candidate.id
-            for candidate in self.workspace.runs
-            if candidate.result.anonymization is not None
-        }
-        with self._filling:
-            self.chosen.options = options
-            if run is not None:
-                self.chosen.value = run.id
         names, runs, values = self.model.heat()
         self.losses.object = str(heat(names, runs, values))
         if run is None or run is self._shown:
             return
         self._shown = run
-        self._name(texts.computing(run.name, run.id), True)
+        self._name(f"Computing {run.name} (#{run.id})…", True)
         self.model.prepare(self._fill, self._not_filled)
 
     def _name(self, text: str, stale: bool) -> None:
@@ -124,25 +115,25 @@ class ExploreScreen(pn.viewable.Viewer):
             panel.css_classes = ["af-card", *(["af-stale"] if stale else [])]
 
     def _not_filled(self, problem: str) -> None:
-        self._name(texts.not_shown(problem), True)
+        self._name(f"This run cannot be shown: {problem}", True)
 
     def _fill(self) -> None:
         run = self.model.run
         if run is None:
             return
-        self._name(texts.of_run(run.name, run.id), False)
+        self._name(f"Run: {run.name} (#{run.id})", False)
         result = run.result
         self.facts.object = str(
             cards(
                 [
-                    (f"{result.records:,}", texts.RECORDS),
-                    (str(result.k), texts.K),
+                    (f"{result.records:,}", "records"),
+                    (str(result.k), "k"),
                     (
                         f"{result.measures.get('gcp', float('nan')):.4f}",
-                        directed(texts.LOSS, "gcp"),
+                        directed("information loss (GCP)", "gcp"),
                     ),
-                    (f"{result.suppressed:,}", directed(texts.SUPPRESSED, "suppressed")),
-                    (result.guarantee, texts.GUARANTEE),
+                    (f"{result.suppressed:,}", directed("suppressed", "suppressed")),
+                    (result.guarantee, "guarantee"),
                 ]
             )
         )
@@ -150,15 +141,12 @@ class ExploreScreen(pn.viewable.Viewer):
         if lost:
             self.facts.object += str(
                 Markup("<h4>{}</h4><ul class='limits'>{}</ul>").format(
-                    texts.WITHOUT_A_VALUE,
+                    "Records without a value",
                     Markup("").join(Markup("<li>{}</li>").format(each.sentence()) for each in lost),
                 )
             )
-        with self._filling:
-            self.column.options = self.model.columns
-            self.column.value = self.model.column
-            self.record.end = result.records - 1
-            self.record.value = self.model.record
+        self.column.param.update(options=self.model.columns, value=self.model.column)
+        self.record.param.update(end=result.records - 1, value=self.model.record)
         self._show_lattice()
         self._show_distribution()
         self._show_records()
@@ -169,35 +157,35 @@ class ExploreScreen(pn.viewable.Viewer):
     # ------------------------------------------------------------------------- loss, distributions
 
     def _make_loss(self) -> None:
-        self.nothing = empty(texts.NO_RUN)
-        self.chosen = pn.widgets.Select(label=texts.RUN, options={}, width=300)
-        self.chosen.param.watch(self._run_changed, "value")
+        self.nothing = empty("No run yet: go to Compare and press Run; then a tap on a run shows it here.")
+        self.chosen = RunSelect(self.workspace, "Run").select
         self.facts = html("")
         self.losses = html("", "af-heat")
-        self.column = pn.widgets.Select(label=texts.COLUMN, options=[], width=260)
+        self.column = pn.widgets.Select(label="Column", options=[], width=260)
         self.column.link(self.model, value="column")
         self.distance = html("")
         self.overlay = figure_pane(css_classes=["af-overlay"])
 
-    def _run_changed(self, event: Any) -> None:
-        if not self._filling and event.new is not None:
-            self.workspace.choose(event.new)
-
-    def _show_distribution(self, *events: Any) -> None:
+    @param.depends("workspace.dark", "model.column", watch=True)
+    def _show_distribution(self) -> None:
         if self.column.value != self.model.column and self.model.column in self.column.options:
             self.column.value = self.model.column
         distribution = self.model.distribution()
         if distribution is None:
             return
         self.overlay.object = figures.overlay(distribution, figures.look(self.workspace.dark))
-        self.distance.object = str(Markup("<p>{}</p>").format(texts.distance(distribution.distance)))
+        self.distance.object = str(
+            Markup("<p>{}</p>").format(
+                f"{distribution.distance:.1%} of the records would have to move to make the two equal; lower is better."
+            )
+        )
 
     # -------------------------------------------------------------------------------------- lattice
 
     def _make_lattice(self) -> None:
         self.lattice = Clickable(on_click=self._node_clicked, sizing_mode="stretch_width")
         self.levels_problem = html("", "af-bad")
-        self.levels = card(texts.LEVELS, self.levels_problem, self.lattice)
+        self.levels = card("Levels of the columns", self.levels_problem, self.lattice)
         self._refuse_node("")
         self.levels.visible = False
 
@@ -225,20 +213,21 @@ class ExploreScreen(pn.viewable.Viewer):
     # -------------------------------------------------------------------------------------- records
 
     def _make_records(self) -> None:
-        self.search = pn.widgets.TextInput(label=texts.SEARCH, placeholder=texts.SEARCH_EXAMPLE, width=280)
-        self.only_changed = pn.widgets.Checkbox(label=texts.ONLY_CHANGED, align="end")
-        self.search.param.watch(self._show_records, "value")
-        self.only_changed.param.watch(self._show_records, "value")
+        self.search = pn.widgets.TextInput(
+            label="Search the records", placeholder="a value, before or after", width=280
+        )
+        self.only_changed = pn.widgets.Checkbox(label="Only records that changed", align="end")
+        pn.bind(self._show_records, self.search, self.only_changed, watch=True)
         self.matching = html("")
         self.records = pn.Column(sizing_mode="stretch_width", margin=0)
         self.table: pn.widgets.Tabulator | None = None
 
-    def _show_records(self, *events: Any) -> None:
-        self.matching.object = f"<p class='soft' role='status'>{texts.SEARCHING}</p>"
+    def _show_records(self, *values: Any) -> None:
+        self.matching.object = "<p class='soft' role='status'>Searching…</p>"
         self.model.search(self.search.value, self.only_changed.value, self._list_records, self._not_searched)
 
     def _not_searched(self, problem: str) -> None:
-        self.matching.object = str(Markup("<p>{}</p>").format(texts.not_searched(problem)))
+        self.matching.object = str(Markup("<p>{}</p>").format(f"The search failed: {problem}"))
 
     def _list_records(self, answer: FoundRecords) -> None:
         records = self.model.records()
@@ -248,18 +237,18 @@ class ExploreScreen(pn.viewable.Viewer):
         names = list(records.before.columns)
         shown: dict[str, Any] = {"record": at}
         groups: dict[str, list[str]] = {}
-        titles = {"record": texts.RECORD_COLUMN}
+        titles = {"record": "record"}
         for name in names:
             both = [f"{name}{SEPARATOR}original", f"{name}{SEPARATOR}published"]
             shown[both[0]] = records.before[name].iloc[at].to_numpy(object)
             shown[both[1]] = records.after[name].iloc[at].to_numpy(object)
             groups[escape(name)] = both  # Tabulator takes titles for markup
-            titles |= dict(zip(both, (texts.ORIGINAL, texts.PUBLISHED), strict=True))
+            titles |= dict(zip(both, (ORIGINAL, "published"), strict=True))
         frame = pd.DataFrame(shown)
         changed = records.changed[at]
         self.matching.object = str(
             Markup('<p class="soft">{}</p>').format(
-                texts.matching(len(answer.at), len(records.before), answer.changed_cells, len(answer.at) * len(names), MOST)
+                _matching(len(answer.at), len(records.before), answer.changed_cells, len(answer.at) * len(names), MOST)
             )
         )  # fmt: skip
         for number, name in enumerate(names):
@@ -276,25 +265,25 @@ class ExploreScreen(pn.viewable.Viewer):
     # ---------------------------------------------------------------------------------------- graph
 
     def _make_graph(self) -> None:
-        self.record = pn.widgets.IntInput(label=texts.RECORD, value=0, start=0, end=0, width=140)
-        self.record.param.watch(self._record_changed, "value")
-        self.worst = pn.widgets.Button(label=texts.WORST, width=200, align="end")
+        self.record = pn.widgets.IntInput(label="Record", value=0, start=0, end=0, width=140)
+        pn.bind(self._record_changed, self.record, watch=True)
+        self.worst = pn.widgets.Button(label="The record that loses most", width=200, align="end")
         self.worst.on_click(lambda _: self.model.param.update(record=self.model.worst_record()))
         self.graph = html("", "af-graph")
         self.sizes = html("", "af-sizes")
 
-    def _record_changed(self, event: Any) -> None:
+    def _record_changed(self, number: int | None) -> None:
         run = self.model.run
-        if not self._filling and run is not None and event.new is not None:
-            self.model.record = max(0, min(int(event.new), run.result.records - 1))
+        if run is not None and number is not None:
+            self.model.record = max(0, min(number, run.result.records - 1))
 
-    def _show_graph(self, *events: Any) -> None:
+    @param.depends("model.record", watch=True)
+    def _show_graph(self) -> None:
         around = self.model.neighbourhood()
         anonymization = self.model.anonymization
         if around is None or anonymization is None:
             return
-        with self._filling:
-            self.record.value = self.model.record
+        self.record.value = self.model.record
         before, after = around.texts(anonymization)
         left = [
             f"#{at}: {', '.join(row)}"
@@ -302,7 +291,7 @@ class ExploreScreen(pn.viewable.Viewer):
         ]
         right = [", ".join(row) for row in after.to_numpy().tolist()]
         drawn = around_one(left, right, map(tuple, around.edges.tolist()), solid=around.kind != "covers")
-        sentence = texts.hidden_among(
+        sentence = _hidden_among(
             around.kind,
             around.originals_in_all,
             around.rows_in_all,
@@ -311,44 +300,43 @@ class ExploreScreen(pn.viewable.Viewer):
         lists = facts(
             ["", *before.columns],
             [
-                [Markup("<b>{}</b>").format(texts.ORIGINAL), *before.iloc[0]],
-                [Markup("<b>{}</b>").format(texts.PUBLISHED_AS), *after.iloc[0]],
+                [Markup("<b>{}</b>").format(ORIGINAL), *before.iloc[0]],
+                [Markup("<b>{}</b>").format("published as"), *after.iloc[0]],
             ],
         )
         self.graph.object = str(
             Markup('{}<p class="soft">{}</p><div class="scroll">{}</div>').format(lists, sentence, drawn)
         )
 
-    def _show_sizes(self, *events: Any) -> None:
+    def _show_sizes(self) -> None:
         anonymization = self.model.anonymization
         if anonymization is None:
             return
         counts = self.model.sizes()
         regular = anonymization.matches is not None
-        unit = texts.MAY_STAND_FOR if regular else texts.IN_THE_CLASS
+        unit = "originals that a published row may stand for" if regular else "records in the class"
         if anonymization.matches is None and anonymization.classes is None:
-            unit = texts.COVERED
+            unit = "originals that a published row covers"
         if len(counts) == 1:
             size, number = counts[0]
-            text = Markup("<p>{}</p>").format(texts.each_row(number, size, unit))
+            text = Markup("<p>{}</p>").format(f"Each of the {number:,} published rows: {size:,} {unit}.")
         else:
-            title = texts.MATCHES_PICTURE if regular else texts.CLASSES_PICTURE
+            title = "Matches of each row" if regular else "Class sizes"
             text = Markup("<p class='soft'>{}</p>{}").format(
-                texts.axes_of_sizes(unit), columns(counts, title, unit)
+                f"Across: {unit}. Up: number of rows.", columns(counts, title, unit)
             )
         self.sizes.object = str(text)
 
     # -------------------------------------------------------------------------------------- attackers
 
     def _make_attacks(self) -> None:
-        self.attack = pn.widgets.Button(
-            label=texts.ATTACK, color="primary", width=180, css_classes=["af-attack"]
-        )
+        self.attack = pn.widgets.Button(label=ATTACK, color="primary", width=180, css_classes=["af-attack"])
         self.attack.on_click(lambda _: self.model.attack())
         self.attacked = html("", "af-attacks")
         self.remedies = Remedies(self.workspace, self.model.price)
 
-    def _show_attacks(self, *events: Any) -> None:
+    @param.depends("model.attacks", "model.attacking", "model.problem", watch=True)
+    def _show_attacks(self) -> None:
         model = self.model
         self.remedies.show(
             None if model.attacks is None else model.attacks.card,
@@ -356,14 +344,14 @@ class ExploreScreen(pn.viewable.Viewer):
             model.attacking,
         )
         self.attack.disabled = model.attacking or model.run is None
-        self.attack.label = texts.ATTACKING if model.attacking else texts.ATTACK
+        self.attack.label = "Attacking…" if model.attacking else ATTACK
         if model.problem:
-            self.attacked.object = str(Markup("<p>{}</p>").format(texts.not_attacked(model.problem)))
+            self.attacked.object = str(Markup("<p>{}</p>").format(f"The attack failed: {model.problem}"))
         elif model.attacks is None:
             self.attacked.object = (
-                f"<p class='soft' role='status'>{texts.AT_WORK}</p>"
+                "<p class='soft' role='status'>Attackers are at work; this takes some seconds.</p>"
                 if model.attacking
-                else f"<p class='soft'>{texts.NOT_ATTACKED}</p>"
+                else "<p class='soft'>Nobody has attacked this run yet. anonflow draws a release for the attack and discards it.</p>"
             )
         else:
             k = model.run.result.k if model.run is not None else 0
@@ -373,7 +361,9 @@ class ExploreScreen(pn.viewable.Viewer):
         return pn.Column(
             html(
                 Markup("<h2>{}</h2><p>{} <span class='soft'>{}</span></p>").format(
-                    texts.TITLE, badge(False, texts.OWNERS_VIEW), texts.LEAD
+                    TITLE,
+                    badge(False, "Owner's view"),
+                    "Everything here shows values of the table. Do not publish pictures of this screen.",
                 )
             ),
             self.nothing,
@@ -415,31 +405,63 @@ def attacks_markup(attacks: Attacks, k: int) -> Markup:
     rows = []
     for row in attacks.rows:
         beaten = row["at_risk"] > 0
-        more = texts.more_at_risk(row["at_risk"])
+        more = _more_at_risk(row["at_risk"])
         rows.append(
             [
                 Markup("<b>{}</b><br><span class='soft'>{}</span><br>{}").format(
-                    called(row), row["attacker"], verdict_of(not beaten, texts.AS_PROMISED, more)
+                    called(row), row["attacker"], verdict_of(not beaten, "as promised", more)
                 ),
                 row["knows"],
                 in_plain_words(row),
             ]
         )
     shown = [(called(row), row["success"], row["low"], row["high"], row["baseline"]) for row in attacks.rows]
-    picture = intervals(shown, texts.HOW_OFTEN_PICTURE)
+    picture = intervals(shown, "Success of each attacker, with its interval")
     return Markup(
         "{}<div class='attackers'>{}</div><h4>{}</h4><p class='soft'>{}</p>{}<h4>{}</h4><p class='soft'>{}</p>{}"
     ).format(
         Markup("")
         if attacks.card is None
         else Markup("<h4>{}</h4><p><b>{}</b></p>{}<h4>{}</h4>").format(
-            texts.RELEASE_CARD, attacks.card.headline(), card_lines(attacks.card), texts.EACH_ATTACKER
+            "Release card", attacks.card.headline(), card_lines(attacks.card), "Each attacker"
         ),
-        facts(texts.ATTACKS_HEADER, rows),
-        texts.HOW_OFTEN,
-        texts.about_how_often(k),
+        facts(("attacker, verdict", "knows besides the release", "what it achieves"), rows),
+        "How often each one wins",
+        (
+            "Dot: the rate. Line: where a counted rate lies with confidence 95 %. Orange bar: what the release promises, one in k = "
+            f"{k}, or what can be guessed without it."
+        ),
         picture,
-        texts.AMONG,
-        texts.ABOUT_AMONG,
-        columns(attacks.covering, texts.AMONG_PICTURE, texts.AMONG_UNIT),
+        "Among how many rows each person is",
+        "Across: rows that cover a person. Up: number of people.",
+        columns(attacks.covering, "Rows that cover each person", "rows that cover a person"),
     )
+
+
+def _matching(records: int, of: int, changed_cells: int, cells: int, listed: int) -> str:
+    """Return how many records match a search, how many of their cells changed, and what the table shows."""
+    first = f" The first {listed:,} are listed: search for others." if records > listed else ""
+    return (
+        f"{records:,} of {of:,} records; {changed_cells:,} of their {cells:,} cells changed.{first} Changed cells are marked ✎ "
+        "and shaded. A tap on a row shows the record's graph below."
+    )
+
+
+def _hidden_among(kind: str, originals: int, rows: int, not_drawn: int) -> str:
+    """Return what the graph of a record shows; `kind` is that of a neighbourhood."""
+    more = f" {not_drawn:,} more {'is' if not_drawn == 1 else 'are'} not drawn." if not_drawn > 0 else ""
+    return {
+        "matches": "Thick orange: the {rows} published rows that may be this person's; each is the true one with the same "
+        "probability. Dashed blue: the {originals} people whose values this generalized record covers. Thin: matches "
+        "among the others. Nobody can tell them apart by these columns.",
+        "class": "This record is published in a class of {originals} equal rows: somebody who looks for one of these people finds "
+        "all of them.",
+        "covers": "Dotted orange: the {rows} published rows that cover this person. k-concealment promises that at least k of "
+        "them are matches, not that each is equally likely.",
+        "suppressed": "This record is suppressed: it is published as * in every column, and reveals nothing.",
+    }[kind].format(originals=originals, rows=rows) + more
+
+
+def _more_at_risk(people: int) -> str:
+    """Return how many people an attacker finds beyond the promise."""
+    return f"{'1 person' if people == 1 else f'{people:,} people'} more at risk than promised"

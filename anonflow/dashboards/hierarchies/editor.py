@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -13,17 +14,20 @@ import param
 from anonflow.dashboards.components.clickable import PARTS, Clickable
 from anonflow.dashboards.components.shown_part import ShownPart
 from anonflow.dashboards.components.upload import DiskDropper
-from anonflow.dashboards.hierarchies import texts
 from anonflow.dashboards.hierarchies.form import FROM_LOWEST, HierarchyChoice
+from anonflow.dashboards.hierarchies.tree_picture import BEYOND_LEGEND
 from anonflow.dashboards.session.hierarchy_files import MOST
 from anonflow.dashboards.session.paths import safe_name
 
 __all__ = ["HierarchyBuilder"]
 
+USED = "Used."
+
+
 _LEGEND = (
-    f'<div class="legend"><span><b>{texts.LIMIT_MARK}</b> {texts.LIMIT_LEGEND}</span>'
-    f"<span><b>{texts.BEYOND_MARK}</b> {texts.BEYOND_LEGEND}</span>"
-    f"<span><b>{texts.FOLDED_MARK}</b> {texts.FOLDED_LEGEND}</span></div>"
+    f'<div class="legend"><span><b>◆</b> limit: nothing is generalized beyond</span>'
+    f"<span><b>dashed</b> {BEYOND_LEGEND}</span>"
+    f"<span><b>▸ n +</b> opens what is below</span></div>"
 )
 
 
@@ -40,51 +44,63 @@ class HierarchyBuilder(ShownPart):
     def __init__(self, **params: Any) -> None:
         super().__init__(**params)
         choice = self.choice
-        self.column = pn.widgets.Select(label=texts.COLUMN, options=[], width=240)
-        self.way = pn.widgets.Select(label=texts.WAY, options=[], width=240)
-        self.step = pn.widgets.FloatInput.from_param(choice.param.step, label=texts.STEP, width=130)
-        self.levels = pn.widgets.IntInput.from_param(choice.param.levels, label=texts.LEVELS, width=100)
-        self.fanout = pn.widgets.IntInput.from_param(choice.param.fanout, label=texts.FANOUT, width=150)
-        self.origin = pn.widgets.FloatInput.from_param(choice.param.origin, label=texts.ORIGIN, width=120)
+        self.column = pn.widgets.Select(label="Column", options=[], width=240)
+        self.way = pn.widgets.Select(label="Hierarchy from", options=[], width=240)
+        self.step = pn.widgets.FloatInput.from_param(choice.param.step, label="Narrowest width", width=130)
+        self.levels = pn.widgets.IntInput.from_param(choice.param.levels, label="Levels", width=100)
+        self.fanout = pn.widgets.IntInput.from_param(
+            choice.param.fanout, label="Intervals joined at each level", width=150
+        )
+        self.origin = pn.widgets.FloatInput.from_param(
+            choice.param.origin, label="An interval begins at", width=120
+        )
         self.hide = pn.widgets.RadioButtonGroup.from_param(
-            choice.param.hide, label=texts.HIDE, options=["right", "left"]
+            choice.param.hide, label="Positions are hidden from the", options=["right", "left"]
         )
         self.lengths = pn.widgets.TextInput.from_param(
-            choice.param.lengths, label=texts.LENGTHS, placeholder=texts.LENGTHS_EXAMPLE, width=330
+            choice.param.lengths,
+            label="Characters of the prefixes, or a classification",
+            placeholder="such as 1, 3 or nace",
+            width=330,
         )
         self.periods = pn.widgets.MultiChoice.from_param(
-            choice.param.periods, label=texts.PERIODS, options=list(FROM_LOWEST), width=420
+            choice.param.periods,
+            label="Periods that a date is generalized to",
+            options=list(FROM_LOWEST),
+            width=420,
         )
         self.clicks = pn.widgets.RadioButtonGroup.from_param(
             choice.param.clicks,
-            label=texts.CLICKS,
-            options={texts.CLICKS_GROUP: "group", texts.CLICKS_LIMIT: "boundary"},
+            label="Clicks on the tree",
+            options={"Clicks choose values to group": "group", "Clicks set boundaries": "boundary"},
         )
-        self.label = pn.widgets.TextInput(label=texts.GROUP_NAME, placeholder=texts.GROUP_EXAMPLE, width=220)
-        self.group = pn.widgets.Button(label=texts.GROUP, color="primary", on_click=self._group)
-        self.rename = pn.widgets.Button(label=texts.RENAME, on_click=self._rename)
-        self.dissolve = pn.widgets.Button(label=texts.DISSOLVE, on_click=lambda event: choice.dissolve())
+        self.label = pn.widgets.TextInput(label="Name of the group", placeholder="such as Europe", width=220)
+        self.group = pn.widgets.Button(label="Put together", color="primary", on_click=self._group)
+        self.rename = pn.widgets.Button(label="Rename", on_click=self._rename)
+        self.dissolve = pn.widgets.Button(label="Dissolve", on_click=lambda event: choice.dissolve())
         self.picked = pn.pane.HTML("", sizing_mode="stretch_width", css_classes=["af-muted"])
         self.delimiter = pn.widgets.Select(
-            label=texts.DELIMITER,
-            options=texts.DELIMITERS,
+            label="Delimiter",
+            options={"semicolon": ";", "comma": ",", "tab": "\t", "bar": "|"},
             width=150,
         )
         self.dropper = DiskDropper(
             lambda: choice.workspace.folder, self._file, self._refused, most=MOST, stylesheets=[PARTS],
-            label=texts.DROP_FILE,
+            label="CSV file: no header, a row for each value, from the value to the root",
             sizing_mode="stretch_width", css_classes=["af-dropper"],
         )  # fmt: skip
-        self.use = pn.widgets.Button(label=texts.USE, color="primary", on_click=lambda event: choice.use())
-        self.drop = pn.widgets.Button(label=texts.DROP, on_click=lambda event: choice.drop())
+        self.use = pn.widgets.Button(
+            label="Use this hierarchy", color="primary", on_click=lambda event: choice.use()
+        )
+        self.drop = pn.widgets.Button(label="No hierarchy", on_click=lambda event: choice.drop())
         self.export = pn.widgets.FileDownload(
             callback=lambda: io.BytesIO(choice.export()),
             filename="hierarchy.csv",
-            label=texts.SAVE,
+            label="Save as CSV",
             width=130,
         )
-        self.to = pn.widgets.Select(label=texts.COPY_TO, options=[], width=220)
-        self.copy = pn.widgets.Button(label=texts.COPY, on_click=self._copy)
+        self.to = pn.widgets.Select(label="Copy it to the column", options=[], width=220)
+        self.copy = pn.widgets.Button(label="Copy", on_click=self._copy)
         self.further = pn.FlexBox(self.to, pn.Row(self.copy, self.export, margin=(18, 0, 0, 0)), gap="12px")
         self.state = pn.pane.HTML("", sizing_mode="stretch_width")
         self.problem = pn.pane.HTML("", sizing_mode="stretch_width", css_classes=["af-bad"], visible=False)
@@ -103,24 +119,23 @@ class HierarchyBuilder(ShownPart):
             sizing_mode="stretch_width",
         )
         self.file = pn.Column(self.delimiter, self.dropper, sizing_mode="stretch_width")
-        self._busy = False
-        self.column.param.watch(self._column, "value")
-        self.way.param.watch(self._way, "value")
+        pn.bind(self._column, self.column, watch=True)
+        pn.bind(self._way, self.way, watch=True)
         self.draw_after(
             choice,
             ["column", "way", "tree", "problem", "used", "boundary", "picked", "opened"],
             self._show,
         )
-        self.draw_after(choice.workspace.draft, "document", self._show)
+        self.draw_after(choice.workspace.draft, "spec", self._show)
         self.draw_once_shown(self._show)
 
-    def _column(self, event: Any) -> None:
-        if not self._busy:
-            self.choice.column = event.new
+    def _column(self, name: str | None) -> None:
+        if name is not None:
+            self.choice.column = name
 
-    def _way(self, event: Any) -> None:
-        if not self._busy and event.new is not None:
-            self.choice.way = event.new
+    def _way(self, way: str | None) -> None:
+        if way is not None:
+            self.choice.way = way
 
     def _group(self, *events: Any) -> None:
         self.choice.group(self.label.value)
@@ -144,16 +159,10 @@ class HierarchyBuilder(ShownPart):
 
     def _show(self) -> None:
         choice = self.choice
-        self._busy = True
         columns = [name for name in choice.param.column.objects if name is not None]
-        if self.column.options != columns:
-            self.column.options = columns
-        self.column.value = choice.column
+        self.column.param.update(options=columns, value=choice.column)
         ways = choice.ways if choice.column is not None else {}
-        if self.way.options != ways:
-            self.way.options = ways
-        self.way.value = choice.way if choice.way in ways.values() else None
-        self._busy = False
+        self.way.param.update(options=ways, value=choice.way if choice.way in ways.values() else None)
         self.intervals.visible = choice.way == "intervals"
         self.positions.visible = choice.way == "positions"
         self.prefixes.visible = choice.way == "prefixes"
@@ -172,28 +181,30 @@ class HierarchyBuilder(ShownPart):
         self.drop.visible = choice.has_hierarchy
         self.problem.object = f"<p>{escape(choice.problem)}</p>"
         self.problem.visible = bool(choice.problem)
-        picked = texts.chosen(choice.picked) if choice.picked else texts.CLICK_VALUES
+        picked = (
+            _chosen(choice.picked) if choice.picked else "Click values on the tree, then name their group."
+        )
         self.picked.object = f"<p>{escape(picked)}</p>"
         self.state.object = self._state()
 
     def _state(self) -> str:
         choice = self.choice
         if choice.column is None:
-            return f"<p>{texts.OPEN_TABLE}</p>"
+            return "<p>Open a table, and say which columns are quasi-identifiers or sensitive.</p>"
         if choice.is_sensitive:
             return (
-                f"<p><b>{texts.USED}</b> {texts.USED_FOR_DISTANCE}</p>"
+                f"<p><b>{USED}</b> t-closeness measures along this hierarchy; the column is published as it is.</p>"
                 if choice.used
-                else f"<p>{texts.SENSITIVE_UNUSED}</p>"
+                else "<p>Not used yet: this column is sensitive. If it has a hierarchy, values below the same node are closer for t-closeness than others; the column is published as it is.</p>"
             )
-        kind = choice.entry.get("kind", "")
+        kind = choice.entry.kind or ""
         if choice.used and choice.boundary:
-            return f"<p><b>{texts.USED}</b> {escape(texts.limits(choice.boundary))}</p>"
+            return f"<p><b>{USED}</b> {escape(_limits(choice.boundary))}</p>"
         if choice.used:
-            return f"<p><b>{texts.USED}</b> {texts.CLICK_TO_LIMIT}</p>"
+            return f"<p><b>{USED}</b> Click a node of the tree, and nothing is generalized beyond it.</p>"
         if choice.tree is None:
-            return f"<p>{escape(texts.kind_now(kind))}</p>"
-        return f"<p>{escape(texts.unused(kind))}</p>"
+            return f"<p>{escape(_kind_now(kind))}</p>"
+        return f"<p>{escape(_unused(kind))}</p>"
 
     def __panel__(self) -> pn.viewable.Viewable:
         return pn.Column(
@@ -211,3 +222,27 @@ class HierarchyBuilder(ShownPart):
             self.further,
             sizing_mode="stretch_width",
         )
+
+
+def _chosen(labels: Sequence[str], shown: int = 6) -> str:
+    """Return which labels are about to be grouped, the first of them by name."""
+    more = f" and {len(labels) - shown:,} more" if len(labels) > shown else ""
+    return f"Chosen: {', '.join(labels[:shown])}{more}"
+
+
+def _limits(labels: Sequence[str]) -> str:
+    """Return the limits of the column, and how to remove them."""
+    return f"Limits: {', '.join(labels)}. Click the root to remove them."
+
+
+def _kind_now(kind: str) -> str:
+    """Return the kind of a column that has no hierarchy."""
+    return f"This column is {kind} now."
+
+
+def _unused(kind: str) -> str:
+    """Return how to use the hierarchy that is drawn."""
+    return (
+        f"Not used yet: this column is {kind} now. Use this hierarchy, "
+        "or click a node to use it with that limit."
+    )

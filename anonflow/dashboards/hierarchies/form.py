@@ -12,8 +12,7 @@ import param
 
 from anonflow import datasets
 from anonflow.dashboards.components.draft_form import DraftForm
-from anonflow.dashboards.hierarchies import texts
-from anonflow.dashboards.hierarchies.grouping import Grouping
+from anonflow.dashboards.hierarchies.grouping import CHOOSE_GROUP, Grouping
 from anonflow.dashboards.hierarchies.suggest import (
     CALENDAR,
     NESTED,
@@ -23,6 +22,7 @@ from anonflow.dashboards.hierarchies.suggest import (
     steps_over,
 )
 from anonflow.dashboards.hierarchies.tree_picture import TreeDrawing
+from anonflow.dashboards.session.draft_spec import ColumnSpec, written
 from anonflow.dashboards.session.hierarchy_files import copy_hierarchy, declared_hierarchy
 from anonflow.errors import AnonflowError, HierarchyError
 from anonflow.hierarchy import Hierarchy
@@ -33,15 +33,25 @@ from anonflow.table.schema import form_of
 
 __all__ = ["FROM_LOWEST", "WAYS", "HierarchyChoice"]
 
+AS_IT_IS = "as it is"
+INTERVALS = "intervals"
+GROUPS = "groups"
+POSITIONS = "positions"
+PREFIXES = "prefixes"
+PERIODS = "periods of the calendar"
+CSV_FILE = "CSV file"
+GIVEN = "comes with the table"
+
+
 WAYS = {
-    texts.AS_IT_IS: "used",
-    texts.INTERVALS: "intervals",
-    texts.GROUPS: "groups",
-    texts.POSITIONS: "positions",
-    texts.PREFIXES: "prefixes",
-    texts.CALENDAR: "calendar",
-    texts.CSV_FILE: "file",
-    texts.GIVEN: "given",
+    AS_IT_IS: "used",
+    INTERVALS: "intervals",
+    GROUPS: "groups",
+    POSITIONS: "positions",
+    PREFIXES: "prefixes",
+    PERIODS: "calendar",
+    CSV_FILE: "file",
+    GIVEN: "given",
 }
 """The sources of a hierarchy."""
 
@@ -112,7 +122,7 @@ class HierarchyChoice(DraftForm):
         frame, column = self.workspace.named, self.column
         if frame is None or column not in frame.columns:
             return [], np.zeros(0, np.int64)
-        form = form_of(self.entry)
+        form = form_of(written(self.entry))
         if isinstance(form, str):  # said where the columns are
             form = None
         if self._values is None or self._values[0] is not frame or self._values[1:3] != (column, form):
@@ -123,10 +133,9 @@ class HierarchyChoice(DraftForm):
         return self._values[3], self._values[4]
 
     @property
-    def entry(self) -> dict[str, Any]:
+    def entry(self) -> ColumnSpec:
         """The entry of the column in the draft."""
-        entry = self.workspace.draft.get(("table", "columns", self.column or ""), {})
-        return entry if isinstance(entry, dict) else {}
+        return self.declared(self.column)
 
     @property
     def columns(self) -> list[str]:
@@ -136,12 +145,12 @@ class HierarchyChoice(DraftForm):
     @property
     def is_sensitive(self) -> bool:
         """Whether the column is sensitive: its hierarchy says how far values are from each other."""
-        return self.entry.get("role") == "sensitive"
+        return self.entry.role == "sensitive"
 
     @property
     def has_hierarchy(self) -> bool:
         """Whether the draft has a hierarchy of the column."""
-        return self.entry.get("hierarchy") is not None
+        return self.entry.hierarchy is not None
 
     @property
     def ways(self) -> dict[str, str]:
@@ -150,24 +159,24 @@ class HierarchyChoice(DraftForm):
             values = [value for value in self.values()[0] if value]
         except AnonflowError:
             values = []
-        ways = {texts.GROUPS: "groups", texts.CSV_FILE: "file"}
+        ways = {GROUPS: "groups", CSV_FILE: "file"}
         if values and len({len(value) for value in values}) == 1 and not any("*" in v for v in values):
-            ways[texts.POSITIONS] = "positions"
+            ways[POSITIONS] = "positions"
         if values and max(map(len, values)) > 1 and not any("*" in v for v in values):
-            ways[texts.PREFIXES] = "prefixes"
+            ways[PREFIXES] = "prefixes"
         if values and all(is_number(value) for value in values):
-            ways = {texts.INTERVALS: "intervals", **ways}
+            ways = {INTERVALS: "intervals", **ways}
         if are_dates(values):
-            ways = {texts.CALENDAR: "calendar", **ways}
+            ways = {PERIODS: "calendar", **ways}
         if self._built_in() is not None:
-            ways[texts.GIVEN] = "given"
+            ways[GIVEN] = "given"
         if self.has_hierarchy:
-            ways = {texts.AS_IT_IS: "used", **ways}
+            ways = {AS_IT_IS: "used", **ways}
         return ways
 
     def _built_in(self) -> dict[str, Any] | str | None:
         """Return the hierarchy that a built-in table has for the column, if it has one."""
-        name = self.workspace.source.get("dataset")
+        name = self.workspace.source.dataset
         if name is None:
             return None
         entry: dict[str, Any] = datasets.schema(name, hierarchies=True).get(self.column or "", {})
@@ -196,7 +205,9 @@ class HierarchyChoice(DraftForm):
             return {"prefixes": {"lengths": _lengths(self.lengths)}}
         if self.way == "calendar":
             if not self.periods:
-                raise HierarchyError(texts.NO_PERIODS)
+                raise HierarchyError(
+                    "choose the periods that a date is generalized to, such as month and year"
+                )
             return {"calendar": [unit for unit in FROM_LOWEST if unit in self.periods]}
         if self.way == "groups":
             return None if self._grouping is None else self._grouping.spec()
@@ -204,7 +215,7 @@ class HierarchyChoice(DraftForm):
             return self._file
         if self.way == "given":
             return self._built_in()
-        return self.entry.get("hierarchy")
+        return self.entry.hierarchy
 
     def counts(self) -> list[int]:
         """Return records of each leaf of the tree."""
@@ -244,10 +255,10 @@ class HierarchyChoice(DraftForm):
         if numbers:
             step, levels = steps_over(min(numbers), max(numbers))
             self.param.update(step=step, levels=levels, fanout=2, origin=0.0)
-        declared = self.entry.get("hierarchy")
-        periods = declared.get("calendar") if isinstance(declared, dict) else None
+        declared = self.entry.tree
+        periods = declared.get("calendar")
         self.periods = list(periods) if isinstance(periods, list) else list(CALENDAR)
-        intervals = declared.get("intervals") if isinstance(declared, dict) else None
+        intervals = declared.get("intervals")
         if isinstance(intervals, dict):
             for name in ("step", "levels", "fanout", "origin"):
                 if name in intervals:
@@ -269,15 +280,14 @@ class HierarchyChoice(DraftForm):
         used = False
         if tree is not None:
             try:
-                used = self.has_hierarchy and self.entry.get("hierarchy") == self.spec()
+                used = self.has_hierarchy and self.entry.hierarchy == self.spec()
             except AnonflowError as error:
                 problem = error.problems[0]
-        boundary = self.entry.get("boundary")
         self.param.update(
             tree=tree,
             problem=problem,
             used=used,
-            boundary=list(boundary) if isinstance(boundary, list) else [],
+            boundary=list(self.entry.limit_labels),
             picked=[label for label in self.picked if tree is not None and label in tree],
         )
 
@@ -302,7 +312,9 @@ class HierarchyChoice(DraftForm):
         if self.tree is not None and set(self.tree.leaves) == set(values) and len(self.tree.leaves) > 1:
             return Grouping.of(self.tree)
         if len(values) > NESTED:
-            raise HierarchyError(texts.too_many_to_group(len(values)))
+            raise HierarchyError(
+                f"{len(values):,} values are too many to group by hand; upload a CSV file instead"
+            )
         ordered = sorted(values, key=float) if values and all(map(is_number, values)) else values
         return Grouping.flat(ordered)
 
@@ -333,7 +345,7 @@ class HierarchyChoice(DraftForm):
             If there is no hierarchy, or a text file cannot hold it.
         """
         if self.tree is None:
-            raise HierarchyError(texts.NOTHING_TO_EXPORT)
+            raise HierarchyError("there is no hierarchy to export; choose a column that has one")
         with tempfile.TemporaryDirectory(prefix="anonflow-") as place:
             path = Path(place) / "hierarchy.csv"
             self.tree.to_csv(path)
@@ -350,7 +362,7 @@ class HierarchyChoice(DraftForm):
         try:
             spec = self.spec()
             if spec is None or self.tree is None:
-                raise HierarchyError(texts.NOTHING_TO_COPY)
+                raise HierarchyError("there is no hierarchy to copy; choose a column that has one")
             copy_hierarchy(self.workspace, spec, column)
         except AnonflowError as error:
             self.problem = f"{column}: {error.problems[0]}"
@@ -391,7 +403,7 @@ class HierarchyChoice(DraftForm):
         if self.tree is None or label not in self.tree:
             return
         if self.is_sensitive:
-            self.problem = texts.SENSITIVE_HAS_NO_LIMIT
+            self.problem = "a sensitive column has no limit: it is published as it is, and its hierarchy is the distance of t-closeness"
             return
         before = [other for other in self.boundary if other in self.tree] if self.used else []
         if label == self.tree.labels[0]:
@@ -424,14 +436,14 @@ class HierarchyChoice(DraftForm):
             return tree
 
         if not self.picked:
-            self.problem = texts.CHOOSE_GROUP_TO_DISSOLVE
+            self.problem = CHOOSE_GROUP
             return
         self._regroup(change)
 
     def rename(self, name: str) -> None:
         """Rename the picked group."""
         if len(self.picked) != 1:
-            self.problem = texts.RENAME_ONE
+            self.problem = "choose the one group that is to be renamed"
             return
         self._regroup(lambda tree: tree.rename(self.picked[0], name))
 
@@ -458,7 +470,9 @@ class HierarchyChoice(DraftForm):
         try:
             read = Hierarchy.from_csv(path, delimiter, encoding)
             if read.n_nodes > NESTED:
-                raise HierarchyError(texts.too_many_nodes(read.n_nodes, NESTED))
+                raise HierarchyError(
+                    f"the tree has {read.n_nodes:,} nodes, and this screen takes {NESTED:,}; name the file in the flow instead"
+                )
             self._file = Grouping.of(read).spec()
         except HierarchyError as error:
             self._file = None

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from anonflow.dashboards.hierarchies import texts
 from anonflow.errors import HierarchyError
 from anonflow.hierarchy import Hierarchy
 
 __all__ = ["Grouping"]
+
+CHOOSE_GROUP = "choose a group to dissolve"
 
 ROOT = "*"
 
@@ -71,20 +72,20 @@ class Grouping:
         """
         name = name.strip()
         if not name or name == ROOT:
-            raise HierarchyError(texts.NO_NAME)
+            raise HierarchyError("a group needs a name of its own")
         if name in self.children or self.parent(name) is not None:
-            raise HierarchyError(texts.NAME_TAKEN)
+            raise HierarchyError("this name is taken by a value or a group: choose another")
         above = {self.parent(label) for label in labels}
         if not labels or None in above:
-            raise HierarchyError(texts.CHOOSE_VALUES)
+            raise HierarchyError("choose the values or groups to put together")
         if len(above) > 1:
-            raise HierarchyError(texts.NOT_SIDE_BY_SIDE)
+            raise HierarchyError("what is put together must be below the same group; dissolve a group first")
         up = above.pop()
         assert up is not None
         chosen = set(labels)
         below = self.children[up]
         if len(chosen) == len(below):
-            raise HierarchyError(texts.EVERY_VALUE)
+            raise HierarchyError("this group would contain every value: leave some out")
         kept = [label for label in below if label not in chosen]
         first = sum(label not in chosen for label in below[: min(below.index(member) for member in chosen)])
         children = {key: list(value) for key, value in self.children.items()}
@@ -92,7 +93,7 @@ class Grouping:
         children[name] = [label for label in below if label in chosen]
         grown = Grouping(children)
         if grown._depth() > DEEPEST:
-            raise HierarchyError(texts.too_deep(DEEPEST))
+            raise HierarchyError(f"a tree has at most {DEEPEST} levels")
         return grown
 
     def dissolve(self, name: str) -> Grouping:
@@ -105,7 +106,7 @@ class Grouping:
         """
         up = self.parent(name)
         if name not in self.children or up is None:
-            raise HierarchyError(texts.CHOOSE_GROUP_TO_DISSOLVE)
+            raise HierarchyError(CHOOSE_GROUP)
         children = {key: list(value) for key, value in self.children.items() if key != name}
         at = children[up].index(name)
         children[up][at : at + 1] = self.children[name]
@@ -122,9 +123,9 @@ class Grouping:
         new = new.strip()
         up = self.parent(name)
         if name not in self.children or up is None:
-            raise HierarchyError(texts.CHOOSE_GROUP_TO_RENAME)
+            raise HierarchyError("choose a group to rename: a value keeps its name from the table")
         if not new or new == ROOT or new in self.children or self.parent(new) is not None:
-            raise HierarchyError(texts.NO_NEW_NAME)
+            raise HierarchyError("give the group a name that no value and no other group has")
         children = {new if key == name else key: list(value) for key, value in self.children.items()}
         children[up][children[up].index(name)] = new
         return Grouping(children)
@@ -138,7 +139,9 @@ class Grouping:
             If it has too many levels for a flow file.
         """
         if self._depth() > DEEPEST:
-            raise HierarchyError(texts.too_deep_for_flow(DEEPEST))
+            raise HierarchyError(
+                f"the tree has more than {DEEPEST} levels: save it as a file, and name the file in the flow"
+            )
         return {"nested": {self.root: self._nested(self.root)}}
 
     def _nested(self, label: str) -> list[Any]:

@@ -6,7 +6,6 @@ import math
 from contextlib import suppress
 from typing import Any
 
-from anonflow.dashboards.hierarchies import texts
 from anonflow.dashboards.hierarchies.grouping import Grouping
 from anonflow.errors import HierarchyError
 from anonflow.hierarchy import Hierarchy
@@ -61,7 +60,9 @@ def suggested_hierarchy(values: list[str], column: str = "") -> dict[str, Any]:
     ):
         return {"positions": {"hide": "right"}}
     if len(values) > NESTED:
-        raise HierarchyError(texts.too_many_for_tree(len(values)))
+        raise HierarchyError(
+            f"{len(values):,} values are too many for a tree by hand; keep the kind, or upload a hierarchy on Protect"
+        )
     return Grouping.flat(values).spec()
 
 

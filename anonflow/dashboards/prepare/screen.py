@@ -9,7 +9,6 @@ import param
 from markupsafe import Markup
 
 from anonflow.dashboards.components.html import empty, html
-from anonflow.dashboards.prepare import texts
 from anonflow.dashboards.prepare.steps_before import StepsBefore
 from anonflow.dashboards.session.screen_words import NO_TABLE
 from anonflow.dashboards.session.workspace import Workspace
@@ -32,17 +31,17 @@ class PrepareScreen(pn.viewable.Viewer):
         super().__init__(workspace=workspace, **params)
         self.nothing = empty(NO_TABLE)
         self.before = StepsBefore(workspace=workspace)
-        workspace.param.watch(self._show, "frame")
         self._show()
 
-    def _show(self, *events: Any) -> None:
+    @param.depends("workspace.frame", watch=True)
+    def _show(self) -> None:
         self.nothing.visible = self.workspace.frame is None
 
     def __panel__(self) -> pn.viewable.Viewable:
         return pn.Column(
             html(
                 Markup(
-                    f"<h2>{texts.HEADING}</h2><p>{texts.LEAD} <span class='soft'>{texts.NO_STEP}</span></p>"
+                    "<h2>Prepare</h2><p>Statistical offices recode a table before they anonymize it: ages above 90 become 90, incomes are rounded, a date of birth becomes a year. <span class='soft'>Without a step, the table stays as it is.</span></p>"
                 )
             ),
             self.nothing,

@@ -10,7 +10,7 @@ import param
 
 from anonflow.dashboards.components.html import card, facts, html
 from anonflow.dashboards.components.option_field import option_field
-from anonflow.dashboards.prepare import texts
+from anonflow.dashboards.session.draft_spec import ColumnSpec
 from anonflow.dashboards.session.screen_words import on_screen
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.dashboards.work.screen_work import Background
@@ -19,9 +19,6 @@ from anonflow.option import NEEDED, Option, options_of
 from anonflow.table.prepare import STEPS, Preparation
 
 __all__ = ["StepsBefore"]
-
-PATH = ("table", "prepare")
-COLUMNS = ("table", "columns")
 
 
 class StepsBefore(pn.viewable.Viewer):
@@ -36,27 +33,26 @@ class StepsBefore(pn.viewable.Viewer):
 
     def __init__(self, **params: Any) -> None:
         super().__init__(**params)
-        self.step = pn.widgets.Select(label=texts.STEP, options=list(STEPS), width=150)
-        self.column = pn.widgets.Select(label=texts.COLUMN, options=[], width=180)
+        self.step = pn.widgets.Select(label="Step", options=list(STEPS), width=150)
+        self.column = pn.widgets.Select(label="Column", options=[], width=180)
         self.background = Background(self.workspace, at_once=True)
         self._counted: tuple[Any, list[Any], Any] | None = None
         self.fields: dict[str, Any] = {}
         self._form = pn.FlexBox(sizing_mode="stretch_width", gap="8px")
-        self.add = pn.widgets.Button(label=texts.ADD, on_click=self._add)
-        self.remove = pn.widgets.Button(label=texts.REMOVE, on_click=self._remove)
+        self.add = pn.widgets.Button(label="Add the step", on_click=self._add)
+        self.remove = pn.widgets.Button(label="Remove the last step", on_click=self._remove)
         self.wrong = pn.pane.HTML("", css_classes=["af-bad"], visible=False, sizing_mode="stretch_width")
         self.changes = html()
         self._card = card(
-            texts.STEPS_CARD,
+            "Prepare: steps before",
             pn.FlexBox(self.step, self.column, gap="8px"),
             self._form,
             pn.Row(self.add, self.remove),
             self.wrong,
             self.changes,
-            lead=texts.STEPS_LEAD,
+            lead="These steps change the table before it is anonymized, in this order. The release is verified against the table after them.",
         )
-        self.step.param.watch(self._make_fields, "value")
-        self.workspace.param.watch(self._show, ["frame", "table", "problems"])
+        pn.bind(self._make_fields, self.step, watch=True)
         self._make_fields()
         self._show()
 
@@ -78,7 +74,7 @@ class StepsBefore(pn.viewable.Viewer):
             filled[name.replace("_", "-")] = value
         return filled
 
-    def _make_fields(self, *events: Any) -> None:
+    def _make_fields(self, *steps: str) -> None:
         self.fields = {
             name: _field(self.step.value, name, option)
             for name, option in _options_of(self.step.value).items()
@@ -93,7 +89,7 @@ class StepsBefore(pn.viewable.Viewer):
             if option.default is NEEDED and name.replace("_", "-") not in filled
         ]
         if empty:
-            self._refuse(texts.fill_in(empty))
+            self._refuse(f"Fill in {' and '.join(empty)}.")
             return
         entry = {self.step.value: {"column": self.column.value, **filled}}
         self._take([*self._steps(), entry])
@@ -102,7 +98,7 @@ class StepsBefore(pn.viewable.Viewer):
         self._take(self._steps()[:-1])
 
     def _steps(self) -> list[Any]:
-        return list(self.workspace.draft.get(PATH, []))
+        return list(self.workspace.draft.spec.table.prepare)
 
     def _take(self, steps: list[Any]) -> None:
         """Put the steps into the draft, if they go with the table; of many records that is seen in a thread of its own."""
@@ -110,9 +106,8 @@ class StepsBefore(pn.viewable.Viewer):
         frame, folder = workspace.frame, workspace.draft.folder
         if frame is None:
             return
-        edits: list[tuple[tuple[str, ...], Any]] = [(PATH, steps or None)]
         try:
-            edits += self._columns(steps)
+            spec = workspace.draft.spec.with_table(prepare=tuple(steps), columns=self._columns(steps))
         except AnonflowError as error:
             self._refuse(" ".join(map(on_screen, error.problems[:3])))
             return
@@ -130,7 +125,7 @@ class StepsBefore(pn.viewable.Viewer):
             self._refuse(refusal)
             if not refusal and workspace.frame is frame:
                 self._counted = frame, steps, changes
-                workspace.draft.set_all(edits)
+                workspace.draft.put(spec)
             self._show()
 
         self._be_busy(True)
@@ -145,28 +140,24 @@ class StepsBefore(pn.viewable.Viewer):
         self.add.disabled = busy
         self.remove.disabled = busy or not self._steps()
         if busy:
-            self.changes.object = f"<p class='soft' role='status'>{texts.COUNTING}</p>"
+            self.changes.object = "<p class='soft' role='status'>Counting what the steps change…</p>"
 
-    def _columns(self, steps: list[Any]) -> list[tuple[tuple[str, ...], Any]]:
-        """Return what is declared of the columns, under the names that they have after these steps: an edit, or none."""
-        frame, folder = self.workspace.frame, self.workspace.draft.folder
-        if frame is None:
-            return []
-        names = [str(name) for name in frame.columns]
-        before, after = (Preparation(each, folder).renamed(names) for each in (self._steps(), steps))
-        if before == after:
-            return []
+    def _columns(self, steps: list[Any]) -> dict[str, ColumnSpec]:
+        """Return what is declared of the columns, under the names that they have after these steps."""
+        draft = self.workspace.draft
+        names = [str(name) for name in self.workspace.frame.columns]
+        before, after = (Preparation(each, draft.folder).renamed(names) for each in (self._steps(), steps))
         new = {before.get(name, name): after.get(name, name) for name in names}
-        declared = self.workspace.draft.get(COLUMNS, {})
-        return [(COLUMNS, {new.get(name, name): entry for name, entry in declared.items()})]
+        return {new.get(name, name): column for name, column in draft.spec.columns.items()}
 
     def _refuse(self, sentence: str) -> None:
         from markupsafe import Markup
 
-        self.wrong.object = str(Markup("<p><b>{}</b> {}</p>").format(texts.NOT_ADDED, sentence))
+        self.wrong.object = str(Markup("<p><b>{}</b> {}</p>").format("Not added.", sentence))
         self.wrong.visible = bool(sentence)
 
-    def _show(self, *events: Any) -> None:
+    @param.depends("workspace.frame", "workspace.table", "workspace.problems", watch=True)
+    def _show(self) -> None:
         frame = self.workspace.frame
         self._card.visible = frame is not None
         named = self.workspace.named
@@ -185,7 +176,13 @@ class StepsBefore(pn.viewable.Viewer):
         changes = self._counted[2]
         keys = ("step", "changed", "removed", "distinct", "left")
         rows = [[_shown(row[key]) for key in keys] for row in changes.to_dict("records")]
-        self.changes.object = str(facts(texts.CHANGES, rows, numbers=range(1, 5)))
+        self.changes.object = str(
+            facts(
+                ("step", "cells changed", "rows removed", "distinct before", "after"),
+                rows,
+                numbers=range(1, 5),
+            )
+        )
 
     def _count(self, frame: Any, steps: list[Any]) -> None:
         """Count what the steps change, and show it: after an undo, or of a flow that was opened."""
@@ -220,9 +217,9 @@ def _field(step: str, name: str, option: Option) -> Any:
     if option.kind is not None:
         return option_field(option, None if option.default is NEEDED else option.default, width=150)
     example = {
-        ("recode", "values"): texts.RECODED_VALUES,
-        ("date-part", "on"): texts.DAY,
-    }.get((step, name), texts.VALUES)
+        ("recode", "values"): "old = new, old = new",
+        ("date-part", "on"): "2024-01-01",
+    }.get((step, name), "value, value")
     return pn.widgets.TextInput(label=option.label, value="", placeholder=example, width=260)
 
 

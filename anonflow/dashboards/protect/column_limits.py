@@ -9,10 +9,20 @@ import pandas as pd
 import param
 
 from anonflow.dashboards.components.draft_form import DraftForm
-from anonflow.dashboards.protect import texts
+from anonflow.dashboards.session.draft_spec import written
 from anonflow.errors import AnonflowError, ParameterError
 
 __all__ = ["FIELDS", "LimitChoice"]
+
+DOMAINS = {
+    "weight": "above 0",
+    "interval": "above 0",
+    "max-width": "0 or more",
+    "max-set": "1 or more",
+    "at-least": "1 or more",
+}
+"""The numbers that each limit takes."""
+
 
 FIELDS = {
     "weight": "",
@@ -41,21 +51,12 @@ class LimitChoice(DraftForm):
 
     def table(self) -> pd.DataFrame:
         """Return a row for each quasi-identifier; NaN where nothing is said."""
-        columns = self.workspace.draft.get(("table", "columns"), {})
         rows = []
         for name in self.quasi_identifiers:
-            entry = columns[name]
-            boundary = entry.get("boundary")
-            width = boundary.get("width") if isinstance(boundary, dict) else None
-            nodes = ", ".join(map(str, boundary)) if isinstance(boundary, list) else ""
-            numbers = (
-                entry.get("weight", 1),
-                width,
-                entry.get("max-width"),
-                entry.get("max-set"),
-                entry.get("at-least"),
-            )
-            rows.append((name, entry.get("kind", ""), *(_number(number) for number in numbers), nodes))
+            column = self.flow.columns[name]
+            numbers = {"weight": 1, "interval": column.interval, **written(column)}
+            limits = [math.nan if numbers.get(field) is None else float(numbers[field]) for field in FIELDS]
+            rows.append((name, column.kind or "", *limits, ", ".join(column.limit_labels)))
         return pd.DataFrame(rows, columns=["column", "kind", *FIELDS, "boundary"])
 
     def choose(self, column: str, field: str, value: Any) -> bool:
@@ -84,19 +85,18 @@ class LimitChoice(DraftForm):
         return True
 
     def _take(self, column: str, field: str, number: float | None) -> None:
-        kind = self.workspace.draft.get(("table", "columns", column, "kind"))
         if field not in FIELDS or column not in self.quasi_identifiers:
-            raise ParameterError(texts.ONLY_QUASI_IDENTIFIERS)
-        home = FIELDS[field]
+            raise ParameterError("weights and limits are those of quasi-identifiers")
+        kind, home = self.flow.columns[column].kind or "", FIELDS[field]
         if home and kind != home:
             if number is None:
                 return
-            raise ParameterError(texts.other_kind(column, field, home, kind))
+            raise ParameterError(_other_kind(column, field, home, kind))
         least = {"weight": 0.0, "interval": 0.0, "max-width": -1.0, "max-set": 0.999, "at-least": 0.999}[
             field
         ]
         if number is not None and number <= least:
-            raise ParameterError(texts.outside_domain(column, field))
+            raise ParameterError(_outside_domain(column, field))
         plain = None if number is None else int(number) if number.is_integer() else number
         if field == "weight":
             self.workspace.set_column(column, weight=None if plain == 1 else plain)
@@ -106,16 +106,11 @@ class LimitChoice(DraftForm):
             self.workspace.set_column(column, **{field: plain})
 
     def _read(self) -> None:
-        seen = (self.workspace.named, self.workspace.draft.get(("table", "columns")))
+        seen = (self.workspace.named, self.flow.columns)
         if self._seen is not None and seen[0] is self._seen[0] and seen[1] == self._seen[1]:
             return
         self._seen = seen
         self.rows = None if self.workspace.named is None else self.table()
-
-
-def _number(value: Any) -> float:
-    good = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if good else math.nan
 
 
 def _read(value: Any) -> float | None:
@@ -124,9 +119,20 @@ def _read(value: Any) -> float | None:
     try:
         number = float(value)
     except (TypeError, ValueError):
-        raise ParameterError(texts.NOT_A_NUMBER) from None
+        raise ParameterError("a limit is a number; empty is no limit") from None
     if math.isnan(number):
         return None
     if math.isinf(number):
-        raise ParameterError(texts.NOT_FINITE)
+        raise ParameterError("a limit is a finite number; empty is no limit")
     return number
+
+
+def _other_kind(column: str, limit: str, home: str, kind: str) -> str:
+    """Return why a limit does not go with a column; `home` is the kind that it goes with."""
+    sentence = "boundaries of a hierarchy are clicked on its tree" if kind == "hierarchy" else f"it is {kind}"
+    return f"column {column!r}: {limit} goes with kind {home}; {sentence}"
+
+
+def _outside_domain(column: str, limit: str) -> str:
+    """Return which numbers a limit takes."""
+    return f"column {column!r}: {limit} is a number {DOMAINS[limit]}"

@@ -11,7 +11,7 @@ import param
 from anonflow.algorithms.diversity.target import DIVERSITIES, PARAMETERS, check_diversity, sensitive_codes
 from anonflow.algorithms.diversity.within_partition import WAYS
 from anonflow.dashboards.components.draft_form import DraftForm
-from anonflow.dashboards.protect import texts
+from anonflow.engine.flows.spec import DiversifySpec
 from anonflow.errors import AnonflowError
 
 __all__ = ["CRITERIA", "NONE", "DiversityChoice"]
@@ -19,9 +19,13 @@ __all__ = ["CRITERIA", "NONE", "DiversityChoice"]
 NONE = "none"
 
 CRITERIA = {
-    NONE: texts.NO_DIVERSITY,
+    NONE: "No diversity is required.",
     **{name: criterion.sentence for name, criterion in DIVERSITIES.items()},
 }
+
+
+def _default(field: str) -> dict[str, Any]:
+    return {"default": DiversifySpec.model_fields[field].default}
 
 
 class DiversityChoice(DraftForm):
@@ -34,11 +38,11 @@ class DiversityChoice(DraftForm):
 
     criterion = param.Selector(default=NONE, objects=list(CRITERIA))
     column = param.Selector(default=None, objects=[None], check_on_set=False)
-    w = param.Number(default=0.15, bounds=(0, 1), doc="Has no effect; flows may have it.")
+    w = param.Number(bounds=(0, 1), doc="Has no effect; flows may have it.", **_default("w"))
     risk = param.Number(
-        default=0.01, bounds=(0, 1), inclusive_bounds=(True, False), doc="That the draw is refused."
+        bounds=(0, 1), inclusive_bounds=(True, False), doc="That the draw is refused.", **_default("risk")
     )
-    way = param.Selector(default="classes", objects=list(WAYS), doc="Of freeform methods.")
+    way = param.Selector(objects=list(WAYS), doc="Of freeform methods.", **_default("way"))
     problem = param.String(default="", doc="Why this cannot work, with the largest feasible value.")
     feasible = param.String(default="", doc="What the table allows at most.")
 
@@ -56,10 +60,9 @@ class DiversityChoice(DraftForm):
     @property
     def columns(self) -> list[str]:
         """Columns whose values can be diverse: sensitive ones first."""
-        columns = self.workspace.draft.get(("table", "columns"), {})
-        roles = {name: entry.get("role") for name, entry in columns.items() if isinstance(entry, dict)}
-        return [name for name, role in roles.items() if role == "sensitive"] + [
-            name for name, role in roles.items() if role == "insensitive"
+        columns = self.flow.columns
+        return [
+            name for role in ("sensitive", "insensitive") for name in columns if columns[name].role == role
         ]
 
     @property
@@ -67,65 +70,39 @@ class DiversityChoice(DraftForm):
         """How far values are from each other, where the criterion measures that; else empty."""
         if self.criterion == NONE or not DIVERSITIES[self.criterion].of_distances:
             return ""
-        entry = self.workspace.draft.get(("table", "columns", self.column or ""), {})
-        if isinstance(entry, dict) and entry.get("hierarchy") is not None:
-            return texts.DISTANCE_OF_HIERARCHY
-        return texts.DISTANCE_OF_VALUES
+        if self.declared(self.column).hierarchy is not None:
+            return "Values below one node of the column's hierarchy are closer than others."
+        return (
+            "Numbers are compared in their order, other values are all equally far from each other: "
+            "with a hierarchy of the column (under Hierarchies), those below one node are closer."
+        )
 
-    def step(self) -> dict[str, Any] | None:
-        """Return the step as a flow has it; None if no diversity is asked for."""
+    def step(self) -> DiversifySpec | None:
+        """Return the step of the flow; None if no diversity is asked for."""
         if self.criterion == NONE:
             return None
-        settings: dict[str, Any] = {"criterion": self.criterion}
-        if self.column is not None:
-            settings["column"] = self.column
-        for name in self.needed:
-            value = getattr(self, name)
-            settings[name] = int(value) if float(value).is_integer() else float(value)
-        if self.w != 0.15:
-            settings["w"] = float(self.w)
-        if self.risk != 0.01:
-            settings["risk"] = float(self.risk)
-        if self.way != "classes":
-            settings["way"] = self.way
-        return settings
+        names = ("criterion", "column", *self.needed, "w", "risk", "way")
+        return DiversifySpec(**{name: getattr(self, name) for name in names})
 
     def _read(self) -> None:
         columns = self.columns
         self.param.column.objects = columns or [None]
-        settings = self.workspace.draft.get(("steps", "diversify"))
-        changes: dict[str, Any] = {}
-        if isinstance(settings, dict) and settings.get("criterion") in DIVERSITIES:
-            changes["criterion"] = settings["criterion"]
-            changes["column"] = settings.get("column", self._only(columns))
-            changes["way"] = settings.get("way", "classes")
-            for name in (*PARAMETERS, "w", "risk"):
-                number = settings.get(name)
-                if isinstance(number, int | float) and not isinstance(number, bool):
-                    whole = name in PARAMETERS and PARAMETERS[name].whole
-                    changes[name] = int(number) if whole else float(number)
-        else:
-            changes["criterion"] = NONE
-            if self.column not in columns:
-                changes["column"] = columns[0] if columns else None
+        step = self.flow.steps.diversify
+        changes: dict[str, Any] = {"criterion": NONE}
+        if step is not None and step.criterion in DIVERSITIES:
+            changes = {"column": self._only(columns), **step.model_dump(exclude_none=True)}
+        elif self.column not in columns:
+            changes["column"] = columns[0] if columns else None
         with suppress(ValueError):  # numbers that no form takes: the loader says so among the problems
             self.param.update(**changes)
         self._judge()
 
     def _only(self, columns: list[str]) -> str | None:
-        entries = self.workspace.draft.get(("table", "columns"), {})
-        sensitive = [name for name in columns if entries[name].get("role") == "sensitive"]
+        sensitive = [name for name in columns if self.flow.columns[name].role == "sensitive"]
         return sensitive[0] if len(sensitive) == 1 else None
 
     def _write(self, names: set[str]) -> None:
-        draft = self.workspace.draft
-        steps = [step for step in draft.get(("steps",), []) if "diversify" not in step]
-        own_step = self.step()
-        if own_step is not None:
-            # the loader wants it between the method and the draw
-            after = next((at for at, step in enumerate(steps) if "anonymize" in step), -1)
-            steps.insert(after + 1, {"diversify": own_step})
-        draft.set(("steps",), steps)
+        self.workspace.draft.put(self.flow.with_steps(diversify=self.step()))
         self._judge()
 
     def _judge(self) -> None:

@@ -10,15 +10,18 @@ import param
 from markupsafe import Markup
 
 from anonflow.dashboards.components.html import facts, html
-from anonflow.dashboards.protect import texts
+from anonflow.dashboards.session.draft_spec import NO_FLOW
 from anonflow.dashboards.session.screen_words import OPEN_FIRST, on_screen
-from anonflow.dashboards.session.validation import running_flow, single_document
+from anonflow.dashboards.session.validation import running_flow
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.dashboards.work.screen_work import Background
 from anonflow.engine.expected import ExpectedRun, expected_of
 from anonflow.errors import AnonflowError
 
 __all__ = ["ExpectedCard", "ExpectedRuns"]
+
+EXPECT = "Expect time and memory"
+
 
 MIB = 1 << 20
 
@@ -48,29 +51,24 @@ class ExpectedRuns(param.Parameterized):
     def __init__(self, workspace: Workspace, **params: Any) -> None:
         super().__init__(workspace=workspace, **params)
         self.background = Background(workspace)
-        self._of: dict[str, Any] = {}
-        workspace.draft.param.watch(self._changed, "document")
-        workspace.param.watch(self._changed, "frame")
-        workspace.param.watch(self._ended, "runs")
+        self._of = NO_FLOW
 
     def compute(self) -> None:
         """Compute those of the draft, aside."""
         workspace = self.workspace
         if self.computing:
             return
-        table, document, folder = workspace.table, workspace.draft.document, workspace.draft.folder
+        table = workspace.table
         if table is None or workspace.problems:
             self.problem = "; ".join(workspace.problems) or OPEN_FIRST
             return
         try:
-            flows = [
-                (run.name, replace(running_flow(single_document(document, run), folder), table=table))
-                for run in workspace.draft.flow().runs
-            ]
+            flow = workspace.draft.flow()
+            flows = [(run.name, running_flow(flow, run, table)) for run in flow.runs]
         except AnonflowError as error:
             self.problem = on_screen(error.message)
             return
-        self._of = document
+        self._of = workspace.draft.spec
         self.param.update(computing=True, problem="", answers=())
 
         def work() -> tuple[ExpectedRun, ...]:
@@ -89,12 +87,14 @@ class ExpectedRuns(param.Parameterized):
 
         self.background.start(work, done, failed)
 
-    def _changed(self, *events: Any) -> None:
-        if self.workspace.draft.document != self._of:
+    @param.depends("workspace.draft.spec", "workspace.frame", watch=True)
+    def _changed(self) -> None:
+        if self.workspace.draft.spec != self._of:
             self.background.forget()
             self.param.update(computing=False, answers=(), problem="")
 
-    def _ended(self, *events: Any) -> None:
+    @param.depends("workspace.runs", watch=True)
+    def _ended(self) -> None:
         """Keep what was expected of runs that are over now."""
         named = {answer.name: answer for answer in self.answers}
         ids = {run.id for run in self.workspace.runs}
@@ -126,16 +126,16 @@ class ExpectedCard(pn.viewable.Viewer):
 
     def __init__(self, model: ExpectedRuns, **params: Any) -> None:
         super().__init__(model=model, **params)
-        self.start = pn.widgets.Button(label=texts.EXPECT, width=230, css_classes=["af-expect"])
+        self.start = pn.widgets.Button(label=EXPECT, width=230, css_classes=["af-expect"])
         self.start.on_click(lambda _: model.compute())
         self.shown = html("", "af-expected")
-        model.param.watch(self._show, ["computing", "answers", "known", "problem"])
         self._show()
 
-    def _show(self, *events: Any) -> None:
+    @param.depends("model.computing", "model.answers", "model.known", "model.problem", watch=True)
+    def _show(self) -> None:
         model = self.model
         self.start.disabled = model.computing
-        self.start.label = texts.EXPECTING if model.computing else texts.EXPECT
+        self.start.label = "Running the methods on a few records…" if model.computing else EXPECT
         parts = [
             Markup("<p class='soft' role='status'>{}</p>").format(model.problem)
             if model.problem
@@ -147,11 +147,11 @@ class ExpectedCard(pn.viewable.Viewer):
                     answer.name,
                     "–" if answer.seconds is None else f"{answer.seconds:.2g}",
                     "–" if answer.memory is None else f"{answer.memory / MIB:,.0f}",
-                    answer.problem or texts.measured_on(answer.largest),
+                    answer.problem or f"from up to {answer.largest:,} records",
                 )
                 for answer in model.answers
             ]
-            parts.append(facts(texts.EXPECTED, rows, (1, 2)))
+            parts.append(facts(("run", "seconds expected", "MiB expected", ""), rows, (1, 2)))
         finished = model.errors()
         if finished:
             rows = [
@@ -163,8 +163,8 @@ class ExpectedCard(pn.viewable.Viewer):
                 )
                 for name, expected, seconds in finished
             ]
-            parts.append(Markup(f"<h4>{texts.WHAT_IT_TOOK}</h4>"))
-            parts.append(facts(texts.TOOK, rows, (1, 2)))
+            parts.append(Markup("<h4>What it took</h4>"))
+            parts.append(facts(("run", "seconds expected", "seconds", "the expectation was"), rows, (1, 2)))
         self.shown.object = str(Markup("").join(parts))
 
     def __panel__(self) -> pn.viewable.Viewable:
@@ -177,5 +177,5 @@ def wrong_by(expected: ExpectedRun, seconds: float) -> str:
     if error is None:
         return ""
     if abs(error) < 0.005:
-        return texts.EXPECTED_RIGHT
-    return texts.expected_wrong(error)
+        return "right"
+    return f"{abs(error):.0%} too {'long' if error > 0 else 'short'}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
 from typing import Any
 
@@ -11,10 +12,12 @@ import param
 from anonflow.dashboards.components.clickable import PARTS, Clickable
 from anonflow.dashboards.components.html import labelled
 from anonflow.dashboards.components.shown_part import ShownPart
-from anonflow.dashboards.protect import texts
 from anonflow.dashboards.protect.patterns import METHODS, PatternChoice
 
 __all__ = ["PatternBoard", "board"]
+
+HIDDEN = "hidden"
+
 
 SHOWN = 200
 """Patterns that are shown."""
@@ -40,8 +43,8 @@ def board(choice: PatternChoice) -> str:
         for column, name in enumerate(names):
             hidden = row[name] == "*"
             level = "" if row[name] in ("*", "-") else escape(str(row[name]))
-            state = texts.HIDDEN if hidden else level or texts.KEPT
-            label = texts.cell(at + 1, escape(name), state)
+            state = HIDDEN if hidden else level or "kept"
+            label = f"pattern {(at + 1)}, {escape(name)}: {state}"
             cells.append(
                 f'<td><div class="cell{" hidden" if hidden else ""}" data-key="cell:{at}:{column}" role="button" '
                 f'tabindex="-1" aria-pressed="{"true" if hidden else "false"}" aria-label="{label}">'
@@ -49,7 +52,7 @@ def board(choice: PatternChoice) -> str:
             )
         drop = (
             f'<td><div class="cross" data-key="drop:{at}" role="button" tabindex="-1" '
-            f'aria-label="{texts.remove_pattern(at + 1)}">✕</div></td>'
+            f'aria-label="{_remove_pattern(at + 1)}">✕</div></td>'
             if own and len(grid) > 1
             else "<td></td>"
         )
@@ -58,7 +61,7 @@ def board(choice: PatternChoice) -> str:
             f'<td class="number">{row[suppressed]}</td><td class="number">{row[cost]:g}</td>{drop}</tr>'
         )
     return (
-        f'<div class="grid"><table><thead><tr><td></td>{head}<th>{texts.HIDDEN}</th><th>{texts.COST}</th><td></td></tr></thead>'
+        f'<div class="grid"><table><thead><tr><td></td>{head}<th>{HIDDEN}</th><th>cost</th><td></td></tr></thead>'
         f"<tbody>{''.join(rows)}</tbody></table></div>"
     )
 
@@ -77,31 +80,46 @@ class PatternBoard(ShownPart):
         super().__init__(**params)
         choice = self.choice
         self.form = pn.widgets.RadioButtonGroup.from_param(
-            choice.param.form, label=texts.PATTERNS, options=texts.FORMS, sizing_mode="stretch_width"
+            choice.param.form,
+            label="Patterns",
+            options={
+                "All patterns": "all",
+                "Predicates": "predicates",
+                "A list of my own": "list",
+                "With levels, as in the flow": "levels",
+            },
+            sizing_mode="stretch_width",
         )
         self.at_most = pn.widgets.IntInput(
-            label=texts.AT_MOST, placeholder=texts.ANY_NUMBER, value=None, start=0, width=250
+            label="At most so many hidden", placeholder="any number", value=None, start=0, width=250
         )
         self.never = pn.widgets.CheckBoxGroup(
-            label=texts.NEVER, options=[], inline=True, css_classes=["af-boxes"], stylesheets=[PARTS]
+            label="Never hidden", options=[], inline=True, css_classes=["af-boxes"], stylesheets=[PARTS]
         )
         self.fallback = pn.widgets.Select.from_param(
-            choice.param.fallback, label=texts.FALLBACK, options=texts.FALLBACKS, width=330
+            choice.param.fallback,
+            label="A row that no pattern fits (fallback)",
+            options={
+                "is hidden completely, and counted": "none",
+                "is hidden completely: this is one of the patterns": "all",
+                "is not allowed: every row follows a pattern": "strict",
+            },
+            width=330,
         )
         self.pair = pn.widgets.CheckBoxGroup(
-            label=texts.RULE_COLUMNS, options=[], inline=True, css_classes=["af-boxes"], stylesheets=[PARTS]
+            label="Columns of a rule", options=[], inline=True, css_classes=["af-boxes"], stylesheets=[PARTS]
         )
-        self.tie = pn.widgets.Button(label=texts.HIDE_TOGETHER, on_click=lambda event: self._rule("together"))
+        self.tie = pn.widgets.Button(label="Hide together", on_click=lambda event: self._rule("together"))
         self.rival = pn.widgets.Button(
-            label=texts.AT_MOST_ONE, on_click=lambda event: self._rule("at_most_one_of")
+            label="At most one of them", on_click=lambda event: self._rule("at_most_one_of")
         )
         self.rules = Clickable(on_click=self._drop_rule, sizing_mode="stretch_width")
-        self.weighted = pn.widgets.Select(label=texts.WEIGHTED, options=[], width=220)
-        self.weight = pn.widgets.FloatInput(label=texts.WEIGHT, value=1.0, start=0.001, step=0.5, width=110)
+        self.weighted = pn.widgets.Select(label="Cost of hiding a cell of", options=[], width=220)
+        self.weight = pn.widgets.FloatInput(label="counts as", value=1.0, start=0.001, step=0.5, width=110)
         self.grid = Clickable(on_click=self._click, sizing_mode="stretch_width")
-        self.add = pn.widgets.Button(label=texts.ADD_PATTERN, on_click=lambda event: choice.add())
+        self.add = pn.widgets.Button(label="Add a pattern", on_click=lambda event: choice.add())
         self.fresh = pn.widgets.Button(
-            label=texts.START_AGAIN, on_click=lambda event: choice.start_list(True)
+            label="Start again: one column at a time", on_click=lambda event: choice.start_list(True)
         )
         self.summary = pn.pane.HTML("", sizing_mode="stretch_width", css_classes=["af-muted"])
         self.problem = pn.pane.HTML("", sizing_mode="stretch_width", css_classes=["af-bad"], visible=False)
@@ -113,11 +131,10 @@ class PatternBoard(ShownPart):
             sizing_mode="stretch_width",
         )
         self.listing = pn.Row(self.add, self.fresh)
-        self._busy = False
-        self.at_most.param.watch(lambda event: self._set(at_most=event.new), "value")
-        self.never.param.watch(lambda event: self._set(never=list(event.new)), "value")
-        self.weighted.param.watch(self._weighted, "value")
-        self.weight.param.watch(self._weigh, "value")
+        pn.bind(lambda number: choice.param.update(at_most=number), self.at_most, watch=True)
+        pn.bind(self._never, self.never, watch=True)
+        pn.bind(self._weighted, self.weighted, watch=True)
+        pn.bind(self._weigh, self.weight, watch=True)
         self.draw_after(
             choice,
             ["form", "at_most", "never", "together", "at_most_one_of", "rows", "weights", "grid", "problem"],
@@ -126,9 +143,12 @@ class PatternBoard(ShownPart):
         self.draw_after(choice.workspace, ["table", "algorithms"], self._show)
         self.draw_once_shown(self._show)
 
-    def _set(self, **changes: Any) -> None:
-        if not self._busy:
-            self.choice.param.update(**changes)
+    def _never(self, names: list[str]) -> None:
+        if names != self._shown_never():
+            self.choice.never = list(names)
+
+    def _shown_never(self) -> list[str]:
+        return [name for name in self.choice.never if name in self.choice.columns]
 
     def _click(self, key: str) -> None:
         part, _, rest = key.partition(":")
@@ -142,7 +162,7 @@ class PatternBoard(ShownPart):
     def _rule(self, name: str) -> None:
         columns = list(self.pair.value)
         if len(columns) < 2:
-            self.choice.problem = texts.RULE_NEEDS_TWO
+            self.choice.problem = "choose at least two columns that the rule is about"
             return
         self.choice.param.update(**{name: [*getattr(self.choice, name), columns]})
         self.pair.value = []
@@ -155,34 +175,27 @@ class PatternBoard(ShownPart):
                 del groups[int(at)]
                 self.choice.param.update(**{name: groups})
 
-    def _weighted(self, *events: Any) -> None:
-        self._busy = True
-        self.weight.value = float(self.choice.weights.get(self.weighted.value, 1.0))
-        self._busy = False
+    def _weighted(self, column: str | None) -> None:
+        self.weight.value = float(self.choice.weights.get(column, 1.0))
 
-    def _weigh(self, event: Any) -> None:
+    def _weigh(self, number: float | None) -> None:
         column = self.weighted.value
-        if self._busy or column is None or event.new is None:
+        if column is None or number in (None, self.choice.weights.get(column, 1.0)):
             return
-        weights = {name: number for name, number in self.choice.weights.items() if name != column}
-        number = float(event.new)
+        weights = {name: other for name, other in self.choice.weights.items() if name != column}
         if number != 1:
             weights[column] = int(number) if number.is_integer() else number
         self.choice.weights = weights
 
     def _show(self) -> None:
         choice = self.choice
-        self._busy = True
         columns = list(choice.columns)
         if self.weighted.options != columns:
-            self.never.options = list(columns)
             self.pair.options = list(columns)
-            self.weighted.options = columns
-            self.weighted.value = columns[0] if columns else None
+            self.weighted.param.update(options=columns, value=columns[0] if columns else None)
         self.at_most.value = choice.at_most
-        self.never.value = [name for name in choice.never if name in columns]
-        self._busy = False
-        self._weighted()
+        self.never.param.update(options=columns, value=self._shown_never())
+        self._weighted(self.weighted.value)
         self.predicates.visible = choice.form == "predicates"
         self.listing.visible = choice.form == "list"
         self.rules.html = self._rules()
@@ -191,7 +204,7 @@ class PatternBoard(ShownPart):
         if choice.form == "list" and n:
             n = len(dict.fromkeys(map(tuple, choice.rows)))
         used = [name for name in choice.workspace.algorithms if name in METHODS]
-        self.summary.object = f"<p>{escape(texts.patterns(n, SHOWN, used))}</p>"
+        self.summary.object = f"<p>{escape(_patterns(n, SHOWN, used))}</p>"
         self.problem.object = f"<p>{escape(choice.problem)}</p>"
         self.problem.visible = bool(choice.problem)
         # red only where a chosen method is kept from running
@@ -199,11 +212,14 @@ class PatternBoard(ShownPart):
 
     def _rules(self) -> str:
         rules = []
-        for name, words_of_rule in texts.RULES.items():
+        for name, words_of_rule in {
+            "together": "hidden together: ",
+            "at_most_one_of": "at most one hidden of: ",
+        }.items():
             for at, group in enumerate(getattr(self.choice, name)):
                 rules.append(
                     f'<span class="rule">{words_of_rule}<b>{escape(", ".join(group))}</b> <span class="cross" role="button" '
-                    f'tabindex="-1" data-key="{name}:{at}" aria-label="{texts.REMOVE_RULE}">✕</span></span>'
+                    f'tabindex="-1" data-key="{name}:{at}" aria-label="remove the rule">✕</span></span>'
                 )
         return f'<div class="legend">{"".join(rules)}</div>' if rules else ""
 
@@ -219,3 +235,22 @@ class PatternBoard(ShownPart):
             stylesheets=[PARTS],
             sizing_mode="stretch_width",
         )
+
+
+def _remove_pattern(pattern: int) -> str:
+    """Return what the cross of a pattern does."""
+    return f"remove pattern {pattern}"
+
+
+def _patterns(number: int, shown: int, methods: Sequence[str]) -> str:
+    """Return how many patterns there are, in which order they are tried, and by which methods."""
+    more = f" The first {shown} are shown." if number > shown else ""
+    whom = (
+        f"Used by {' and '.join(methods)}."
+        if methods
+        else "No method that uses patterns is chosen: choose pattern-guided under Methods."
+    )
+    return (
+        f"{number:,} pattern{'' if number == 1 else 's'}, tried in the order of their cost, and of the list where costs are equal; "
+        f"click a cell to hide or keep a column.{more} {whom}"
+    )

@@ -11,7 +11,6 @@ from anonflow.algorithms.patterns.language import FALLBACKS, pattern_grid
 from anonflow.algorithms.patterns.pattern_guided import has_levels
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.dashboards.components.draft_form import DraftForm
-from anonflow.dashboards.protect import texts
 from anonflow.errors import AnonflowError
 
 if TYPE_CHECKING:
@@ -152,25 +151,24 @@ class PatternChoice(DraftForm):
         if self.form == "list":
             return [tuple(row) for row in self.rows]
         if self.form == "levels":
-            self.problem = texts.CHANGED_IN_FLOW
+            self.problem = (
+                "patterns with levels are changed in the flow; choose another form to click patterns"
+            )
             return None
         if self.grid is None:
             return None
         if len(self.grid) > MOST:
-            self.problem = texts.too_many_to_click(len(self.grid))
+            self.problem = f"{len(self.grid):,} patterns are too many to click: narrow them with predicates, or begin a list"
             return None
         return _rows_of(self.grid, self.names)
 
     # ------------------------------------------------------------------------------------ the draft
 
     def _read(self) -> None:
-        step = self.workspace.draft.get(("steps", "anonymize"), {})
-        patterns: Any = "all"
-        weights: dict[str, Any] = {}
-        own = step.get("options") or {}
-        for place in (step, *(own.get(name) or {} for name in reversed(METHODS))):
-            patterns = place.get("patterns", patterns)
-            weights = place.get("weights") or weights
+        step = self.flow.method
+        places = [step.options, *(step.of_methods.get(name, {}) for name in reversed(METHODS))]
+        patterns = ([place["patterns"] for place in places if "patterns" in place] or ["all"])[-1]
+        weights = ([place["weights"] for place in places if place.get("weights")] or [{}])[-1]
         changes = self._state_of(patterns) | {"weights": dict(weights)}
         if self.value_of(patterns) != self.value():
             self.param.update(**changes)
@@ -217,22 +215,20 @@ class PatternChoice(DraftForm):
         if self.form == "list" and not self.rows:
             with self.quietly():  # to begin with: nothing hidden, and each quasi-identifier alone
                 self.rows = [(), *((name,) for name in self.names)]
-        step = self.workspace.draft.get(("steps", "anonymize"), {})
-        own = {key: dict(options) for key, options in (step.get("options") or {}).items()}
-        value = self.value()
+        step = self.flow.method.without("patterns", "weights")
         weights = {name: number for name, number in self.weights.items() if number != 1}
-        plain = "patterns" in step or "weights" in step
+        settings = {
+            key: more
+            for key, more in (("patterns", self.value()), ("weights", weights))
+            if more and more != "all"
+        }
+        own = {}
         for name in METHODS:
-            mine = own.setdefault(name, {})
-            for key, setting in (("patterns", value), ("weights", weights)):
-                mine.pop(key, None)
-                if setting and setting != "all":
-                    mine[key] = setting
-        kept = {key: options for key, options in own.items() if options}
-        edits: list[tuple[tuple[str, ...], Any]] = [(("steps", "anonymize", "options"), kept or None)]
-        if plain:
-            edits += [(("steps", "anonymize", key), None) for key in ("patterns", "weights")]
-        self.workspace.draft.set_all(edits)
+            others = step.of_methods.get(name, {})
+            own[name] = {
+                key: more for key, more in others.items() if key not in ("patterns", "weights")
+            } | settings
+        self.workspace.draft.put(self.flow.with_steps(anonymize=step.with_own(own)))
         self._judge()
 
     def _judge(self) -> None:
@@ -243,11 +239,14 @@ class PatternChoice(DraftForm):
             return
         self._seen = seen
         if table is None:
-            problem = texts.COLUMNS_NOT_VALID
+            problem = "The columns are not valid yet: see the screen Data."
         elif self.form == "levels" and self.levelled is None:
-            problem = texts.NO_LEVELS
+            problem = 'The flow has no patterns with levels; write {levels: {column: "level 1"}} under patterns there.'
         elif self.form == "all" and table.q > ALL:
-            problem = texts.too_many_to_show(table.q)
+            problem = (
+                f"All patterns of {table.q} quasi-identifiers are 2^{table.q}: too many to show. "
+                "Choose predicates, or list patterns."
+            )
         else:
             try:
                 grid = pattern_grid(table, self.value(), self.weights or None)

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 import param
 
 from anonflow.algorithms.budget import AUTO, GUARANTEES, first_method
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.dashboards.components.draft_form import DraftForm
-from anonflow.dashboards.protect import texts
+from anonflow.dashboards.session.draft_spec import MethodSpec
 from anonflow.dashboards.work.screen_work import Background
+from anonflow.engine.flows.spec import PartitionSpec
+from anonflow.hierarchy.wording import plural
 from anonflow.loss import LOSSES
 from anonflow.option import Option
 from anonflow.table.identification.uniqueness import Uniqueness
 
 __all__ = ["Protection", "share"]
 
-ORDERS = ("lexicographic", "input", "random")
+CUTS = {
+    "whole table": "whole",
+    "partitions of a size": "size",
+    "largest that fit a time": "time",
+    "best method for a time": "auto",
+}
+"""How the table is cut into partitions; with the last, what is done with it, too."""
 
 LARGEST_K = 100
 """The right end of the slider, where the table has so many records; more are typed."""
@@ -42,11 +50,11 @@ class Protection(DraftForm):
     algorithms = param.List(default=["greedy"], doc="Methods to run.")
     loss = param.Selector(default="ncp", objects=list(LOSSES))
     boundaries = param.Boolean(default=True, doc="Whether methods keep boundaries and limits.")
-    cut = param.Selector(default="whole", objects=list(texts.CUTS.values()))
+    cut = param.Selector(default="whole", objects=list(CUTS.values()))
     size = param.Integer(default=250, bounds=(2, None), doc="Records in a partition.")
     seconds = param.Number(default=10.0, bounds=(0.1, None), doc="That a method may take.")
     guarantee = param.Selector(default=GUARANTEES[0], objects=list(GUARANTEES))
-    order = param.Selector(default="lexicographic", objects=list(ORDERS))
+    order = param.Selector(objects=list(get_args(PartitionSpec.model_fields["order"].annotation)))
     uniqueness = param.Parameter(
         default=None,
         doc="Sizes of the classes of equal records; None without a table, or while they are counted.",
@@ -86,10 +94,14 @@ class Protection(DraftForm):
         """Return how many records are at risk before anonymization, in plain words."""
         risky, n = self.at_risk(k)
         if not n and self._counted is not None:
-            return texts.COUNTING
+            return "Counting the records at risk…"
         if not n:
-            return texts.OPEN_TABLE
-        return texts.at_risk(risky, n, share(risky, n), k)
+            return "Open a table, and say which columns are quasi-identifiers."
+        return (
+            f"{risky:,} of {plural(n, 'record')} ({share(risky, n)}) {'shares its' if risky == 1 else 'share their'} "
+            f"quasi-identifiers with fewer than {plural(k - 1, 'other')}: without protection "
+            f"{'it is' if risky == 1 else 'they are'} at risk."
+        )
 
     @property
     def largest(self) -> int:
@@ -110,13 +122,7 @@ class Protection(DraftForm):
 
     def value_of(self, method: str, option: Option) -> Any:
         """Return what an option is in the draft; its default where nothing is said."""
-        settings = self.workspace.draft.get(("steps", "anonymize"), {})
-        own = settings.get("options") if isinstance(settings.get("options"), dict) else {}
-        for place in (own.get(method), settings):
-            for key in (option.name, option.name.replace("_", "-")):
-                if isinstance(place, dict) and key in place:
-                    return place[key]
-        return option.default
+        return self.flow.method.option(method, option)
 
     def set_option(self, method: str, name: str, value: Any) -> None:
         """Set an option of a method; one edit of the draft. The default is not written.
@@ -126,52 +132,34 @@ class Protection(DraftForm):
         KeyError
             If the method does not have the option.
         """
-        default = REGISTRY[method].options[name].default
-        step = self.workspace.draft.get(("steps", "anonymize"), {})
-        own = {key: dict(options) for key, options in (step.get("options") or {}).items()}
-        mine = own.setdefault(method, {})
-        for key in (name, name.replace("_", "-")):
-            mine.pop(key, None)
-        is_for_all = any(key in step for key in (name, name.replace("_", "-")))
-        if value != default or type(value) is not type(default) or is_for_all:
-            mine[name] = value
-        kept = {key: options for key, options in own.items() if options}
-        self.workspace.draft.set(("steps", "anonymize", "options"), kept or None)
+        step = self.flow.method.with_option(method, REGISTRY[method].options[name], value)
+        self.workspace.draft.put(self.flow.with_steps(anonymize=step))
 
     # ------------------------------------------------------------------------------------ the draft
 
     def _read(self) -> None:
-        draft = self.workspace.draft
         self._count()
         if self.workspace.named is None:
             return
-        changes: dict[str, Any] = {}
-        ks = [k for k in self.workspace.ks if isinstance(k, int) and not isinstance(k, bool) and k >= 2]
-        if ks:
-            if self.k not in ks:
-                changes["k"] = next((k for k in ks if k not in self.more), ks[0])
-            changes["more"] = [k for k in ks if k != changes.get("k", self.k)]
-        changes["algorithms"] = [name for name in self.workspace.algorithms if name in REGISTRY]
-        step = draft.get(("steps", "anonymize"), {})
-        if step.get("loss", "ncp") in LOSSES:
-            changes["loss"] = step.get("loss", "ncp")
-        changes["boundaries"] = step.get("boundaries", True) is not False
-        changes["options"] = step.get("options") or {}
-        cut = draft.get(("partition",), {})
-        size, budget = cut.get("size"), cut.get("budget")
-        changes["cut"] = "whole" if size is None else "time" if size == "auto" else "size"
-        if step.get("algorithm") == AUTO:
-            changes["cut"] = "auto"
-            budget = step.get("budget")
-            if step.get("guarantee") in GUARANTEES:
-                changes["guarantee"] = step["guarantee"]
-        if isinstance(size, int) and size >= 2:
-            changes["size"] = size
-        if isinstance(budget, int | float) and budget >= 0.1:
-            changes["seconds"] = float(budget)
-        if cut.get("order", "lexicographic") in ORDERS:
-            changes["order"] = cut.get("order", "lexicographic")
-        self.param.update(**changes)
+        spec, method, cut = self.flow, self.flow.method, self.flow.partition
+        k = self.k if self.k in spec.ks else next((k for k in spec.ks if k not in self.more), spec.ks[0])
+        changes = {
+            "k": k,
+            "more": [more for more in spec.ks if more != k],
+            "algorithms": [name for name in spec.algorithms if name in REGISTRY],
+            "loss": method.loss if method.loss in LOSSES else None,
+            "boundaries": method.boundaries,
+            "options": method.of_methods,
+            "cut": "whole" if cut.size is None else "time" if cut.cut is None else "size",
+            "size": cut.cut,
+            "seconds": cut.budget,
+            "order": cut.order,
+        }
+        if method.algorithm == AUTO:
+            changes |= {"cut": AUTO, "seconds": method.budget, "guarantee": method.guarantee}
+        if changes["seconds"] is not None and changes["seconds"] < self.param.seconds.bounds[0]:
+            changes["seconds"] = None  # fewer than the form takes
+        self.param.update(**{name: value for name, value in changes.items() if value is not None})
 
     def _write(self, names: set[str]) -> None:
         workspace, draft = self.workspace, self.workspace.draft
@@ -182,32 +170,24 @@ class Protection(DraftForm):
                 workspace.set_algorithms(self.algorithms)
             else:
                 self.renew()  # a run needs a method: the last one stays
-        if "loss" in names:
-            draft.set(("steps", "anonymize", "loss"), None if self.loss == "ncp" else self.loss)
-        if "boundaries" in names:
-            draft.set(("steps", "anonymize", "boundaries"), None if self.boundaries else False)
-        if self.cut == "auto" and {"cut", "seconds", "guarantee"} & names:
+        if {"loss", "boundaries"} & names:
+            draft.put(self.flow.with_method(loss=self.loss, boundaries=self.boundaries))
+        if self.cut == AUTO and {"cut", "seconds", "guarantee"} & names:
             self._write_auto()
         elif {"cut", "size", "seconds", "order"} & names:
-            partition: dict[str, Any] = {"order": self.order}
-            if self.cut == "size":
-                partition["size"] = self.size
-            elif self.cut == "time":
-                partition |= {"size": "auto", "budget": self.seconds}
-            if draft.get(("steps", "anonymize", "algorithm")) == AUTO:
-                # the draft is read again after it: what is said here was taken down before
-                workspace.set_algorithms(self.algorithms or [first_method(self.guarantee).name])
-            plain = partition == {"order": "lexicographic"}
-            draft.set(("partition",), None if plain else partition)
+            cut = {"size": {"size": self.size}, "time": {"size": AUTO, "budget": self.seconds}}
+            spec = self.flow.with_partition(order=self.order, **cut.get(self.cut, {}))
+            if spec.method.algorithm == AUTO:
+                method = self.algorithms or [first_method(self.guarantee).name]
+                spec = spec.with_method(guarantee=None, budget=None).sweeping("algorithm", method)
+            draft.put(spec)
 
     def _write_auto(self) -> None:
         """Leave the method to the budget: method, options and partition leave the draft; one edit."""
-        draft, step = self.workspace.draft, ("steps", "anonymize")
-        matrix = {key: values for key, values in draft.get(("matrix",), {}).items() if key == "anonymize.k"}
-        k = draft.get((*step, "k"))
-        kept = {key: draft.get(step, {})[key] for key in ("loss", "boundaries") if key in draft.get(step, {})}
-        settings = {"algorithm": AUTO, "k": k, **kept, "guarantee": self.guarantee, "budget": self.seconds}
-        draft.set_all([(step, settings), (("partition",), None), (("matrix",), matrix or None)])
+        kept = self.flow.method.model_dump(include={"k", "loss", "boundaries"})
+        step = MethodSpec(algorithm=AUTO, guarantee=self.guarantee, budget=self.seconds, **kept)
+        spec = self.flow.with_steps(anonymize=step).with_partition().sweeping("algorithm", [AUTO])
+        self.workspace.draft.put(spec)
 
 
 def share(part: int, whole: int) -> str:
@@ -215,6 +195,4 @@ def share(part: int, whole: int) -> str:
     if not whole or part in (0, whole):
         return "100%" if whole and part else "0%"
     percent = 100 * part / whole
-    return (
-        texts.LOWEST_SHARE if percent < 0.1 else texts.HIGHEST_SHARE if percent > 99.9 else f"{percent:.1f}%"
-    )
+    return "below 0.1%" if percent < 0.1 else "above 99.9%" if percent > 99.9 else f"{percent:.1f}%"

@@ -9,7 +9,6 @@ import param
 from markupsafe import Markup
 
 from anonflow.dashboards.components.html import facts, html
-from anonflow.dashboards.protect import texts
 from anonflow.dashboards.protect.target_search import TargetChoice
 from anonflow.engine.search.trials import Trial, frontier_of, picked
 
@@ -29,33 +28,37 @@ class TargetCard(pn.viewable.Viewer):
     def __init__(self, choice: TargetChoice, **params: Any) -> None:
         super().__init__(choice=choice, **params)
         of = choice.param
-        self.loss = pn.widgets.FloatInput.from_param(of.loss, label=texts.TARGET_LOSS, step=0.01, width=170)
+        self.loss = pn.widgets.FloatInput.from_param(
+            of.loss, label="Loss (GCP) at most", step=0.01, width=170
+        )
         self.percent = pn.widgets.FloatInput.from_param(
-            of.percent, label=texts.TARGET_RISK, step=1.0, width=255
+            of.percent, label="Risk of being found, at most (%)", step=1.0, width=255
         )
         self.guessed = pn.widgets.FloatInput.from_param(
-            of.guessed, label=texts.TARGET_GUESSED, step=5.0, width=370
+            of.guessed, label="Risk of a guessed sensitive value, at most (%)", step=5.0, width=370
         )
         self.signs = pn.widgets.TextInput.from_param(
             of.signs,
-            label=texts.TARGET_SIGNS,
-            placeholder=texts.SIGNS_EXAMPLE,
+            label="Regressions that keep their signs",
+            placeholder="income ~ age + education",
             width=330,
         )
-        self.seconds = pn.widgets.FloatInput.from_param(of.seconds, label=texts.SECONDS, step=10.0, width=160)
-        self.only = pn.widgets.Checkbox.from_param(of.chosen_only, label=texts.CHOSEN_METHODS_ONLY)
-        self.start = pn.widgets.Button(
-            label=texts.SEARCH, color="primary", width=130, css_classes=["af-search"]
+        self.seconds = pn.widgets.FloatInput.from_param(
+            of.seconds, label="Seconds it may take", step=10.0, width=160
         )
-        self.stop = pn.widgets.Button(label=texts.STOP_SEARCH, width=150)
+        self.only = pn.widgets.Checkbox.from_param(of.chosen_only, label="Only the methods that are chosen")
+        self.start = pn.widgets.Button(label="Search", color="primary", width=130, css_classes=["af-search"])
+        self.stop = pn.widgets.Button(label="Stop the search", width=150)
         self.start.on_click(lambda _: choice.start())
         self.stop.on_click(lambda _: choice.stop())
         self.state = html("", "af-searched")
         self.tried = html("", "af-trials")
-        choice.param.watch(self._show, ["searching", "doing", "trials", "report", "problem"])
         self._show()
 
-    def _show(self, *events: Any) -> None:
+    @param.depends(
+        "choice.searching", "choice.doing", "choice.trials", "choice.report", "choice.problem", watch=True
+    )
+    def _show(self) -> None:
         choice = self.choice
         self.start.disabled = choice.searching
         self.stop.visible = choice.searching
@@ -64,7 +67,11 @@ class TargetCard(pn.viewable.Viewer):
 
     def __panel__(self) -> pn.viewable.Viewable:
         return pn.Column(
-            html(Markup(f"<p class='soft'>{texts.TARGET_LEAD}</p>")),
+            html(
+                Markup(
+                    "<p class='soft'>An empty field sets no target. All other settings of this screen apply to each trial: boundaries, limits, diversity and the loss to keep low.</p>"
+                )
+            ),
             pn.FlexBox(self.loss, self.percent, self.guessed, self.signs, self.seconds, gap="8px"),
             self.only,
             pn.Row(self.start, self.stop),
@@ -85,16 +92,16 @@ def trials_markup(choice: TargetChoice) -> Markup:
         words = [
             word
             for word, holds in (
-                (texts.PICKED, at == best),
-                (texts.MEETS_TARGET, trial.shortfall(target) == 0.0),
-                (texts.ON_FRONTIER, at in shown),
+                ("picked", at == best),
+                ("meets the target", trial.shortfall(target) == 0.0),
+                ("on the frontier", at in shown),
             )
             if holds
         ]
         number = "–" if trial.loss is None else f"{trial.loss:.4f}"
         risk = "–" if trial.risk is None else f"{100 * trial.risk:.2f} %"
         disclosure = "–" if trial.disclosure is None else f"{100 * trial.disclosure:.1f} %"
-        signs = texts.SIGNS[trial.signs]
+        signs = {True: "kept", False: "lost", None: ""}[trial.signs]
         rows.append(
             (
                 trial.candidate.name,
@@ -107,4 +114,6 @@ def trials_markup(choice: TargetChoice) -> Markup:
                 trial.problem or ", ".join(words),
             )
         )
-    return facts(texts.TRIALS, rows, (1, 2, 3, 5, 6))
+    return facts(
+        ("trial", "loss", "risk", "guessed", "signs", "seconds", "expected", ""), rows, (1, 2, 3, 5, 6)
+    )

@@ -9,16 +9,19 @@ from typing import Any
 import param
 
 from anonflow import engine
-from anonflow.dashboards.protect import texts
+from anonflow.dashboards.session.draft_spec import DraftSpec
 from anonflow.dashboards.session.screen_words import OPEN_FIRST, on_screen
-from anonflow.dashboards.session.validation import running_flow, single_document
+from anonflow.dashboards.session.validation import running_flow
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.dashboards.work.screen_work import Background
+from anonflow.engine.flows.goal import CHECKED
+from anonflow.engine.flows.spec import AnonymizeSpec, PartitionSpec
 from anonflow.engine.search.document import target_section, with_diversity
 from anonflow.engine.search.search import run_of
 from anonflow.engine.search.space import Space
 from anonflow.engine.search.trials import SearchReport, SearchTarget, Trial
 from anonflow.errors import AnonflowError, FlowError
+from anonflow.hierarchy.wording import plural
 
 __all__ = ["TargetChoice"]
 
@@ -59,7 +62,6 @@ class TargetChoice(param.Parameterized):
         self._work: engine.TargetSearch | None = None
         self._ids: list[int] = []
         self._stopped = threading.Event()
-        workspace.param.watch(self._table_changed, "frame")
 
     @property
     def target(self) -> SearchTarget:
@@ -86,21 +88,18 @@ class TargetChoice(param.Parameterized):
         workspace = self.workspace
         try:
             if workspace.table is None or workspace.problems:
-                raise FlowError.collected(texts.CANNOT_RUN, workspace.problems or (OPEN_FIRST,))
+                raise FlowError.collected("this cannot run", workspace.problems or (OPEN_FIRST,))
             target = self.target
-            document = workspace.draft.document
-            (first, *_) = workspace.draft.flow().runs
-            single = single_document(document, first)
-            single["steps"][0]["anonymize"] = {
-                "algorithm": "mondrian",
-                "k": 2,
-                "loss": first.anonymize.loss,
-                **({} if first.anonymize.boundaries else {"boundaries": False}),
-            }
-            single.pop("partition", None)
-            if first.partition.order != "lexicographic":
-                single["partition"] = {"order": first.partition.order}
-            flow = replace(running_flow(single, workspace.draft.folder), table=workspace.table)
+            draft = workspace.draft.flow()
+            first = draft.runs[0]
+            method = AnonymizeSpec(
+                algorithm=CHECKED[0],
+                k=CHECKED[1],
+                loss=first.anonymize.loss,
+                boundaries=first.anonymize.boundaries,
+            )
+            run = replace(first, anonymize=method, partition=PartitionSpec(order=first.partition.order))
+            single, flow = workspace.draft.spec.single(run), running_flow(draft, run, workspace.table)
             space = Space(tuple(workspace.algorithms) if self.chosen_only else ())
             work = engine.TargetSearch(
                 flow, target, space, watch=lambda trial: self._heard(work, flow, single)
@@ -110,7 +109,9 @@ class TargetChoice(param.Parameterized):
             return
         self._work, self._ids = work, []
         self._stopped.clear()
-        self.param.update(searching=True, trials=(), report=None, problem="", doing=texts.WAITING)
+        self.param.update(
+            searching=True, trials=(), report=None, problem="", doing="waiting for a free processor"
+        )
 
         def search() -> SearchReport:
             if self._stopped.is_set():
@@ -132,14 +133,15 @@ class TargetChoice(param.Parameterized):
         if self._work is not None:
             self._work.cancel()
 
-    def _table_changed(self, *events: Any) -> None:
+    @param.depends("workspace.frame", watch=True)
+    def _table_changed(self) -> None:
         """Forget the search: its table is no longer open."""
         self.stop()
         self.background.forget()
         self._work = None
         self.param.update(searching=False, doing="", trials=(), report=None, problem="")
 
-    def _heard(self, work: engine.TargetSearch, flow: engine.Flow, single: dict[str, Any]) -> None:
+    def _heard(self, work: engine.TargetSearch, flow: engine.Flow, single: DraftSpec) -> None:
         """From the search's thread, after each trial."""
         self.workspace.later(lambda: self._show(work, flow, single, None))
 
@@ -147,19 +149,21 @@ class TargetChoice(param.Parameterized):
         self,
         work: engine.TargetSearch,
         flow: engine.Flow,
-        single: dict[str, Any],
+        single: DraftSpec,
         report: SearchReport | None,
     ) -> None:
         if work is not self._work:
             return  # of a table that is no longer open
         trials: tuple[Trial, ...] = tuple(work.trials) if report is None else report.trials
-        results: list[tuple[dict[str, Any], int, engine.RunResult]] = []
+        results: list[tuple[DraftSpec, int, engine.RunResult]] = []
         for at, trial in enumerate(trials):
             if trial.result is not None and len(results) < KEPT:
-                document = self._document(flow, single, trial)
+                setup = trial.candidate.setup
+                document = single.single(run_of(flow, trial.candidate)).document
+                document["steps"] = with_diversity(document["steps"], setup)
                 if report is not None:
                     document["target"] = target_section(report, at)
-                results.append((document, work.seed, trial.result))
+                results.append((DraftSpec.of(document), work.seed, trial.result))
         self._ids = self.workspace.keep_results(results, self._ids)
         best = None if report is None or report.best is None else report.best.result
         if best is not None and self.workspace.chosen in self._ids:
@@ -169,17 +173,13 @@ class TargetChoice(param.Parameterized):
             self.workspace.chosen = picked[0] if picked else self.workspace.chosen
         self.param.update(trials=trials, doing=work.doing)
 
-    def _document(self, flow: engine.Flow, single: dict[str, Any], trial: Trial) -> dict[str, Any]:
-        document = single_document(single, run_of(flow, trial.candidate))
-        return {**document, "steps": with_diversity(document["steps"], trial.candidate.setup)}
-
     def sentence(self) -> str:
         """Return the state or the result of the search, in plain words."""
         if self.problem:
-            return texts.no_search(self.problem)
+            return f"This cannot be searched: {self.problem}"
         if self.searching:
-            return texts.searching(self.doing, len(self.trials))
+            return f"Searching ({self.doing}): {plural(len(self.trials), 'trial')} so far; each is a run on the screen Compare."
         if self.report is None:
-            return texts.NO_SEARCH_YET
+            return "Set a target; anonflow then tries methods, k and partitions, the most promising first."
         report = self.report
-        return texts.searched(report.sentence(), len(report.trials), report.seconds, report.ended)
+        return f"{report.sentence()} {plural(len(report.trials), 'trial')} in {report.seconds:.0f} s; {report.ended}."

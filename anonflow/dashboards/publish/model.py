@@ -15,10 +15,10 @@ import param
 
 from anonflow.criteria.registry import promise_of
 from anonflow.dashboards.components.figure_files import figures_of_run, zipped
-from anonflow.dashboards.publish import texts
 from anonflow.dashboards.session import share_link
 from anonflow.dashboards.session.as_script import script
 from anonflow.dashboards.session.diff import differences
+from anonflow.dashboards.session.draft_spec import columns_of, written
 from anonflow.dashboards.session.publication import Publication, card_of_run
 from anonflow.dashboards.session.table_sources import first_columns
 from anonflow.dashboards.session.workspace import FinishedRun, Workspace
@@ -33,33 +33,93 @@ if TYPE_CHECKING:
 
 __all__ = ["OWNER", "PUBLIC", "TABLES", "PublishModel"]
 
+ONE_FILE = "All of this, one file"
+TABLE_FILES = {
+    ".csv": ("Release, CSV", "The published table."),
+    ".parquet": ("Release, Parquet", "The same table in a smaller file."),
+    ".parquet/": (
+        "Release, Parquet folder",
+        "The same rows, a million in each file of a folder; unpack it under its name.",
+    ),
+    ".sav": ("Release, SPSS", "The same table for SPSS: texts are codes with value labels."),
+    ".dta": ("Release, Stata", "The same table for Stata: texts are codes with value labels."),
+}
+"""Ending of the file's name -> title, description."""
+
+
 TABLES = {ending.strip(".").replace("/", "-folder"): ending for ending in KINDS}
 """The files that have the published table -> the ending of the name that the shell writes them to."""
 
 PUBLIC = {
-    "public": (texts.ONE_FILE, "public.zip", texts.ABOUT_PUBLIC),
+    "public": (ONE_FILE, "public.zip", "All files of this card together: you may publish all of them."),
     **{
         file: (
-            texts.TABLES[ending][0],
+            TABLE_FILES[ending][0],
             f"release{ending}".replace(FOLDER_ENDING, "-parts.parquet.zip"),
-            texts.TABLES[ending][1],
+            TABLE_FILES[ending][1],
         )
         for file, ending in TABLES.items()
     },
-    "csv-metadata": (texts.CSV_METADATA, "release.csv-metadata.json", texts.ABOUT_CSV_METADATA),
-    "package": (texts.PACKAGE, PACKAGE, texts.ABOUT_PACKAGE),
-    "report": (texts.REPORT, "report.html", texts.ABOUT_REPORT),
-    "review": (texts.REVIEW, "review.html", texts.ABOUT_REVIEW),
-    "figures": (texts.FIGURES, "figures.zip", texts.ABOUT_FIGURES),
+    "csv-metadata": (
+        "Description of the CSV",
+        "release.csv-metadata.json",
+        "What its cells mean, for programs (CSVW); keep it beside the CSV file.",
+    ),
+    "package": (
+        "Description of the others",
+        PACKAGE,
+        "What the cells of the Parquet, SPSS and Stata files mean, for programs (a data package); keep it beside them.",
+    ),
+    "report": (
+        "Report, HTML",
+        "report.html",
+        "What was done and checked; column names and counts, never a value.",
+    ),
+    "review": (
+        "Reviewer's report",
+        "review.html",
+        (
+            "Modelled on EMA's anonymization report, with the threshold 0.09, controls held out, and fields to sign; print it as a "
+            "PDF from any browser."
+        ),
+    ),
+    "figures": (
+        "Figures, SVG",
+        "figures.zip",
+        "The report's pictures as files: loss by column, cells, sizes of classes.",
+    ),
 }
 """The files that may be published: title, ending of the file's name, description."""
 
 OWNER = {
-    "owner": (texts.ONE_FILE, "owner.zip", texts.ABOUT_OWNERS),
-    "certificate": (texts.CERTIFICATE, "certificate.npz", texts.ABOUT_CERTIFICATE),
-    "flow": (texts.FLOW, "flow.yaml", texts.ABOUT_FLOW),
-    "script": (texts.SCRIPT, "script.py", texts.ABOUT_SCRIPT),
-    "seed": (texts.SEED, "seed.txt", texts.ABOUT_SEED),
+    "owner": (
+        ONE_FILE,
+        "owner.zip",
+        "Certificate, flow and script together, without the seed. Nobody else may have it.",
+    ),
+    "certificate": (
+        "Certificate",
+        "certificate.npz",
+        (
+            "The proof: which originals each row may stand for. It makes a later verification fast. Keep it secret: with it, "
+            "everybody in the release is easier to find."
+        ),
+    ),
+    "flow": (
+        "Flow file, YAML",
+        "flow.yaml",
+        "Repeats this run, with the seed: anonflow run FLOW. It holds column names, and the labels of hierarchies.",
+    ),
+    "script": (
+        "The same as a script",
+        "script.py",
+        "Python that runs the flow file beside it and, with the seed, gives this release.",
+    ),
+    "seed": (
+        "Seed",
+        "seed.txt",
+        "The secret that repeats the draw. Whoever has it and the table knows which row is whose.",
+    ),
 }
 """The files that stay with the owner."""
 
@@ -95,7 +155,6 @@ class PublishModel(param.Parameterized):
         self.background = Background(workspace)
         self.guessing = Background(workspace, at_once=True)
         self._guessed: Any = None
-        workspace.param.watch(self._changed, ["chosen", "runs"])
         self._changed()
 
     @property
@@ -250,7 +309,7 @@ class PublishModel(param.Parameterized):
         run = self.run
         if run is None or ending == PACKAGE:
             return ending
-        name = f"{run.document.get('flow', 'flow')}-{run.result.algorithm}-k{run.result.k}"
+        name = f"{run.spec.flow}-{run.result.algorithm}-k{run.result.k}"
         return f"{re.sub('[^A-Za-z0-9._-]+', '-', name)}-{ending}"
 
     # ----------------------------------------------------------------------------------------- words
@@ -265,22 +324,21 @@ class PublishModel(param.Parameterized):
         run = self.run
         if run is None:
             return ""
-        own = promise_of(run.result.guarantee, run.result.k) or texts.promise_of_rows(run.result.guarantee)
+        own = promise_of(run.result.guarantee, run.result.k) or f"Every row: {run.result.guarantee}."
         return " ".join([own, *(f"{sentence}." for sentence in run.result.promises)])
 
     def link(self) -> str:
         """Return the query that restores the draft's configuration: names and parameters, never data."""
-        document = self.workspace.draft.document
-        return share_link.link(document) if document else ""
+        return "" if self.workspace.frame is None else self.workspace.link()
 
     def not_in_the_link(self) -> list[str]:
         """Return settings of the draft that the link does not bring back, by name; none while they are looked for."""
-        document, columns = self.workspace.draft.document, self._first_columns()
-        if not document or columns is None:
+        spec, columns = self.workspace.draft.spec, self._first_columns()
+        if self.workspace.frame is None or columns is None:
             return []
-        first = {**document, "table": {**document["table"], "columns": columns}}
+        first = spec.with_table(columns=columns_of(columns))
         back = share_link.merged(first, share_link.configuration(self.link()))
-        return list(dict.fromkeys(place for place, _, _ in differences(back, document)))
+        return list(dict.fromkeys(place for place, _, _ in differences(back, spec)))
 
     # ---------------------------------------------------------------------------------------- inside
 
@@ -289,8 +347,8 @@ class PublishModel(param.Parameterized):
         frame, source = self.workspace.frame, self.workspace.source
         if frame is None:
             return {}
-        if "dataset" in source:
-            return first_columns(source["dataset"], frame, False)
+        if source.dataset is not None:
+            return first_columns(source.dataset, frame, False)
         if self._guessed is not frame:
             self._guessed = frame
             self.guess = None
@@ -303,13 +361,15 @@ class PublishModel(param.Parameterized):
         return self.guess
 
     def _table(self) -> str:
-        return json.dumps(self.workspace.source, sort_keys=True, default=str)
+        return json.dumps(written(self.workspace.source), sort_keys=True, default=str)
 
-    def _changed(self, *events: Any) -> None:
+    @param.depends("workspace.chosen", "workspace.runs", watch=True)
+    def _changed(self) -> None:
         known = {run.id for run in self.workspace.runs}
         self.workspace.noted.keep(known)
         run = self.run
         self.param.update(
             publication=None if run is None else self.workspace.noted.publications.get(run.id),
-            **({} if not events else {"problem": "", "agreed": False}),
+            problem="",
+            agreed=False,
         )

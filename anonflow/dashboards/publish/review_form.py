@@ -10,8 +10,6 @@ import param
 from markupsafe import Markup
 
 from anonflow.dashboards.components.html import badge, card, html
-from anonflow.dashboards.components.shown_part import Filling
-from anonflow.dashboards.publish import texts
 from anonflow.dashboards.publish.model import PublishModel
 from anonflow.dashboards.session.workspace import LONGEST_FIELD
 from anonflow.dashboards.work.screen_work import Background
@@ -20,6 +18,10 @@ from anonflow.engine.report.reviewer import FIELDS, SECTIONS, filled_in
 from anonflow.errors import AnonflowError
 
 __all__ = ["ReviewForm"]
+
+NO_BROWSER = (
+    "There is no browser on the server that could print a PDF: open the HTML page, and print it from yours."
+)
 
 
 class ReviewForm(pn.viewable.Viewer):
@@ -35,6 +37,7 @@ class ReviewForm(pn.viewable.Viewer):
     anew. The page is public once it is handed out, and so is what was written into it.
     """
 
+    model = param.ClassSelector(class_=PublishModel, constant=True)
     pdf = param.Bytes(
         default=b"", doc="The printed page; empty until it was asked for, and when a field has changed."
     )
@@ -42,35 +45,33 @@ class ReviewForm(pn.viewable.Viewer):
     problem = param.String(default="", doc="Why there is no PDF.")
 
     def __init__(self, model: PublishModel, **params: Any) -> None:
-        super().__init__(**params)
-        self.model = model
+        super().__init__(model=model, **params)
         self.workspace = model.workspace
         self.background = Background(self.workspace)
-        self._filling = Filling()
         self.fields = {key: self._field(key, label) for key, (_, label) in FIELDS.items()}
         self.page_file = pn.widgets.FileDownload(
             callback=lambda: io.BytesIO(self.page().encode()),
-            label=texts.REPORT_HTML,
+            label="The report, HTML",
             color="primary",
             width=200,
             css_classes=["af-review-html"],
         )
         self.pdf_file = pn.widgets.FileDownload(
             callback=lambda: io.BytesIO(self.pdf),
-            label=texts.REPORT_PDF,
+            label="The report, PDF",
             color="primary",
             width=200,
             css_classes=["af-review-pdf"],
         )
-        self.print = pn.widgets.Button(label=texts.PRINT, width=160, css_classes=["af-print"])
+        self.print = pn.widgets.Button(label="Make the PDF", width=160, css_classes=["af-print"])
         self.print.on_click(lambda _: self.print_page())
         self.status = html("")
         sections: dict[int, list[Any]] = {}
         for key, (section, _) in FIELDS.items():
             sections.setdefault(section, []).append(self.fields[key])
         self._card = card(
-            texts.FILLED_IN,
-            html(badge(True, texts.PUBLIC_WITH_FIELDS)),
+            "The reviewer's report, filled in",
+            html(badge(True, "Public: may be published, with what you write here")),
             *(
                 part
                 for section, fields in sections.items()
@@ -81,11 +82,8 @@ class ReviewForm(pn.viewable.Viewer):
             ),
             pn.FlexBox(self.page_file, self.print, self.pdf_file, gap="8px", sizing_mode="stretch_width"),
             self.status,
-            lead=texts.ABOUT_FILLED_IN,
+            lead="Its measured part is drawn with the release. What you fill in is kept with the project. Signatures are by hand.",
         )
-        self.workspace.param.watch(self._review_changed, "review")
-        self.model.param.watch(self._page_changed, "publication")
-        self.param.watch(self._show, ["pdf", "printing", "problem"])
         self._review_changed()
 
     def page(self) -> str:
@@ -118,28 +116,30 @@ class ReviewForm(pn.viewable.Viewer):
                 label=label, width=520, rows=2, auto_grow=True, max_rows=12, max_length=LONGEST_FIELD
             )
 
-        def changed(event: Any) -> None:
-            if self._filling:
+        def changed(text: str | None) -> None:
+            if (text or "") == self.workspace.review.get(key, ""):
                 return
             try:
-                self.workspace.fill_in(key, event.new or "")
+                self.workspace.fill_in(key, text or "")
             except AnonflowError as error:
                 self.problem = error.message
 
-        field.param.watch(changed, "value")
+        pn.bind(changed, field, watch=True)
         return field
 
-    def _review_changed(self, *events: Any) -> None:
-        with self._filling:
-            for key, field in self.fields.items():
-                field.value = self.workspace.review.get(key, "")
+    @param.depends("model.workspace.review", watch=True)
+    def _review_changed(self) -> None:
+        for key, field in self.fields.items():
+            field.value = self.workspace.review.get(key, "")
         self._page_changed()
 
-    def _page_changed(self, *events: Any) -> None:
+    @param.depends("model.publication", watch=True)
+    def _page_changed(self) -> None:
         self.param.update(pdf=b"", problem="")
         self._show()
 
-    def _show(self, *events: Any) -> None:
+    @param.depends("pdf", "printing", "problem", watch=True)
+    def _show(self) -> None:
         ready = self.model.publication is not None and self.model.publication.ok
         name = self.model.file_name("review").removesuffix(".html")
         self.page_file.filename, self.pdf_file.filename = f"{name}.html", f"{name}.pdf"
@@ -150,11 +150,13 @@ class ReviewForm(pn.viewable.Viewer):
         if self.problem:
             text = Markup("<p class='af-bad' role='alert'>{}</p>").format(self.problem)
         elif self.printing:
-            text = Markup("<p class='soft' role='status'>{}</p>").format(texts.PRINTING)
+            text = Markup("<p class='soft' role='status'>{}</p>").format("Printing…")
         elif not ready:
-            text = Markup("<p class='soft'>{}</p>").format(texts.DRAW_FIRST)
+            text = Markup("<p class='soft'>{}</p>").format(
+                "Draw the release first: then the report can be downloaded."
+            )
         elif not _can_print():
-            text = Markup("<p class='soft'>{}</p>").format(texts.NO_BROWSER)
+            text = Markup("<p class='soft'>{}</p>").format(NO_BROWSER)
         else:
             text = Markup("")
         self.status.object = str(text)

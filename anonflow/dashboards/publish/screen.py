@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from typing import Any
 
 import panel as pn
@@ -12,14 +13,23 @@ from markupsafe import Markup
 from anonflow.dashboards.components.direction import directed
 from anonflow.dashboards.components.html import badge, card, cards, empty, facts, html, sheet, verdict_of
 from anonflow.dashboards.components.release_card import Remedies, card_lines
-from anonflow.dashboards.components.shown_part import Filling, ShownPart
-from anonflow.dashboards.publish import texts
+from anonflow.dashboards.components.run_select import RunSelect
+from anonflow.dashboards.components.shown_part import ShownPart
 from anonflow.dashboards.publish.model import OWNER, PUBLIC, PublishModel
 from anonflow.dashboards.publish.review_form import ReviewForm
 from anonflow.dashboards.session.publication import Publication
 from anonflow.dashboards.session.workspace import Workspace
 
 __all__ = ["PublishScreen"]
+
+AGREE = "Draw another release: I will publish only one of them"
+
+TITLE = "Publish"
+DRAW = "Draw the release"
+COPY_TEXT = "Copy"
+MOST_LISTED = 8
+"""Settings that are named beside the link, at most."""
+
 
 COPY = """
 const text = holder.value;
@@ -44,54 +54,44 @@ class PublishScreen(ShownPart):
     """
 
     workspace = param.ClassSelector(class_=Workspace, constant=True)
-    title = param.String(default=texts.TITLE, constant=True)
+    model = param.ClassSelector(class_=PublishModel, constant=True)
+    title = param.String(default=TITLE, constant=True)
 
     def __init__(self, workspace: Workspace, **params: Any) -> None:
-        super().__init__(workspace=workspace, **params)
-        self.model = PublishModel(workspace)
-        self._filling = Filling()
+        super().__init__(workspace=workspace, model=PublishModel(workspace), **params)
         self._make_draw()
         self._make_files()
         self._make_link()
         self._lay_out()
-        workspace.param.watch(self._show, ["chosen", "runs", "running"])
-        self.draw_after(workspace.draft, "document", self._show_link)
+        self.draw_after(workspace.draft, "spec", self._show_link)
         self.draw_after(self.model, "guess", self._show_link)
-        self.model.param.watch(self._show, ["publication", "drawing", "pricing", "problem", "agreed"])
         self._show()
         self._show_link()
 
     # ----------------------------------------------------------------------------------------- draw
 
     def _make_draw(self) -> None:
-        self.nothing = empty(texts.NO_RUN)
-        self.chosen = pn.widgets.Select(label=texts.RUN, options={}, width=300)
-        self.chosen.param.watch(self._run_changed, "value")
+        self.nothing = empty(
+            "No run yet: go to Compare and press Run, choose a run there, then come back to publish it."
+        )
+        self.chosen = RunSelect(self.workspace, "Run").select
         self.promise = html("")
         self.second = html("", "af-warn")
-        self.agree = pn.widgets.Checkbox(label=texts.AGREE, value=False)
+        self.agree = pn.widgets.Checkbox(label=AGREE, value=False)
         self.agree.link(self.model, value="agreed", bidirectional=True)
-        self.draw = pn.widgets.Button(label=texts.DRAW, color="primary", width=200, css_classes=["af-draw"])
+        self.draw = pn.widgets.Button(label=DRAW, color="primary", width=200, css_classes=["af-draw"])
         self.draw.on_click(lambda _: self.model.draw())
         self.state = html("")
         self.remedies = Remedies(self.workspace, self.model.price)
         self.may = html("")
 
-    def _run_changed(self, event: Any) -> None:
-        if not self._filling and event.new is not None:
-            self.workspace.choose(event.new)
-
-    def _show(self, *events: Any) -> None:
+    @param.depends(
+        "workspace.chosen", "workspace.runs", "workspace.running", "model.publication", "model.drawing",
+        "model.pricing", "model.problem", "model.agreed", watch=True,
+    )  # fmt: skip
+    def _show(self) -> None:
         model, run = self.model, self.model.run
         self.nothing.visible, self.inside.visible = run is None, run is not None
-        with self._filling:
-            self.chosen.options = {
-                f"{candidate.name} (#{candidate.id})": candidate.id
-                for candidate in self.workspace.runs
-                if candidate.result.anonymization is not None
-            }
-            if run is not None:
-                self.chosen.value = run.id
         if run is None:
             return
         result = run.result
@@ -99,14 +99,14 @@ class PublishScreen(ShownPart):
             Markup("{}<p>{}</p>").format(
                 cards(
                     [
-                        (result.algorithm, texts.METHOD),
-                        (str(result.k), texts.K),
-                        (f"{result.records:,}", texts.RECORDS),
+                        (result.algorithm, "method"),
+                        (str(result.k), "k"),
+                        (f"{result.records:,}", "records"),
                         (
                             f"{result.measures.get('gcp', float('nan')):.4f}",
-                            directed(texts.LOSS, "gcp"),
+                            directed("information loss (GCP)", "gcp"),
                         ),
-                        (f"{result.suppressed:,}", directed(texts.SUPPRESSED, "suppressed")),
+                        (f"{result.suppressed:,}", directed("suppressed", "suppressed")),
                     ]
                 ),
                 model.promise(),
@@ -117,12 +117,15 @@ class PublishScreen(ShownPart):
         paragraphs = [Markup("<p>{}.</p>").format(model.earlier)] if model.earlier else []
         if model.drawn:
             paragraphs.append(
-                Markup("<p><b>{}</b> {}</p>").format(texts.drawn_before(model.drawn), texts.ONLY_ONE)
+                Markup("<p><b>{}</b> {}</p>").format(
+                    f"A release of this table was drawn already: {', '.join(model.drawn)}.",
+                    "Somebody who has two releases about the same people can compare them and learn more. Publish only one, or none of the earlier ones.",
+                )
             )
         self.second.object = str(Markup("").join(paragraphs))
         self.draw.disabled = model.drawing or model.publication is not None or model.needs_agreement
-        drawn_already = texts.ALREADY_DRAWN if model.publication is not None else texts.DRAW
-        self.draw.label = texts.DRAWING if model.drawing else drawn_already
+        drawn_already = "Already drawn" if model.publication is not None else DRAW
+        self.draw.label = "Drawing…" if model.drawing else drawn_already
         self._show_checks()
         self.limits.object = str(
             Markup('<ul class="limits">{}</ul>').format(
@@ -138,7 +141,12 @@ class PublishScreen(ShownPart):
         self.public.visible = self.owner.visible = ready
         settled = release_card is None or release_card.ok
         self.may.object = str(
-            badge(True, texts.MAY_BE_PUBLISHED) if settled else verdict_of(False, bad=texts.LINES_FAIL)
+            badge(True, "Public: may be published")
+            if settled
+            else verdict_of(
+                False,
+                bad="For the public, but lines of the card fail: settle them, or accept them, before you publish",
+            )
         )
         for file, button in self.buttons.items():
             button.filename = model.file_name(file)
@@ -149,21 +157,19 @@ class PublishScreen(ShownPart):
             )
         if model.problem:
             self.state.object = str(
-                Markup("{}<p>{}</p>").format(verdict_of(False, bad=texts.NO_RELEASE), model.problem)
+                Markup("{}<p>{}</p>").format(verdict_of(False, bad="no release"), model.problem)
             )
         elif model.drawing:
-            self.state.object = f"<p class='soft' role='status'>{texts.AT_WORK}</p>"
+            self.state.object = "<p class='soft' role='status'>Drawing one assignment, shuffling the rows, verifying, attacking.</p>"
         elif publication is None:
-            self.state.object = f"<p class='soft'>{texts.NOTHING_DRAWN}</p>"
+            self.state.object = "<p class='soft'>Nothing is drawn yet. The draw gives every row one of its possible originals at random, then an independent verifier checks the result against the table.</p>"
         else:
             rows = [
                 [
-                    verdict_of(
-                        bool(item.holds), bad=texts.NOT_CHECKED if item.holds is None else texts.FAILS
-                    ),
+                    verdict_of(bool(item.holds), bad="not checked" if item.holds is None else "fails"),
                     item.criterion,
                     f"{item.failed:,}",
-                    item.detail or texts.FROM_THE_DATA,
+                    item.detail or "from the data",
                 ]
                 for item in publication.findings
             ]
@@ -175,10 +181,10 @@ class PublishScreen(ShownPart):
                     ""
                     if publication.card is None
                     else Markup("<h4>{}</h4>{}<h4>{}</h4>").format(
-                        texts.RELEASE_CARD, card_lines(publication.card), texts.VERIFIED
+                        "Release card", card_lines(publication.card), "What was verified"
                     ),
-                    facts(texts.CHECKS, rows, [2]),
-                    Markup("<h4>{}</h4><ul class='limits'>{}</ul>").format(texts.BEFORE_YOU_PUBLISH, warnings)
+                    facts(("verdict", "criterion", "records failing", "how"), rows, [2]),
+                    Markup("<h4>{}</h4><ul class='limits'>{}</ul>").format("Before you publish", warnings)
                     if warnings
                     else "",
                 )
@@ -202,7 +208,9 @@ class PublishScreen(ShownPart):
             file: html(Markup("<p class='soft'>{}</p>").format(about))
             for file, (_, _, about) in (PUBLIC | OWNER).items()
         }
-        self.show_seed = pn.widgets.Checkbox(label=texts.SHOW_SEED, value=False)
+        self.show_seed = pn.widgets.Checkbox(
+            label="I know that the seed reveals whose row is whose: offer it for download", value=False
+        )
         self.seed = self._offer("seed")
         self.seed.visible = False
         self.show_seed.link(self.seed, value="visible")
@@ -217,25 +225,32 @@ class PublishScreen(ShownPart):
 
     def _lay_out(self) -> None:
         self.public = card(
-            texts.PUBLIC,
+            "Public",
             self.may,
             *(self._offer(file) for file in PUBLIC),
             classes=["af-public"],
         )
         self.owner = card(
-            texts.OWNERS,
-            html(badge(False, texts.OWNER_ONLY)),
+            "The owner's files",
+            html(badge(False, "Owner only: keep these to yourself")),
             self._offer("owner"),
             self._offer("certificate"),
             self._offer("flow"),
             self._offer("script"),
             html(
                 Markup("<p class='soft'>{} <code>{}</code>.</p>").format(
-                    texts.TO_REPEAT, texts.TO_REPEAT_COMMAND
+                    "To repeat the run: put the flow beside the table, save the seed to a file that only you can read, then",
+                    "anonflow run FLOW --seed-file SEED",
                 )
             ),
             html(
-                Markup("<p><b>{}</b> {}</p>").format(texts.THE_SEED, texts.SEED_IS_APART),
+                Markup("<p><b>{}</b> {}</p>").format(
+                    "The seed",
+                    (
+                        "is not among the files. With it and the table anybody can repeat the draw and learn whose row is whose. Never put it "
+                        "beside the release."
+                    ),
+                ),
                 "af-warn",
             ),
             self.show_seed,
@@ -246,7 +261,7 @@ class PublishScreen(ShownPart):
         self.inside = pn.Column(
             pn.Row(self.chosen),
             card(
-                texts.WHAT_IS_PUBLISHED,
+                "What is published",
                 self.promise,
                 self.second,
                 self.agree,
@@ -262,7 +277,7 @@ class PublishScreen(ShownPart):
                 sizing_mode="stretch_width",
             ),
             ReviewForm(self.model),
-            card(texts.LIMITS, self.limits),
+            card("What it does not protect against", self.limits),
             sizing_mode="stretch_width",
             margin=0,
         )
@@ -272,52 +287,67 @@ class PublishScreen(ShownPart):
     def _make_link(self) -> None:
         self.link = html("", "af-link")
         self.address = pn.widgets.TextInput(visible=False)
-        self.copy = pn.widgets.Button(label=texts.COPY, width=100, css_classes=["af-copy"])
-        words = {"copy": texts.COPY, "copied": texts.COPIED}
+        self.copy = pn.widgets.Button(label=COPY_TEXT, width=100, css_classes=["af-copy"])
+        words = {"copy": COPY_TEXT, "copied": "Copied"}
         self.copy.js_on_click(args={"holder": self.address, "button": self.copy, **words}, code=COPY)
 
     def _show_link(self) -> None:
         query = self.model.link()
         if not query:
-            self.link.object = f"<p class='soft'>{texts.OPEN_A_TABLE}</p>"
+            self.link.object = "<p class='soft'>Open a table first.</p>"
             self.copy.visible = False
             return
         self.copy.visible = True
         self.address.value = f"{_address()}?{query}"
-        uploaded = "dataset" not in self.workspace.source
+        uploaded = self.workspace.source.dataset is None
         missing = self.model.not_in_the_link()
         parts = [Markup('<code class="link" tabindex="0">{}</code>').format(f"{_address()}?{query}")]
         if uploaded:
-            parts.append(Markup("<p>{}</p>").format(texts.NOTHING_OF_YOUR_FILE))
+            parts.append(
+                Markup("<p>{}</p>").format(
+                    "It contains nothing of your file, not even column names: whoever opens it uploads a file first."
+                )
+            )
         if missing:
-            parts.append(Markup("<p>{}</p>").format(texts.not_in_link(missing)))
+            parts.append(Markup("<p>{}</p>").format(_not_in_link(missing)))
         self.link.object = str(Markup("").join(parts))
 
     def __panel__(self) -> pn.viewable.Viewable:
         page = pn.Column(
-            html(Markup("<h2>{}</h2><p class='soft'>{}</p>").format(texts.TITLE, texts.LEAD)),
+            html(
+                Markup("<h2>{}</h2><p class='soft'>{}</p>").format(
+                    TITLE,
+                    "One run becomes one release. The files in green may be published; the files in red stay with the owner of the table.",
+                )
+            ),
             self.nothing,
             self.inside,
             card(
-                texts.LINK,
+                "A link to this configuration",
                 self.link,
                 self.copy,
                 self.address,
-                lead=texts.ABOUT_LINK,
+                lead="It contains methods, k, settings and the name of a built-in table. It never contains data.",
             ),
             sizing_mode="stretch_width",
         )
-        page.param.watch(lambda event: self.param.update(shown=event.new), "visible")
+        page.link(self, visible="shown")
         return page
 
 
 def _verdict(publication: Publication) -> Markup:
     """Return the verifier's result, always together with the attackers' results."""
     if not publication.ok:
-        return verdict_of(False, bad=texts.FAILED_CHECK)
+        return verdict_of(False, bad="A check failed: there is nothing to download.")
     if publication.card is None or publication.card.ok:
-        return verdict_of(True, texts.PASSED)
-    return verdict_of(False, bad=texts.attacked(publication.card.headline()))
+        return verdict_of(True, "Every check passed: this release may be published.")
+    return verdict_of(
+        False,
+        bad=(
+            f"{publication.card.headline()} Every check passed, so the release keeps what its method promises; these lines say what that does not "
+            "prevent here."
+        ),
+    )
 
 
 def _address() -> str:
@@ -327,3 +357,9 @@ def _address() -> str:
         return ""
     port = f":{location.port}" if location.port else ""
     return f"{location.protocol}//{location.hostname}{port}{location.pathname}"
+
+
+def _not_in_link(settings: Sequence[str]) -> str:
+    """Return which settings the link does not bring back."""
+    listed = ", ".join(settings[:MOST_LISTED]) + (", ..." if len(settings) > MOST_LISTED else "")
+    return f"Not in the link, because it may reveal something about the data: {listed}. The flow file has it."

@@ -99,8 +99,6 @@ class RiskModel(param.Parameterized):
         self.background = Background(workspace, at_once=True)
         self._computed: tuple[Any, ...] | None = None
         self._advice: tuple[Any, tuple[Advice, ...]] | None = None
-        workspace.param.watch(self._changed, "table")
-        self.param.watch(self._changed, ["most", "fraction"])
         self._changed()
 
     @property
@@ -159,7 +157,8 @@ class RiskModel(param.Parameterized):
         most = min(self.most, max(self.sizes(), default=1))
         return self.table, most, None if self.weighted else self.fraction
 
-    def _changed(self, *events: Any) -> None:
+    @param.depends("workspace.table", "most", "fraction", watch=True)
+    def _changed(self) -> None:
         if self.table is None:
             self.background.forget()
             self._computed = None

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from markupsafe import Markup
 
 from anonflow.dashboards.components.html import cards, facts
-from anonflow.dashboards.risk import texts
 from anonflow.dashboards.risk.model import PictureOfRisk
+from anonflow.dashboards.session.draft_spec import ColumnSpec
 from anonflow.dashboards.session.screen_words import on_screen
 from anonflow.drawing.column_sets import column_sets
 from anonflow.drawing.comparisons import heat
 from anonflow.drawing.plots import bars
+from anonflow.hierarchy.wording import plural
 from anonflow.risk.attacker import THRESHOLD
 from anonflow.risk.attackers.population import PopulationRisk
 from anonflow.risk.before import Owners, RiskBefore
@@ -50,24 +50,27 @@ def alone(risk: RiskBefore) -> Markup:
     m = risk.sets.most
     numbers = cards(
         [
-            (f"{risk.records:,}", texts.RECORDS),
-            (f"{risk.unique:,}", texts.UNIQUE_ON_ALL),
-            (f"{risk.special:,}", texts.special_uniques(m)),
-            (f"{int(risk.sizes.min(initial=n)):,}", texts.SMALLEST_CLASS),
-            (f"{risk.average:.1%}", texts.AVERAGE_RISK_OF_CLASSES),
-            (f"{risk.above():,}", texts.above(THRESHOLD)),
+            (f"{risk.records:,}", "records"),
+            (f"{risk.unique:,}", "unique on all quasi-identifiers"),
+            (f"{risk.special:,}", _special_uniques(m)),
+            (f"{int(risk.sizes.min(initial=n)):,}", "records in the smallest class"),
+            (f"{risk.average:.1%}", "average risk (1 / class size)"),
+            (f"{risk.above():,}", f"records with a risk above {THRESHOLD:g}"),
         ]
     )
-    known = [(texts.any_columns(s), count) for s, count in risk.unique_by_size()]
+    known = [(_any_columns(s), count) for s, count in risk.unique_by_size()]
     if len(risk.columns) > m:
-        known.append((texts.all_columns(len(risk.columns)), risk.unique))
+        known.append((f"all {len(risk.columns)} columns", risk.unique))
     picture = bars(
         [name for name, _ in known],
         [count / n for _, count in known],
-        texts.UNIQUE_TO_WHO_KNOWS_PICTURE,
+        "Records that are unique for somebody who knows so many columns",
     )
     return Markup("{}<h4>{}</h4>{}<p class='soft'>{}</p>").format(
-        numbers, texts.UNIQUE_TO_WHO_KNOWS, picture, texts.SPECIAL_UNIQUE
+        numbers,
+        "Unique for somebody who knows",
+        picture,
+        "A special unique is unique by few values: changes of the other columns do not hide it.",
     )
 
 
@@ -78,7 +81,7 @@ def column_sets_of(risk: RiskBefore, size: int | None = None) -> Markup:
     sets = risk.sets
     rows = [
         (sets.sets[each], sets.uniques[each] / n, sets.minimal[each] / n,
-         texts.share_of_records(sets.uniques[each] / n, int(sets.uniques[each])))
+         f"{(sets.uniques[each] / n):.1%}, {plural(int(sets.uniques[each]), 'record')}")
         for each in at
     ]  # fmt: skip
     used = sorted({column for members, *_ in rows for column in members})
@@ -86,14 +89,19 @@ def column_sets_of(risk: RiskBefore, size: int | None = None) -> Markup:
     drawn = column_sets(
         [sets.columns[column] for column in used],
         [([place[a] for a in members], *others) for members, *others in rows],
-        texts.riskiest_sets(len(rows)),
+        f"The {'set' if len(rows) == 1 else f'{len(rows)} sets'} of columns on which most records are unique",
     )
     return Markup(
         "<p class='soft'><svg width='12' height='12' aria-hidden='true'><rect width='12' height='12' rx='2' fill='#2a7fb8'/></svg> "
         "{} \N{NO-BREAK SPACE} "
         "<svg width='12' height='12' aria-hidden='true'><rect width='12' height='12' rx='2' fill='#7fb8de'/></svg> "
         "{}</p><div class='scroll wide' tabindex='0' role='group' aria-label='{}'>{}</div>"
-    ).format(texts.UNIQUE_ON_THESE, texts.UNIQUE_ON_FEWER, texts.COLUMN_SETS, drawn)
+    ).format(
+        "unique on these columns and on no fewer of them (minimal sample uniques)",
+        "unique on fewer of them already",
+        "Sets of columns",
+        drawn,
+    )
 
 
 def sets_table(risk: RiskBefore, size: int | None = None) -> Markup:
@@ -111,8 +119,8 @@ def sets_table(risk: RiskBefore, size: int | None = None) -> Markup:
         for each in at
     ]
     return Markup("<details><summary>{}</summary>{}</details>").format(
-        texts.as_table(len(at), len(_riskiest_sets(risk, size))),
-        facts(texts.SETS_HEADER, rows, range(1, 5)),
+        _as_table(len(at), len(_riskiest_sets(risk, size))),
+        facts(("columns", "unique", "minimal uniques", "smallest class", "average risk"), rows, range(1, 5)),
     )
 
 
@@ -136,9 +144,12 @@ def pairs_of(risk: RiskBefore) -> Markup:
         [share[(a,)] if a == b else share[(min(a, b), max(a, b))] for b in shown] for a in shown
     ]
     left = len(sets.columns) - len(shown)
-    note = f" {texts.columns_left_out(left)}" if left else ""
+    note = f" {_columns_left_out(left)}" if left else ""
     return Markup("<h4>{}</h4><p class='soft'>{}{}</p>{}").format(
-        texts.BY_TWO, texts.ABOUT_BY_TWO, note, heat(names, names, values, darkest=max(share.values()))
+        "By two columns",
+        "The share of records that are unique on each pair; in the diagonal, on the column alone. The largest is shaded most.",
+        note,
+        heat(names, names, values, darkest=max(share.values())),
     )
 
 
@@ -146,12 +157,12 @@ def column_parts(risk: RiskBefore) -> Markup:
     """Return how much each column adds: its part in the minimal sample uniques."""
     each = risk.sets.contributions().sort_values("share", ascending=False, kind="stable")
     if not int(each["minimal uniques"].sum()):
-        return Markup("<p>{}</p>").format(texts.none_unique(risk.sets.most))
+        return Markup("<p>{}</p>").format(_none_unique(risk.sets.most))
     return Markup("{}").format(
         bars(
             each["column"].tolist(),
             each["share"].tolist(),
-            texts.FROM_COLUMNS_PICTURE,
+            "Share of the minimal sample uniques that contain each column",
         )
     )
 
@@ -160,7 +171,7 @@ def riskiest(picture: PictureOfRisk) -> Markup:
     """Return the records of the highest scores with their values: the owner's."""
     risk = picture.risk
     if not len(picture.riskiest):
-        return Markup("<p>{}</p>").format(texts.none_unique(risk.sets.most))
+        return Markup("<p>{}</p>").format(_none_unique(risk.sets.most))
     rows = []
     for figures, sets, cells in zip(
         picture.riskiest.to_dict("records"),
@@ -179,18 +190,18 @@ def riskiest(picture: PictureOfRisk) -> Markup:
                 ),
             ]
         )
-    return facts([*texts.RISKIEST_HEADER, *risk.columns], rows, range(3))
+    return facts(["record", "score", "minimal uniques", *risk.columns], rows, range(3))
 
 
 def population(risk: PopulationRisk) -> Markup:
     """Return unique people of the population by each model, and the individual risks."""
     numbers = cards(
         [
-            (f"{risk.people:,.0f}", texts.PEOPLE_IN_POPULATION),
-            (f"{risk.expected:,.1f}", texts.LINKED_RIGHTLY),
-            (f"{risk.average:.2%}", texts.AVERAGE_RISK),
-            (f"{float(risk.risks.max(initial=0)):.2%}", texts.HIGHEST_RISK),
-            (f"{risk.above():.1%}", texts.share_above(THRESHOLD)),
+            (f"{risk.people:,.0f}", "people in the population"),
+            (f"{risk.expected:,.1f}", "records expected to be linked correctly"),
+            (f"{risk.average:.2%}", "average individual risk"),
+            (f"{float(risk.risks.max(initial=0)):.2%}", "highest individual risk"),
+            (f"{risk.above():.1%}", f"of the records above {THRESHOLD:g}"),
         ]
     )
     paragraphs = Markup("").join(Markup("<p>{}</p>").format(each) for each in risk.sentences())
@@ -202,11 +213,25 @@ def population(risk: PopulationRisk) -> Markup:
             f"{each.uniques:,.1f}" if each.is_there else NOT_ESTIMABLE,
             f"{each.uniques / risk.people:.2%}" if each.is_there else "",
             _interval(each),
-            texts.PICKED if each is risk.chosen else "",
+            "picked by Dankar's rule" if each is risk.chosen else "",
         ]
         for each in risk.estimates
     ]
-    return Markup("{}{}{}").format(numbers, paragraphs, facts(texts.ESTIMATES_HEADER, rows, [1, 2]))
+    return Markup("{}{}{}").format(
+        numbers,
+        paragraphs,
+        facts(
+            (
+                "model",
+                "unique people of the population",
+                "share",
+                "with confidence 95 %, if the model holds",
+                "",
+            ),
+            rows,
+            [1, 2],
+        ),
+    )
 
 
 def register(figures: RegisterFits) -> Markup:
@@ -214,20 +239,23 @@ def register(figures: RegisterFits) -> Markup:
     return Markup("{}<p class='soft'>{}</p>").format(
         cards(
             [
-                (f"{figures.people:,}", texts.PEOPLE_IN_REGISTER),
-                (f"{figures.single:,}", texts.FIT_ONE),
-                (f"{figures.nobody:,}", texts.FIT_NONE),
-                (f"{figures.average:.2%}", texts.CHANCE),
+                (f"{figures.people:,}", "people in the register"),
+                (f"{figures.single:,}", "records that fit exactly one of them"),
+                (f"{figures.nobody:,}", "records that fit none of them"),
+                (f"{figures.average:.2%}", "average chance of naming a record's person"),
             ]
         ),
-        texts.ABOUT_FIGURES,
+        (
+            "These figures describe the original records. Somebody who compares the table with this register names the person of each "
+            "record that fits exactly one. The attackers try the register on a release, too: see its report."
+        ),
     )
 
 
 def _interval(estimate: Estimate) -> str:
     if not estimate.is_there or estimate.low != estimate.low:
         return estimate.why
-    return texts.interval(estimate.low, estimate.high, estimate.why)
+    return f"{estimate.low:,.1f} to {estimate.high:,.1f} {estimate.why}"
 
 
 def owners(risk: RiskBefore) -> Markup:
@@ -244,28 +272,39 @@ def owners(risk: RiskBefore) -> Markup:
         for name, each in _owners(risk)
     ]
     return Markup("{}<p class='soft'>{}</p>").format(
-        facts(texts.OWNERS_HEADER, rows, range(1, 6)), texts.ABOUT_OWNERS
+        facts(
+            (
+                "",
+                "how many",
+                "largest number of rows",
+                "with a unique row",
+                "average risk",
+                "highest risk",
+            ),
+            rows,
+            range(1, 6),
+        ),
+        "Risk: the probability that somebody who knows all rows of a person names one of them correctly.",
     )
 
 
 def _owners(risk: RiskBefore) -> list[tuple[str, Owners]]:
-    both = ((texts.PEOPLE, risk.people), (texts.HOUSEHOLDS, risk.households))
+    both = (("people (the unit)", risk.people), ("households", risk.households))
     return [(name, each) for name, each in both if each is not None]
 
 
-def reasons(advice: Sequence[Advice], columns: Mapping[str, Any]) -> Markup:
+def reasons(advice: Sequence[Advice], columns: Mapping[str, ColumnSpec]) -> Markup:
     """Return the advisor's reasons for each column, beside the draft's declaration.
 
     Parameters
     ----------
     advice : sequence of Advice
-    columns : mapping
-        As under ``columns`` of the draft.
+    columns : mapping of str to ColumnSpec
+        Of the draft.
     """
     rows = []
     for each in sorted(advice, key=lambda advised: _rank(advised, columns)):
-        entry = columns.get(each.column) or {}
-        role = entry.get("role", texts.NOT_PUBLISHED)
+        role = columns.get(each.column, ColumnSpec()).role or "not published"
         proposed = each.entry["role"]
         rows.append(
             [
@@ -278,12 +317,39 @@ def reasons(advice: Sequence[Advice], columns: Mapping[str, Any]) -> Markup:
                 "; ".join(map(on_screen, each.reasons)),
             ]
         )
-    return Markup("<div class='reasons'>{}</div>").format(facts(texts.REASONS_HEADER, rows, [3]))
+    return Markup("<div class='reasons'>{}</div>").format(
+        facts(("column", "its role", "the advisor's guess", "different values", "why"), rows, [3])
+    )
 
 
-def _rank(advice: Advice, columns: Mapping[str, Any]) -> tuple[bool, int, int]:
+def _rank(advice: Advice, columns: Mapping[str, ColumnSpec]) -> tuple[bool, int, int]:
     """Return columns with another role than the guess first, then identifiers, quasi-identifiers, and the most distinct."""
-    role = (columns.get(advice.column) or {}).get("role", "")
+    role = columns.get(advice.column, ColumnSpec()).role
     order = ["identifier", "quasi-identifier", "sensitive", "weight"]
     place = order.index(role) if role in order else len(order)
     return role == advice.entry["role"], place, -advice.distinct
+
+
+def _special_uniques(columns: int) -> str:
+    """Return what special uniques are counted on."""
+    return f"special uniques: on {plural(columns, 'column')} or fewer"
+
+
+def _any_columns(number: int) -> str:
+    """Return that somebody knows any so many columns."""
+    return f"any {plural(number, 'column')}"
+
+
+def _none_unique(columns: int) -> str:
+    """Return that no record is unique."""
+    return f"No record is unique on {plural(columns, 'column')} or fewer."
+
+
+def _as_table(listed: int, sets: int) -> str:
+    """Return the heading of the table of sets."""
+    return "The same as a table" + (f": the first {listed:,} of {sets:,}" if listed < sets else "")
+
+
+def _columns_left_out(number: int) -> str:
+    """Return that columns are not in the table of pairs."""
+    return f"{plural(number, 'column')} of the least risk {'is' if number == 1 else 'are'} left out."

@@ -7,7 +7,6 @@ from typing import Any
 
 import param
 
-from anonflow.dashboards.risk import texts
 from anonflow.dashboards.session.paths import safe_name
 from anonflow.dashboards.session.table_sources import take_upload
 from anonflow.dashboards.session.workspace import Workspace
@@ -18,12 +17,9 @@ from anonflow.generalization import Generalization
 from anonflow.risk import WITH_REGISTER
 from anonflow.risk.register import RegisterCounts, RegisterFits
 from anonflow.table import Table
-from anonflow.table.files.csv_head import CsvShape
 from anonflow.table.files.read import read_frame
 
 __all__ = ["RegisterModel", "register_figures"]
-
-ATTACK = ("steps", "attack")
 
 BESIDE = ("prosecutor", "marketer", "linker", "linkable-columns")
 """Attackers who are tried beside those with the register, in a draft that names none."""
@@ -75,7 +71,7 @@ class RegisterModel(param.Parameterized):
     @property
     def file(self) -> str | None:
         """The register that the draft names, None without one."""
-        for _, settings, _ in register_holders(self.workspace.draft.get(ATTACK, [])):
+        for _, settings, _ in register_holders(self.workspace.draft.spec.steps.attack):
             if isinstance(settings, dict) and isinstance(settings.get("population"), str):
                 return str(settings["population"])
         return None
@@ -91,7 +87,7 @@ class RegisterModel(param.Parameterized):
         """
         table = self.workspace.table
         if table is None:
-            self.problem = texts.NO_TABLE_FOR_REGISTER
+            self.problem = "no table is open with these columns; open one first"
             return
         try:
             # under a name of its own: the table's file may be called the same
@@ -105,7 +101,8 @@ class RegisterModel(param.Parameterized):
         def done(figures: RegisterFits) -> None:
             self._computed = table, place.name
             self.param.update(figures=figures, computing=False)
-            self.workspace.draft.set(ATTACK, self._attackers(place.name))
+            beside = self._without_register() or BESIDE
+            self._attack(*beside, *({name: {"population": place.name}} for name in WITH_REGISTER))
 
         def failed(problem: str) -> None:
             if place.name != self.file:
@@ -117,12 +114,11 @@ class RegisterModel(param.Parameterized):
 
     def forget(self) -> None:
         """Take the register away from the draft."""
-        attackers = [each for each in self.workspace.draft.get(ATTACK, []) if not self._has_register(each)]
+        attackers = self._without_register()
         self.background.forget()
         self._computed = None
         self.param.update(figures=None, computing=False, problem="")
-        only_beside = attackers == list(BESIDE)
-        self.workspace.draft.set(ATTACK, None if only_beside or not attackers else attackers)
+        self._attack(*(() if attackers == BESIDE else attackers))
 
     def compute(self) -> None:
         """Compute the figures of the draft's register aside, if those of the table are not there."""
@@ -148,17 +144,16 @@ class RegisterModel(param.Parameterized):
 
     def _read(self, place: Path) -> Any:
         """Return the register, read as a run reads it."""
-        source = self.workspace.source
-        form = {key: source[key] for key in ("delimiter", "encoding", "missing") if key in source}
-        frame = read_frame(place, shape=CsvShape.of(source), **form)
+        frame = read_frame(place, **self.workspace.source.csv_form)
         self.workspace.limits.check_rows(len(frame))
         return frame
 
-    def _attackers(self, file: str) -> list[Any]:
-        """Return the draft's attackers, and those who have the register."""
-        kept = [each for each in self.workspace.draft.get(ATTACK, []) if not self._has_register(each)]
-        return [*(kept or BESIDE), *({name: {"population": file}} for name in WITH_REGISTER)]
+    def _without_register(self) -> tuple[Any, ...]:
+        """Return the draft's attackers who have no register."""
+        attackers = self.workspace.draft.spec.steps.attack
+        return tuple(
+            each for each in attackers if isinstance(each, str) or not set(each) & set(WITH_REGISTER)
+        )
 
-    @staticmethod
-    def _has_register(attacker: Any) -> bool:
-        return isinstance(attacker, dict) and any(name in WITH_REGISTER for name in attacker)
+    def _attack(self, *attackers: Any) -> None:
+        self.workspace.draft.put(self.workspace.draft.spec.with_steps(attack=attackers))

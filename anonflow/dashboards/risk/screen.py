@@ -10,15 +10,18 @@ from markupsafe import Markup
 
 from anonflow.dashboards.components.clickable import PARTS
 from anonflow.dashboards.components.html import badge, card, empty, html
-from anonflow.dashboards.components.shown_part import Filling
 from anonflow.dashboards.components.upload import DiskDropper
-from anonflow.dashboards.risk import parts, texts
+from anonflow.dashboards.risk import parts
 from anonflow.dashboards.risk.model import RiskModel
 from anonflow.dashboards.risk.register_model import RegisterModel
 from anonflow.dashboards.session.screen_words import NO_TABLE
 from anonflow.dashboards.session.workspace import Workspace
+from anonflow.hierarchy.wording import plural
 
 __all__ = ["RiskScreen"]
+
+TITLE = "Risk"
+ALL_SIZES = "all sizes"
 
 
 class RiskScreen(pn.viewable.Viewer):
@@ -34,13 +37,14 @@ class RiskScreen(pn.viewable.Viewer):
     """
 
     workspace = param.ClassSelector(class_=Workspace, constant=True)
-    title = param.String(default=texts.TITLE, constant=True)
+    model = param.ClassSelector(class_=RiskModel, constant=True)
+    register = param.ClassSelector(class_=RegisterModel, constant=True)
+    title = param.String(default=TITLE, constant=True)
 
     def __init__(self, workspace: Workspace, **settings: Any) -> None:
-        super().__init__(workspace=workspace, **settings)
-        self.model = RiskModel(workspace)
-        self.register = RegisterModel(workspace)
-        self._filling = Filling()
+        super().__init__(
+            workspace=workspace, model=RiskModel(workspace), register=RegisterModel(workspace), **settings
+        )
         self._drawn: Any = None
         self.nothing = empty(NO_TABLE)
         self._make_settings()
@@ -49,75 +53,77 @@ class RiskScreen(pn.viewable.Viewer):
         self._root = pn.Column(
             html(
                 Markup("<h2>{}</h2><p>{} <span class='soft'>{}</span></p>").format(
-                    texts.TITLE, badge(False, texts.OWNERS_VIEW), texts.LEAD
+                    TITLE,
+                    badge(False, "Owner's view"),
+                    (
+                        "What a reviewer asks about the table before it is anonymized. This screen shows values of the table: do not publish "
+                        "pictures of it."
+                    ),
                 )
             ),
             self.nothing,
             self.inside,
             sizing_mode="stretch_width",
         )
-        workspace.param.watch(self._show, ["frame", "table", "coding"])
-        workspace.draft.param.watch(self._show_reasons, "document")
-        workspace.draft.param.watch(self._show_register, "document")
-        self._root.param.watch(self._show, "visible")
-        self.model.param.watch(self._settings_changed, ["most", "fraction"])
-        self.model.param.watch(self._show_picture, ["picture", "computing", "stale", "problem"])
-        self.register.param.watch(self._show_register, ["figures", "computing", "problem"])
+        pn.bind(self._show, self._root.param.visible, watch=True)
         self._show()
 
     # ------------------------------------------------------------------------------------- settings
 
     def _make_settings(self) -> None:
         self.known = html("")
-        self.most = pn.widgets.Select(label=texts.MOST, options={}, width=300)
-        self.fraction = pn.widgets.FloatInput(
-            label=texts.FRACTION, value=None, start=1e-9, end=1.0, step=0.01,
-            placeholder=texts.FRACTION_EXAMPLE, width=240,
+        self.most = pn.widgets.Select(label="Look at every combination of", options={}, width=300)
+        self.fraction = pn.widgets.FloatInput.from_param(
+            self.model.param.fraction, label="Sampling fraction, if it is a sample", start=1e-9, end=1.0, step=0.01,
+            placeholder="such as 0.05", width=240,
         )  # fmt: skip
         self.sampled = html("")
         self.status = html("")
-        self.most.param.watch(self._most_changed, "value")
-        self.fraction.param.watch(self._fraction_changed, "value")
+        pn.bind(self._most_changed, self.most, watch=True)
 
-    def _most_changed(self, event: Any) -> None:
-        if not self._filling and event.new is not None:
-            self.model.most = event.new
+    def _most_changed(self, size: int | None) -> None:
+        # on a narrow table fewer are shown than were chosen
+        if size is not None and size != min(self.model.most, max(self.model.sizes())):
+            self.model.most = size
 
-    def _fraction_changed(self, event: Any) -> None:
-        if not self._filling:
-            self.model.fraction = event.new
-
-    def _settings_changed(self, *events: Any) -> None:
+    @param.depends("model.most", "model.fraction", watch=True)
+    def _settings_changed(self) -> None:
         if self._root.visible:
             self.model.compute()
 
-    def _show(self, *events: Any) -> None:
+    @param.depends("workspace.frame", "workspace.table", "workspace.coding", watch=True)
+    def _show(self, *visible: bool) -> None:
         """Show the settings of the open table, and its picture if the screen is visible."""
         workspace, table = self.workspace, self.model.table
         usable = table is not None and bool(table.qi_columns)
         self.nothing.visible, self.inside.visible = not usable, usable
         if not usable:
-            why = NO_TABLE if workspace.frame is None else texts.NO_COLUMNS
+            why = (
+                NO_TABLE
+                if workspace.frame is None
+                else "No column is a quasi-identifier yet: choose on the screen Data which columns others can know."
+            )
             if workspace.frame is not None and table is None:
-                why = texts.CODING if workspace.coding else texts.WRONG
+                why = (
+                    "The table is being coded under its columns: this takes some seconds."
+                    if workspace.coding
+                    else "The columns cannot be used like this yet; the screen Data says why."
+                )
             self.nothing.object = str(Markup("<p>{}</p>").format(why))
             return
         assert table is not None
         sizes = self.model.sizes()
-        with self._filling:
-            options = {texts.combinations(m, number): m for m, number in sizes.items()}
-            if self.most.options != options:
-                self.most.options = options
-            self.most.value = min(self.model.most, max(sizes))
-            self.fraction.visible = not self.model.weighted
+        options = {_combinations(m, number): m for m, number in sizes.items()}
+        self.most.param.update(options=options, value=min(self.model.most, max(sizes)))
+        self.fraction.visible = not self.model.weighted
         weight = table.schema.weight_column
         self.sampled.object = "" if weight is None else str(
-            Markup("<p class='soft'>{}</p>").format(Markup(texts.WEIGHTED).format(column=Markup("<b>{}</b>").format(weight)))
+            Markup("<p class='soft'>{}</p>").format(Markup("The column {column} says for how many people of the population each record stands.").format(column=Markup("<b>{}</b>").format(weight)))
         )  # fmt: skip
         left = table.dropped + table.filtered
-        note = f" {texts.left_out(left)}" if left else ""
+        note = f" {_left_out(left)}" if left else ""
         self.known.object = str(
-            Markup("<p>{} <b>{}</b>.{}</p>").format(texts.OTHERS_KNOW, ", ".join(table.qi_columns), note)
+            Markup("<p>{} <b>{}</b>.{}</p>").format("Others can know:", ", ".join(table.qi_columns), note)
         )
         self._show_reasons()
         if self._root.visible:
@@ -131,27 +137,30 @@ class RiskScreen(pn.viewable.Viewer):
         limits = self.workspace.limits
         self.dropper = DiskDropper(
             lambda: self.workspace.folder, self.register.take, self._register_refused, most=limits.upload_bytes,
-            elsewhere=limits.elsewhere, stylesheets=[PARTS], label=texts.REGISTER_FILE,
+            elsewhere=limits.elsewhere, stylesheets=[PARTS], label="A register of the population: CSV or Parquet file",
             sizing_mode="stretch_width", css_classes=["af-dropper"],
         )  # fmt: skip
-        self.forget = pn.widgets.Button(label=texts.FORGET, visible=False)
+        self.forget = pn.widgets.Button(label="Remove the register", visible=False)
         self.forget.on_click(lambda event: self.register.forget())
         self.of_register = html("", "af-risk-register")
 
     def _register_refused(self, sentence: str) -> None:
         self.register.problem = sentence
 
-    def _show_register(self, *events: Any) -> None:
+    @param.depends(
+        "workspace.draft.spec", "register.figures", "register.computing", "register.problem", watch=True
+    )
+    def _show_register(self) -> None:
         model = self.register
         named = model.file is not None
         self.forget.visible = named
         text = Markup("")
         if model.problem:
             text += Markup("<p class='af-bad' role='alert'>{}</p>").format(
-                texts.register_refused(model.problem)
+                f"This register cannot be used: {model.problem}"
             )
         if model.computing:
-            text += Markup("<p class='soft' role='status'>{}</p>").format(texts.COMPARING)
+            text += Markup("<p class='soft' role='status'>{}</p>").format("Comparing…")
         elif model.figures is not None:
             text += parts.register(model.figures)
         self.of_register.object = str(text)
@@ -171,28 +180,38 @@ class RiskScreen(pn.viewable.Viewer):
             "reasons",
         )
         self.parts = {name: html("", f"af-risk-{name.replace('_', '-')}") for name in names}
-        self.size = pn.widgets.RadioButtonGroup(label=texts.SIZE, options={texts.ALL_SIZES: 0}, value=0)
-        self.size.param.watch(self._show_sets, "value")
+        self.size = pn.widgets.RadioButtonGroup(label="Sets of", options={ALL_SIZES: 0}, value=0)
+        pn.bind(self._show_sets, self.size, watch=True)
         part = self.parts
-        self.unsampled = html(Markup("<p class='soft'>{}</p>").format(texts.UNSAMPLED))
-        self.people = card(texts.OWNERS, part["owners"])
-        self.reasons = card(texts.REASONS, part["reasons"], lead=texts.ABOUT_REASONS)
+        self.unsampled = html(
+            Markup("<p class='soft'>{}</p>").format(
+                "A person who is unique here need not be unique in the population. If the table is a sample, type the sampling fraction "
+                "above, or give a column the role weight on the screen Data."
+            )
+        )
+        self.people = card("People and households", part["owners"])
+        self.reasons = card(
+            "Why these columns",
+            part["reasons"],
+            lead="These are guesses from names and values: only you know whether others can know a column. Change roles on the screen Data.",
+        )
         self.cards = [
-            card(texts.ALONE, part["alone"]),
-            card(texts.COMBINATIONS, self.size, part["sets"], part["sets_table"], part["pairs"],
-                 lead=texts.ABOUT_COMBINATIONS),
-            card(texts.FROM_COLUMNS, part["columns"], lead=texts.ABOUT_FROM_COLUMNS),
-            card(texts.RISKIEST, part["riskiest"], lead=texts.ABOUT_RISKIEST),
+            card("Who stands alone", part["alone"]),
+            card("Every combination of columns", self.size, part["sets"], part["sets_table"], part["pairs"],
+                 lead="Somebody who knows these columns of a person, and nothing else, finds the person's record if it is unique."),
+            card("Which columns it comes from", part["columns"], lead="Of all minimal sample uniques, the share that contains each column."),
+            card("The riskiest records", part["riskiest"], lead="By SUDA's score: a high score means that many small sets of columns single the record out. Marked: one of the smallest sets. Records are counted from 0."),
             self.people,
-            card(texts.POPULATION, self.unsampled, part["population"]),
+            card("In the population", self.unsampled, part["population"]),
         ]  # fmt: skip
         self.listed = card(
-            texts.REGISTER, self.dropper, self.forget, self.of_register,
-            lead=texts.ABOUT_REGISTER,
+            "A register of the population", self.dropper, self.forget, self.of_register,
+            lead=("A list of people that others may have, with every quasi-identifier under the table's names, such as a voters' list. The "
+    "attackers journalist and presence try it on the release; the file stays in your session."),
         )  # fmt: skip
         self.inside = pn.Column(
             card(
-                texts.KNOWN,
+                "What others know",
                 self.known,
                 pn.FlexBox(self.most, self.fraction, gap="8px", sizing_mode="stretch_width"),
                 self.sampled,
@@ -205,7 +224,8 @@ class RiskScreen(pn.viewable.Viewer):
             margin=0,
         )  # fmt: skip
 
-    def _show_picture(self, *events: Any) -> None:
+    @param.depends("model.picture", "model.computing", "model.stale", "model.problem", watch=True)
+    def _show_picture(self) -> None:
         model, picture = self.model, self.model.picture
         for each in self.cards:
             each.css_classes = ["af-card", *(["af-stale"] if model.stale else [])]
@@ -213,20 +233,20 @@ class RiskScreen(pn.viewable.Viewer):
         self.reasons.visible = picture is not None
         if model.problem:
             self.status.object = str(
-                Markup("<p class='af-bad' role='alert'>{}</p>").format(texts.not_computed(model.problem))
+                Markup("<p class='af-bad' role='alert'>{}</p>").format(
+                    f"This cannot be computed: {model.problem}"
+                )
             )
         else:
-            computing = f"<p class='soft' role='status'>{texts.COMPUTING}</p>"
+            computing = "<p class='soft' role='status'>Computing…</p>"
             self.status.object = computing if model.computing else ""
         if picture is None or picture is self._drawn:
             return
         self._drawn = picture
         risk = picture.risk
-        sizes = {texts.ALL_SIZES: 0} | {texts.of_columns(s): s for s in range(1, risk.sets.most + 1)}
-        with self._filling:
-            if self.size.options != sizes:
-                self.size.options = sizes
-                self.size.value = 0
+        sizes = {ALL_SIZES: 0} | {plural(s, "column"): s for s in range(1, risk.sets.most + 1)}
+        if self.size.options != sizes:
+            self.size.param.update(options=sizes, value=0)
         part = self.parts
         part["alone"].object = str(parts.alone(risk))
         part["pairs"].object = str(parts.pairs_of(risk))
@@ -237,7 +257,7 @@ class RiskScreen(pn.viewable.Viewer):
             str(parts.population(risk.population)) if risk.population is not None else ""
         )
         self.unsampled.visible = risk.population is None
-        self._show_sets()
+        self._show_sets(self.size.value)
         self._show_reasons()
 
     def _has_owners(self) -> bool:
@@ -246,19 +266,29 @@ class RiskScreen(pn.viewable.Viewer):
             picture.risk.people is not None or picture.risk.households is not None
         )
 
-    def _show_sets(self, *events: Any) -> None:
+    def _show_sets(self, size: int) -> None:
         picture = self.model.picture
-        if picture is None or self._filling:
+        if picture is None:
             return
-        size = self.size.value or None
-        self.parts["sets"].object = str(parts.column_sets_of(picture.risk, size))
-        self.parts["sets_table"].object = str(parts.sets_table(picture.risk, size))
+        self.parts["sets"].object = str(parts.column_sets_of(picture.risk, size or None))
+        self.parts["sets_table"].object = str(parts.sets_table(picture.risk, size or None))
 
-    def _show_reasons(self, *events: Any) -> None:
+    @param.depends("workspace.draft.spec", watch=True)
+    def _show_reasons(self) -> None:
         picture = self.model.picture
         if picture is not None:
-            columns = self.workspace.draft.get(("table", "columns"), {})
+            columns = self.workspace.draft.spec.columns
             self.parts["reasons"].object = str(parts.reasons(picture.advice, columns))
 
     def __panel__(self) -> pn.viewable.Viewable:
         return self._root
+
+
+def _left_out(records: int) -> str:
+    """Return that records of the file are not in the picture."""
+    return f"{plural(records, 'record')} of the file {'is' if records == 1 else 'are'} left out, by the steps on the screen Prepare or for a missing value."
+
+
+def _combinations(columns: int, sets: int) -> str:
+    """Return how many sets of up to so many columns there are."""
+    return f"{'' if columns == 1 else 'up to '}{plural(columns, 'column')}: {plural(sets, 'set')}"

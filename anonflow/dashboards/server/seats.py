@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any
 
+from anonflow.dashboards.session.draft_spec import NO_FLOW, DraftSpec
 from anonflow.dashboards.session.workspace import Workspace
 
 __all__ = ["Seat", "Seats"]
@@ -29,7 +30,7 @@ class Seat:
     workspace : Workspace
     document : bokeh.document.Document or None
         Of the page; None while no page shows it.
-    begun : dict
+    begun : DraftSpec
         The draft that every session begins with: as long as that is all there is, nothing is lost with it.
     seen : bool
         Whether a browser has drawn the page.
@@ -44,7 +45,7 @@ class Seat:
     key: str = field(repr=False)
     workspace: Workspace
     document: Any
-    begun: dict[str, Any] = field(repr=False)
+    begun: DraftSpec = field(repr=False)
     seen: bool = False
     number: str = ""
     since: float = field(default_factory=lambda: monotonic())
@@ -54,7 +55,7 @@ class Seat:
     def has_work(self) -> bool:
         """Whether work would be lost with it."""
         workspace = self.workspace
-        return bool(workspace.runs or workspace.running) or workspace.draft.document != self.begun
+        return bool(workspace.runs or workspace.running) or workspace.draft.spec != self.begun
 
     @property
     def is_free(self) -> bool:
@@ -100,7 +101,7 @@ class Seats:
         with self._guard:
             return next((seat for seat in self._seats if seat.document is document), None)
 
-    def add(self, key: str, workspace: Workspace, document: Any, begun: dict[str, Any]) -> Seat:
+    def add(self, key: str, workspace: Workspace, document: Any, begun: DraftSpec = NO_FLOW) -> Seat:
         """Return a new workspace, its page, and the draft that every session begins with."""
         seat = Seat(key, workspace, document, begun, number=secrets.token_hex(8))
         with self._guard:

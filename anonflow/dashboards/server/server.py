@@ -27,6 +27,7 @@ from anonflow.dashboards.server.gateway import LEAVING, Gateway, PackedFiles
 from anonflow.dashboards.server.metrics import Figures
 from anonflow.dashboards.server.seats import Seats
 from anonflow.dashboards.server.workers import SharedCluster
+from anonflow.dashboards.session.draft_spec import NO_FLOW
 from anonflow.dashboards.session.folders import KEPT, SessionFolders
 from anonflow.dashboards.session.table_sources import TableReading
 from anonflow.dashboards.session.workspace import Workspace
@@ -267,7 +268,7 @@ class Server:
                 pass
             workspace = self._workspace()
             again = self.settings.start is not None and not self._is_linked() and not workspace.is_resumed
-            seat = self.seats.add(key, workspace, document, workspace.draft.document if again else {})
+            seat = self.seats.add(key, workspace, document, workspace.draft.spec if again else NO_FLOW)
         LOG.info("a session begins", extra={"sessions": self.sessions})
         shown = seat
         pn.state.on_session_destroyed(lambda context: self._end(document))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from anonflow.algorithms.registry import REGISTRY
+from anonflow.dashboards.session.draft_spec import ColumnSpec, DraftSpec, written
 from anonflow.drawing.fragments import shortened
+from anonflow.engine.flows.spec import DiversifySpec, PartitionSpec
 
 __all__ = ["changes", "differences", "in_words", "settings"]
 
@@ -25,48 +27,43 @@ _WORDS = {
 }
 
 
-def settings(document: Mapping[str, Any]) -> dict[str, Any]:
+def settings(spec: DraftSpec) -> dict[str, Any]:
     """Return every setting of a flow by its place, such as ``anonymize.k`` or ``table.columns.age.kind``."""
-    return dict(_places("", document))
+    whole = spec.model_dump(by_alias=True, exclude_none=True)
+    steps = {word: step or "yes" for word, step in whole.pop("steps").items() if step != ()}
+    return dict(_places("", {**whole, **steps}))
 
 
 def _places(place: str, at: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(at, Mapping):
-        for key, value in at.items():
-            yield from _places(f"{place}.{key}" if place else str(key), value)
-    elif place == "steps" and isinstance(at, list):
-        for step in at:
-            if isinstance(step, Mapping):
-                for word, value in step.items():
-                    # a step without settings is a setting: it is there
-                    yield from _places(str(word), value) if value else iter([(str(word), "yes")])
-    else:
+    if not isinstance(at, dict):
         yield place, at
+        return
+    for key, value in at.items():
+        yield from _places(f"{place}.{key}" if place else str(key), value)
 
 
-def differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+def differences(first: DraftSpec, second: DraftSpec) -> list[tuple[str, str, str]]:
     """Return where two flows differ.
 
     Parameters
     ----------
-    first, second : mapping
-        Flows as their files have them; names, files to publish to, and what a search wanted and tried are no differences.
+    first, second : DraftSpec
+        Names, files to publish to, and what a search wanted and tried are no differences.
 
     Returns
     -------
     list of (str, str, str)
         Place, what the first says, what the second says; a dash where one says nothing.
     """
+    return [(in_words(place), _value_text(a), _value_text(b)) for place, a, b in _pairs(first, second)]
+
+
+def _pairs(first: DraftSpec, second: DraftSpec) -> Iterator[tuple[str, Any, Any]]:
     a, b = settings(first), settings(second)
-    pairs = []
     for place in dict.fromkeys([*a, *b]):
-        if place in ("flow", "version") or place.startswith(("publish", "target.")):
-            continue
-        if a.get(place, ABSENT) != b.get(place, ABSENT):
-            pairs.append(
-                (in_words(place), _value_text(a.get(place, ABSENT)), _value_text(b.get(place, ABSENT)))
-            )
-    return pairs
+        pair = a.get(place, ABSENT), b.get(place, ABSENT)
+        if pair[0] != pair[1] and not place.startswith(("flow", "publish", "target.")):
+            yield place, *pair
 
 
 def in_words(place: str) -> str:
@@ -77,24 +74,22 @@ def in_words(place: str) -> str:
     return _WORDS.get(place, place.removeprefix("anonymize."))
 
 
-def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+def changes(before: DraftSpec, after: DraftSpec) -> str:
     """Return an edit of a flow as a sentence, in the words of the screens."""
     sentences = [
-        *_listed_changes("method", "methods", "algorithm", before, after),
-        *_listed_changes("k", "k", "k", before, after),
-        *_column_changes(before, after),
-        *_cut_changes(before, after),
-        *_diversity_changes(before, after),
-        *_prepared_changes(before, after),
+        *_listed_changes("method", "methods", before.algorithms, after.algorithms),
+        *_listed_changes("k", "k", before.ks, after.ks),
+        *_column_changes(before.columns, after.columns),
+        *_cut_changes(before.partition, after.partition),
+        *_change_of("diversity", _diversity(before.steps.diversify), _diversity(after.steps.diversify)),
+        *_change_of("steps before", _prepared(before), _prepared(after)),
     ]
     known = ("anonymize.algorithm", "anonymize.k", "matrix.anonymize.", "table.columns.", "table.prepare", "partition.", "diversify")  # fmt: skip
-    a, b = settings(before), settings(after)
-    for place in dict.fromkeys([*a, *b]):
-        if place in ("flow", "version", "partition") or place.startswith(("publish", *known)):
-            continue
-        first, second = a.get(place, ABSENT), b.get(place, ABSENT)
-        if first != second:
-            sentences.append(_change(_named(place), first, second))
+    sentences += [
+        _change(_named(place), first, second)
+        for place, first, second in _pairs(before, after)
+        if not place.startswith(known)
+    ]
     if len(sentences) > 3:
         sentences = [*sentences[:3], f"{len(sentences) - 3} more"]
     return "; ".join(sentences) or "nothing that runs differently"
@@ -118,26 +113,13 @@ def _named(place: str) -> str:
     return in_words(place)
 
 
-def _step(document: Mapping[str, Any], word: str) -> Mapping[str, Any]:
-    steps = document.get("steps")
-    settings_of = next(
-        (step[word] for step in steps or () if isinstance(step, Mapping) and word in step), None
-    )
-    return settings_of if isinstance(settings_of, Mapping) else {}
-
-
-def _listed_changes(
-    single: str, several: str, key: str, before: Mapping[str, Any], after: Mapping[str, Any]
-) -> list[str]:
-    def values(document: Mapping[str, Any]) -> list[Any]:
-        listed = (document.get("matrix") or {}).get(f"anonymize.{key}")
-        return listed if isinstance(listed, list) else [_step(document, "anonymize").get(key)]
-
-    first, second = values(before), values(after)
-    if first == second:
-        return []
+def _listed_changes(single: str, several: str, first: Sequence[Any], second: Sequence[Any]) -> list[str]:
     word = single if len(first) == len(second) == 1 else several
-    return [f"{word}: {_value_text(first)} → {_value_text(second)}"]
+    return _change_of(word, _value_text(first), _value_text(second))
+
+
+def _change_of(word: str, first: str, second: str) -> list[str]:
+    return [] if first == second else [f"{word}: {first} → {second}"]
 
 
 _ENTRY = {
@@ -156,91 +138,66 @@ _ENTRY = {
 """The names of a column's settings."""
 
 
-def _column_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
-    first, second = ((document.get("table") or {}).get("columns") or {} for document in (before, after))
+def _column_changes(before: Mapping[str, ColumnSpec], after: Mapping[str, ColumnSpec]) -> list[str]:
     sentences = []
-    for name in dict.fromkeys([*first, *second]):
-        old, new = first.get(name) or {}, second.get(name) or {}
-        if old == new:
+    for name in dict.fromkeys([*before, *after]):
+        first, second = before.get(name, ColumnSpec()), after.get(name, ColumnSpec())
+        if first == second:
             continue
-        if not new:
+        if name not in after:
             sentences.append(f"{name} is not published any more")
             continue
+        old, new = written(first), written(second)
         for key, words in _ENTRY.items():
             if old.get(key) != new.get(key) and not (key == "kind" and key not in new):
                 sentences.append(_change(words.format(name), old.get(key, ABSENT), new.get(key, ABSENT)))
-        if old.get("hierarchy") != new.get("hierarchy"):
-            if "hierarchy" not in new:
+        if first.hierarchy != second.hierarchy:
+            if second.hierarchy is None:
                 sentences.append(f"{name} has no hierarchy any more")
             else:
-                sentences.append(f"{name} has {'another' if 'hierarchy' in old else 'a'} hierarchy")
-        if old.get("boundary") != new.get("boundary"):
-            sentences.append(_boundary(name, new.get("boundary")))
+                sentences.append(f"{name} has {'a' if first.hierarchy is None else 'another'} hierarchy")
+        if first.boundary != second.boundary:
+            sentences.append(_boundary(name, second))
     return sentences
 
 
-def _boundary(name: str, boundary: Any) -> str:
-    if boundary is None:
+def _boundary(name: str, column: ColumnSpec) -> str:
+    if column.boundary is None:
         return f"no limits for {name} any more"
-    if isinstance(boundary, Mapping):
-        return f"{name} stays in intervals of {_value_text(boundary.get('width'))}"
-    return f"limits of {name}: {_value_text(boundary)}"
+    if column.interval is not None:
+        return f"{name} stays in intervals of {_value_text(column.interval)}"
+    return f"limits of {name}: {_value_text(column.limit_labels)}"
 
 
-def _cut_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
-    def words(document: Mapping[str, Any]) -> str:
-        cut = document.get("partition") or {}
-        size = cut.get("size")
-        if size is None:
+def _cut_changes(before: PartitionSpec, after: PartitionSpec) -> list[str]:
+    def words(cut: PartitionSpec) -> str:
+        if cut.size is None:
             return "the whole table at once"
-        order = f", in {cut['order']} order" if cut.get("order", "lexicographic") != "lexicographic" else ""
-        if size == "auto":
-            return f"the largest partitions that fit {_value_text(cut.get('budget'))} s{order}"
-        return f"partitions of {_value_text(size)} record{'' if size == 1 else 's'}{order}"
+        order = "" if cut.order == "lexicographic" else f", in {cut.order} order"
+        if cut.size == "auto":
+            return f"the largest partitions that fit {_value_text(cut.budget)} s{order}"
+        return f"partitions of {cut.size} record{'' if cut.size == 1 else 's'}{order}"
 
     first, second = words(before), words(after)
     if first != second:
         return [f"works on {second}, before on {first}"]
-    orders = [(document.get("partition") or {}).get("order", "lexicographic") for document in (before, after)]
-    return [] if orders[0] == orders[1] else [f"cut along: {orders[0]} → {orders[1]}"]
+    return _change_of("cut along", before.order, after.order)
 
 
-def _diversity_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
-    def words(document: Mapping[str, Any]) -> str:
-        step = _step(document, "diversify")
-        if not step:
-            return "none"
-        rest = ", ".join(
-            f"{key} = {_value_text(value)}"
-            for key, value in step.items()
-            if key not in ("criterion", "column")
-        )
-        return " ".join(
-            [
-                str(step.get("criterion")),
-                *([f"of {step['column']}"] if "column" in step else []),
-                *([f"with {rest}"] if rest else []),
-            ]
-        )
-
-    first, second = words(before), words(after)
-    return [] if first == second else [f"diversity: {first} → {second}"]
+def _diversity(step: DiversifySpec | None) -> str:
+    if step is None:
+        return "none"
+    numbers = {key: value for key, value in written(step).items() if key not in ("criterion", "column")}
+    rest = ", ".join(f"{key} = {_value_text(value)}" for key, value in numbers.items())
+    return step.criterion + (f" of {step.column}" if step.column else "") + (f" with {rest}" if rest else "")
 
 
-def _prepared_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
-    first, second = ((document.get("table") or {}).get("prepare") or [] for document in (before, after))
-    if first == second:
-        return []
-
-    def words(steps: Any) -> str:
-        names = [next(iter(step), "") for step in steps if isinstance(step, Mapping)]
-        return ", ".join(map(str, names)) or "none"
-
-    return [f"steps before: {words(first)} → {words(second)}"]
+def _prepared(spec: DraftSpec) -> str:
+    return ", ".join(next(iter(step), "") for step in spec.table.prepare) or "none"
 
 
 def _value_text(value: Any) -> str:
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         return shortened(", ".join(map(str, value)), 48)
     if isinstance(value, bool):
         return "yes" if value else "no"

@@ -1,19 +1,19 @@
-"""The draft: the flow behind all screens, with edits, undo, and the checks of the engine's loader."""
+"""The draft: the flow behind all screens, with its history."""
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import param
 
 from anonflow import strict_yaml
+from anonflow.dashboards.session.draft_spec import NO_FLOW, DraftSpec
 from anonflow.dashboards.session.paths import check_confined
-from anonflow.engine import Flow, flow_from
-from anonflow.engine.flows.steps import STEPS
-from anonflow.errors import AnonflowError, FlowError
+from anonflow.engine import Flow
+from anonflow.engine.flows.spec import SourceSpec
+from anonflow.errors import AnonflowError
 
 __all__ = ["Draft"]
 
@@ -26,39 +26,50 @@ class Draft(param.Parameterized):
 
     Parameters
     ----------
-    document : dict
-        The flow as its file has it. Screens read it and never change it in place: every edit goes through
-        :meth:`set`, which puts a new mapping here, so that the watchers of the param are called.
+    spec : DraftSpec
+        The flow. It is frozen: every edit puts another one here, so that the watchers of the param are called.
     folder : pathlib.Path
         What paths in the flow are relative to.
 
+    Attributes
+    ----------
+    changed : callable
+        Called after each edit, before the watchers of ``spec``.
+
     Notes
     -----
-    The mapping is the only state and equals the file's content. A draft may be invalid between edits; ``problems`` has
-    the loader's messages.
+    A draft may be invalid between edits; ``problems`` has the loader's messages.
     """
 
-    document = param.Dict(default={}, doc="The flow as its file has it.")
+    spec = param.ClassSelector(class_=DraftSpec, default=NO_FLOW, instantiate=False, doc="The flow.")
     folder = param.ClassSelector(class_=Path, default=Path(), doc="What its paths are relative to.")
 
     def __init__(self, **params: Any) -> None:
         super().__init__(**params)
-        self._past: list[dict[str, Any]] = []
-        self._future: list[dict[str, Any]] = []
+        self._past: list[DraftSpec] = []
+        self._future: list[DraftSpec] = []
+        self.changed: Callable[[], None] = lambda: None
+
+    def _replace(self, spec: DraftSpec) -> None:
+        # whoever watches the flow finds its runs judged already
+        with param.parameterized.batch_call_watchers(self):
+            self.spec = spec
+            self.changed()
 
     def __repr__(self) -> str:
-        # hierarchies in the document hold values
-        return f"Draft({self.document.get('flow')!r})"
+        # hierarchies in the flow hold values
+        return f"Draft({self.spec.flow!r})"
 
     @classmethod
     def start(
-        cls, source: dict[str, Any], columns: dict[str, Any], name: str = "draft", k: int = 10
+        cls, source: SourceSpec | dict[str, Any], columns: dict[str, Any], name: str = "draft", k: int = 10
     ) -> Draft:
         """Return a first flow over a table.
 
         Parameters
         ----------
-        source, columns : dict
+        source : SourceSpec or dict
+        columns : dict
             As under ``table`` in a flow.
         name : str
             The flow's name.
@@ -68,7 +79,7 @@ class Draft(param.Parameterized):
         document = {
             "flow": name,
             "version": 1,
-            "table": {"source": copy.deepcopy(source), "columns": copy.deepcopy(columns)},
+            "table": {"source": source, "columns": columns},
             "steps": [
                 {"anonymize": {"algorithm": "greedy", "k": k}},
                 {"draw": {}},
@@ -76,7 +87,7 @@ class Draft(param.Parameterized):
                 {"measure": ["gcp", "usefulness"]},
             ],
         }
-        return cls(document=document)
+        return cls(spec=DraftSpec.of(document))
 
     @classmethod
     def read(cls, text: str, folder: Path | None = None, confined: bool = False) -> Draft:
@@ -96,49 +107,32 @@ class Draft(param.Parameterized):
         FlowError
             If it is no strict YAML, no flow the loader takes, or names files that it may not.
         """
-        document = strict_yaml.loads(text)
+        document, home = strict_yaml.loads(text), folder or Path()
         if confined:
-            check_confined(document.data, folder or Path())
-        flow_from(document.with_data(_with_a_release(document.data)), folder=folder)
-        return cls(document=document.data, folder=folder or Path())
+            check_confined(DraftSpec.of(document.data), home)
+        return cls(spec=DraftSpec.read(document, home), folder=home)
 
-    def get(self, path: Sequence[str], default: Any = None) -> Any:
-        """Return a copy of what is at `path`; a step of ``steps`` is named by its word, ``("steps", "anonymize", "k")``."""
-        at: Any = self.document
-        for key in path:
-            if isinstance(at, list):
-                at = next((step[key] for step in at if isinstance(step, dict) and key in step), None)
-            elif isinstance(at, dict):
-                at = at.get(key)
-            else:
-                return default
-            if at is None:
-                return default
-        return copy.deepcopy(at)
+    @property
+    def document(self) -> dict[str, Any]:
+        """The flow as its file has it."""
+        return self.spec.document
 
     def set(self, path: Sequence[str], value: Any) -> None:
-        """Put `value` at `path`; None removes the present value. An edit without a change is not in the history.
+        """Put `value` at `path`, as one step of the history; None removes the present value.
 
         Parameters
         ----------
         path : sequence of str
-            As for :meth:`get`; mappings on the way are made.
+            A step is named by its word, ``("steps", "anonymize", "k")``; mappings on the way are made.
         value
             Anything a flow can hold.
 
         Raises
         ------
         FlowError
-            If the path is empty, or leads through something that is neither a mapping nor the steps.
+            If it is no flow then.
         """
-        if not path:
-            raise FlowError("an edit of a flow names what it changes; the path is empty")
-        changed = copy.deepcopy(self.document)
-        at: Any = changed
-        for key in path[:-1]:
-            at = _inside(at, key)
-        _put(at, path[-1], copy.deepcopy(value))
-        self.put(changed)
+        self.set_all([(path, value)])
 
     def set_all(self, edits: Sequence[tuple[Sequence[str], Any]]) -> None:
         """Several edits as one step of the history.
@@ -153,29 +147,26 @@ class Draft(param.Parameterized):
         FlowError
             As :meth:`set`; nothing is changed then.
         """
-        trial = Draft(document=self.document, folder=self.folder)
-        for path, value in edits:
-            trial.set(path, value)
-        self.put(trial.document)
+        self.put(self.spec.changed(edits))
 
-    def put(self, document: dict[str, Any]) -> None:
+    def put(self, spec: DraftSpec) -> None:
         """Replace the flow, as one step of the history; an equal flow is not a step."""
-        if document == self.document:
+        if spec == self.spec:
             return
-        self._past = [*self._past, self.document][-HISTORY:]
+        self._past = [*self._past, self.spec][-HISTORY:]
         self._future = []
-        self.document = copy.deepcopy(document)
+        self._replace(spec)
 
-    def restart(self, document: dict[str, Any], folder: Path | None = None) -> None:
+    def restart(self, spec: DraftSpec, folder: Path | None = None) -> None:
         """Replace the flow for another table, and clear the history."""
         self._past, self._future = [], []
         if folder is not None:
             self.folder = folder
-        self.document = copy.deepcopy(document)
+        self._replace(spec)
 
     @property
-    def past(self) -> tuple[dict[str, Any], ...]:
-        """The flows before this one that can be gone back to, oldest first; not to be changed."""
+    def past(self) -> tuple[DraftSpec, ...]:
+        """The flows before this one that can be gone back to, oldest first."""
         return tuple(self._past)
 
     @property
@@ -191,14 +182,14 @@ class Draft(param.Parameterized):
     def undo(self) -> None:
         """Undo the last edit, if there is one."""
         if self._past:
-            self._future.append(self.document)
-            self.document = self._past.pop()
+            self._future.append(self.spec)
+            self._replace(self._past.pop())
 
     def redo(self) -> None:
         """Repeat the edit that was undone last, if there is one."""
         if self._future:
-            self._past.append(self.document)
-            self.document = self._future.pop()
+            self._past.append(self.spec)
+            self._replace(self._future.pop())
 
     def text(self) -> str:
         """Return the flow file; it reads back to an equal draft.
@@ -218,15 +209,7 @@ class Draft(param.Parameterized):
         FlowError
             With every problem.
         """
-        text = self.text()
-        if len(text) < strict_yaml.MAX_BYTES // 4:
-            try:  # what the text says is what the mapping says: reading it again would only tell places
-                document = strict_yaml.Document(_with_a_release(self.document), "this flow")
-                return flow_from(document, folder=self.folder)
-            except FlowError:
-                pass
-        document = strict_yaml.loads(text, name="this flow")
-        return flow_from(document.with_data(_with_a_release(document.data)), folder=self.folder)
+        return self.spec.loaded(self.folder)
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -236,63 +219,3 @@ class Draft(param.Parameterized):
         except AnonflowError as error:
             return error.problems
         return ()
-
-
-def _with_a_release(document: Any) -> Any:
-    """Return a draft with attackers as if its first run were published: for checking alone.
-
-    Which run is published, and so attacked, is chosen on the screens, after the runs.
-    """
-    if not isinstance(document, dict):
-        return document
-    steps, matrix, publish = document.get("steps"), document.get("matrix", {}), document.get("publish", {})
-    attacks = isinstance(steps, list) and any(isinstance(step, dict) and "attack" in step for step in steps)
-    if not attacks or not isinstance(matrix, dict) or not isinstance(publish, dict):
-        return document
-    if not all(isinstance(values, list) and values for values in matrix.values()):
-        return document
-    first = {"run": {key: values[0] for key, values in matrix.items()}} if matrix else {}
-    return {**document, "publish": {"table": "out/release.csv", **first, **publish}}
-
-
-def _inside(at: Any, key: str) -> Any:
-    """Return the collection under `key` of `at`, made where there is none."""
-    if isinstance(at, list):
-        step = next((step for step in at if isinstance(step, dict) and key in step), None)
-        if step is None:
-            step = {key: {}}
-            _insert(at, step, key)
-        return step[key]
-    if isinstance(at, dict):
-        return at.setdefault(key, {})
-    raise _single_value(key)
-
-
-def _single_value(key: str) -> FlowError:
-    return FlowError(
-        f"nothing can be added under {key!r}: its parent is a single value; replace the whole value"
-    )
-
-
-def _put(at: Any, key: str, value: Any) -> None:
-    if isinstance(at, list):
-        step = next((step for step in at if isinstance(step, dict) and key in step), None)
-        if step is not None and value is not None:
-            step[key] = value
-        elif step is not None:
-            at.remove(step)
-        elif value is not None:
-            _insert(at, {key: value}, key)
-    elif not isinstance(at, dict):
-        raise _single_value(key)
-    elif value is None:
-        at.pop(key, None)
-    else:
-        at[key] = value
-
-
-def _insert(steps: list[Any], step: dict[str, Any], key: str) -> None:
-    """Insert a step before the first that comes after it in the order of steps."""
-    place = STEPS.index(key) if key in STEPS else len(STEPS)
-    later = [n for n, earlier in enumerate(steps) if any(word in STEPS[place:] for word in earlier)]
-    steps.insert(later[0] if later else len(steps), step)

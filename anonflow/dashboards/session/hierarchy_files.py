@@ -9,8 +9,10 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
+from anonflow.dashboards.session.draft_spec import ColumnSpec
 from anonflow.dashboards.session.paths import safe_name
-from anonflow.dashboards.session.table_sources import edited_column
 from anonflow.errors import AnonflowError, HierarchyError
 from anonflow.hierarchy import Hierarchy
 from anonflow.table.coding import column_values
@@ -105,16 +107,17 @@ def attach(workspace: Workspace, files: Mapping[str, Path]) -> Attached:
     files : mapping
         Name, as its user calls it -> where the file is. They are copied.
     """
-    edits: list[tuple[tuple[str, ...], Any]] = []
-    done: list[str] = []
+    edits: dict[str, Mapping[str, Any]] = {}
     refusals: list[str] = []
-    columns = workspace.draft.get(("table", "columns"), {})
+    columns = workspace.draft.spec.columns
+    names = [] if workspace.named is None else [str(column) for column in workspace.named.columns]
     for name, path in files.items():
-        column = matched_column(name, [str(column) for column in workspace.frame.columns])
+        column = matched_column(name, names)
         if column is None:
             refusals.append(f"{name}: no column has its name")
             continue
-        role = columns.get(column, {}).get("role")
+        before = columns.get(column, ColumnSpec())
+        role = before.role
         if role not in ("quasi-identifier", "sensitive", None):
             refusals.append(
                 f"{name}: {column} is {role}, and only quasi-identifiers and sensitive columns have a hierarchy"
@@ -130,13 +133,11 @@ def attach(workspace: Workspace, files: Mapping[str, Path]) -> Attached:
         if path.resolve() != (workspace.folder / place).resolve():
             shutil.copyfile(path, workspace.folder / place)
         os.chmod(workspace.folder / place, 0o600)
-        edits.append(
-            _edit(workspace, column, place if delimiter == ";" else {"csv": place, "delimiter": delimiter})
-        )
-        done.append(column)
+        spec = place if delimiter == ";" else {"csv": place, "delimiter": delimiter}
+        edits[column] = {**declared_hierarchy(before, spec), "boundary": None}
     if edits:
-        workspace.draft.set_all(edits)
-    return Attached(tuple(done), tuple(refusals))
+        workspace.set_columns(edits)
+    return Attached(tuple(edits), tuple(refusals))
 
 
 def copy_hierarchy(workspace: Workspace, spec: Any, column: str) -> None:
@@ -154,34 +155,34 @@ def copy_hierarchy(workspace: Workspace, spec: Any, column: str) -> None:
     HierarchyError, DataError
         If it does not have the column's values.
     """
-    values = [value for value in column_values(workspace.frame[column], column)[0] if value]
+    values = [value for value in _values(workspace, column)[0] if value]
     _check(workspace, Hierarchy.from_mapping(spec, folder=workspace.draft.folder, values=values), column)
-    workspace.draft.set_all([_edit(workspace, column, spec)])
+    before = workspace.draft.spec.columns.get(column, ColumnSpec())
+    workspace.set_column(column, **declared_hierarchy(before, spec), boundary=None)
 
 
-def declared_hierarchy(entry: Mapping[str, Any], spec: Any) -> dict[str, Any]:
+def declared_hierarchy(before: ColumnSpec, spec: Any) -> dict[str, Any]:
     """Return what declares a hierarchy of a column.
 
     Parameters
     ----------
-    entry : mapping
+    before : ColumnSpec
         What the draft says of the column. A sensitive one stays so: its hierarchy is the distance of t-closeness.
     spec : mapping or str
         As under ``hierarchy`` of a flow.
     """
-    if entry.get("role") == "sensitive":
+    if before.role == "sensitive":
         return {"role": "sensitive", "hierarchy": spec}
     return {"role": "quasi-identifier", "kind": "hierarchy", "hierarchy": spec}
 
 
 def _check(workspace: Workspace, tree: Hierarchy, column: str) -> None:
-    values, counts = column_values(workspace.frame[column], column)
+    values, counts = _values(workspace, column)
     if "" in values and "" not in tree.leaves:
         tree = tree.extended("")
     tree.check_values(values, column, counts.tolist())
 
 
-def _edit(workspace: Workspace, column: str, spec: Any) -> tuple[tuple[str, ...], Any]:
-    before = workspace.draft.get(("table", "columns", column), {})
-    declared = {**declared_hierarchy(before, spec), "boundary": None}
-    return ("table", "columns", column), edited_column(before, declared, workspace.frame[[column]])
+def _values(workspace: Workspace, column: str) -> tuple[list[str], np.ndarray]:
+    assert workspace.named is not None
+    return column_values(workspace.named[column], column)

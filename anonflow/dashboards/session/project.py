@@ -7,39 +7,40 @@ opened is a stranger's: nothing of it is unpacked by name, nothing is run, and e
 from __future__ import annotations
 
 import io
-import json
 import math
-import re
 import zipfile
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from anonflow import strict_yaml
 from anonflow.algorithms.budget import AUTO
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.criteria.verification import Finding
-from anonflow.dashboards.session.draft import Draft
-from anonflow.dashboards.session.paths import check_confined, file_of, paths_in, safe_name
+from anonflow.dashboards.session.draft_spec import DraftSpec
+from anonflow.dashboards.session.paths import check_confined, paths_in, safe_name
 from anonflow.dashboards.session.table_sources import take_upload
 from anonflow.dashboards.work.jobs import FinishedRun
 from anonflow.dashboards.work.user_limits import Limits
 from anonflow.engine.execution.result import ColumnLoss, RunResult
 from anonflow.engine.flows.registers import register_holders
-from anonflow.errors import DataError, FlowError
+from anonflow.engine.flows.spec import SourceSpec
+from anonflow.errors import DataError
 
 __all__ = [
     "ENDING",
     "Project",
-    "flow_document",
     "read_project",
     "read_review",
     "read_session_runs",
     "save_project",
     "session_runs_text",
+    "stranger_flow",
 ]
 
 ENDING = ".anonflow.zip"
@@ -55,106 +56,138 @@ MOST_BYTES = 1 << 30
 LARGEST = 2**53
 """No number of a project is larger: from here on a float no longer tells whole numbers apart."""
 
-Check = Callable[[Any], bool]
+WORD, TEXT = 300, 20_000
+"""Characters of a name, and of a text, at most."""
+
+Word = Annotated[str, Field(max_length=WORD)]
+Text = Annotated[str, Field(max_length=TEXT)]
+Count = Annotated[int, Field(ge=0, le=LARGEST)]
+Id = Annotated[int, Field(ge=1, le=LARGEST)]
+Number = Annotated[float, Field(ge=-LARGEST, le=LARGEST, allow_inf_nan=False)]
+Plain = bool | Annotated[int, Field(ge=-LARGEST, le=LARGEST)] | Number | Word | None
+Plains = Annotated[dict[Word, Plain], Field(max_length=200)]
 
 
-def _text(most: int) -> Check:
-    return lambda value: isinstance(value, str) and len(value) <= most
+class _ProjectPart(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
-def _whole(least: int) -> Check:
-    return lambda value: isinstance(value, int) and not isinstance(value, bool) and least <= value <= LARGEST
+class FindingEntry(_ProjectPart):
+    """A finding of a run."""
+
+    criterion: Word
+    holds: bool | None
+    failed: Count
+    detail: Text
 
 
-def _number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= LARGEST
+class ColumnEntry(_ProjectPart):
+    """The loss of a column."""
+
+    column: Text
+    loss: Number
+    exact: Number
+    whole: Number
 
 
-def _list(check: Check, most: int) -> Check:
-    return lambda value: isinstance(value, list) and len(value) <= most and all(map(check, value))
+class ResultEntry(_ProjectPart):
+    """What is kept of a result: fields of :class:`~anonflow.engine.execution.result.RunResult`."""
+
+    name: Word
+    algorithm: Word
+    guarantee: Word
+    k: Annotated[int, Field(ge=2, le=LARGEST)]
+    records: Count
+    measures: Annotated[dict[Word, Plain | Plains], Field(max_length=200)]
+    suppressed: Count
+    seconds: Annotated[Number, Field(ge=0)]
+    findings: Annotated[tuple[FindingEntry, ...], Field(max_length=200)]
+    columns: Annotated[tuple[ColumnEntry, ...], Field(max_length=2000)]
+    sizes: Annotated[tuple[tuple[Count, Count], ...], Field(max_length=1_000_000)]
+    spread: Annotated[tuple[tuple[Count, Count], ...], Field(max_length=101)]
+    values: Plains
+    problem: Text | None
+    said: Annotated[tuple[Text, ...], Field(max_length=200)]
 
 
-def _mapping(check: Check, most: int = 200) -> Check:
-    return lambda value: (
-        isinstance(value, dict) and len(value) <= most and all(len(key) <= 300 for key in value)
-        and all(map(check, value.values()))
-    )  # fmt: skip
+class RunEntry(ResultEntry):
+    """A run as a project has it; its flow is checked by :class:`DraftSpec`."""
+
+    document: dict[str, Any]
+    label: Word
+    note: Text
+    pinned: bool
+    when: Number
+    seed: Annotated[str, Field(pattern="^[0-9a-f]{1,64}$")] | None
+
+    @classmethod
+    def of(cls, run: FinishedRun, secret: bool) -> RunEntry:
+        """Return the entry of a run; its seed and the registers of its attackers are secrets."""
+        spec = run.spec if secret else without_registers(run.spec)
+        return cls(
+            document=spec.document,
+            label=run.label[:WORD],
+            note=run.note[:TEXT],
+            pinned=run.pinned,
+            when=float(run.when),
+            seed=f"{run.seed:x}" if secret and run.seed else None,
+            **{name: _plain(getattr(run.result, name)) for name in ResultEntry.model_fields},
+        )
+
+    def run(self, id: int, folder: Path) -> FinishedRun:
+        """Return the run, without its result's records.
+
+        Raises
+        ------
+        DataError
+            If this version does not have its method.
+        FlowError
+            If its flow is none, or names files outside `folder`.
+        """
+        if self.algorithm not in (*REGISTRY, AUTO):
+            raise DataError(
+                f"run {id} of this project used a method that this version does not have: open it with the version that saved it"
+            )
+        spec = DraftSpec.of(self.document)
+        check_confined(spec, folder)
+        fields = {name: getattr(self, name) for name in ResultEntry.model_fields}
+        fields["measures"] = {
+            name: math.nan if value is None else value for name, value in self.measures.items()
+        }
+        fields["findings"] = tuple(Finding(**item.model_dump()) for item in self.findings)
+        fields["columns"] = tuple(ColumnLoss(**item.model_dump()) for item in self.columns)
+        result = RunResult(number=id, **fields)
+        seed = int(self.seed, 16) if self.seed else 0
+        return FinishedRun(id, spec, seed, result, self.when, self.label, self.note, self.pinned)
 
 
-def _either(*checks: Check) -> Check:
-    return lambda value: any(check(value) for check in checks)
+Runs = Annotated[tuple[RunEntry, ...], Field(max_length=MOST_RUNS)]
+Review = TypeAdapter(Annotated[dict[Word, Text], Field(max_length=200)])
 
 
-def _nothing(value: Any) -> bool:
-    return value is None
+class ProjectEntry(_ProjectPart):
+    """``project.json``."""
+
+    format: Literal["anonflow project"] = "anonflow project"
+    version: Literal[1] = 1
+    records: Count
+    columns: Annotated[tuple[Text, ...], Field(max_length=100_000)]
+    table: Word | None
+    runs: Runs
+    review: Annotated[dict[Word, Text], Field(max_length=200)] = {}
+    """What people filled in into the reviewer's report."""
 
 
-def _boolean(value: Any) -> bool:
-    return isinstance(value, bool)
+class SessionEntry(_ProjectPart):
+    """What a session keeps of its runs: ids, the chosen one, and table, id and name of those that were drawn."""
+
+    runs: Runs
+    ids: Annotated[tuple[Id, ...], Field(max_length=MOST_RUNS)]
+    chosen: Id | None
+    drawn: Annotated[tuple[tuple[Text, Id, Word], ...], Field(max_length=100_000)]
 
 
-def _share(value: Any) -> bool:
-    return _number(value) and value >= 0
-
-
-def _shape(value: Any, shape: Mapping[str, Check]) -> bool:
-    return (
-        isinstance(value, dict)
-        and value.keys() == shape.keys()
-        and all(shape[key](value[key]) for key in shape)
-    )
-
-
-_WORD, _TEXT = _text(300), _text(20_000)
-_PLAIN = _either(_nothing, _boolean, _number, _WORD)
-_PAIR = _list(_whole(0), 2)
-_FINDING = {"criterion": _WORD, "holds": _either(_nothing, _boolean), "failed": _whole(0), "detail": _TEXT}
-_COLUMN = {"column": _TEXT, "loss": _number, "exact": _number, "whole": _number}
-_RUN: dict[str, Check] = {
-    "document": lambda value: isinstance(value, dict),
-    "name": _WORD,
-    "label": _WORD,
-    "note": _TEXT,
-    "pinned": _boolean,
-    "when": _number,
-    "algorithm": _WORD,
-    "guarantee": _WORD,
-    "k": _whole(2),
-    "records": _whole(0),
-    "measures": _mapping(_either(_PLAIN, _mapping(_PLAIN))),
-    "suppressed": _whole(0),
-    "seconds": _share,
-    "findings": _list(lambda value: _shape(value, _FINDING), 200),
-    "columns": _list(lambda value: _shape(value, _COLUMN), 2000),
-    "sizes": _list(lambda value: _PAIR(value) and len(value) == 2, 1_000_000),
-    "spread": _list(lambda value: _PAIR(value) and len(value) == 2, 101),
-    "values": _mapping(_PLAIN),
-    "problem": _either(_nothing, _TEXT),
-    "said": _list(_TEXT, 200),
-    "seed": _either(
-        _nothing, lambda value: isinstance(value, str) and re.fullmatch("[0-9a-f]{1,64}", value) is not None
-    ),
-}
-"""The keys of a project's run, with the check of each."""
-_PROJECT: dict[str, Check] = {
-    "format": lambda value: value == "anonflow project",
-    "version": lambda value: value == 1 and isinstance(value, int),
-    "records": _whole(0),
-    "columns": _list(_TEXT, 100_000),
-    "table": _either(_nothing, _WORD),
-    "runs": _list(lambda value: isinstance(value, dict), MOST_RUNS),
-}
-"""The keys of ``project.json``, with the check of each."""
-_SESSION: dict[str, Check] = {
-    "runs": _list(lambda value: isinstance(value, dict), MOST_RUNS),
-    "ids": _list(_whole(1), MOST_RUNS),
-    "chosen": _either(_nothing, _whole(1)),
-    "drawn": _list(lambda value: isinstance(value, list) and len(value) == 3 and _TEXT(value[0]) and _whole(1)(value[1])
-                   and _WORD(value[2]), 100_000),
-}  # fmt: skip
-"""The keys of what a session keeps of its runs, with the check of each."""
-_MAY_BE: dict[str, Check] = {"review": _mapping(_TEXT)}
-"""What it may hold besides: the fields of the reviewer's report that people filled in."""
+Entry = TypeVar("Entry", bound=_ProjectPart)
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,7 +196,7 @@ class Project:
 
     Attributes
     ----------
-    document : dict
+    spec : DraftSpec
         The flow.
     files : dict
         Name -> bytes, of what the flow names.
@@ -177,25 +210,19 @@ class Project:
         What people filled in into the reviewer's report.
     """
 
-    document: dict[str, Any] = field(repr=False)
+    spec: DraftSpec = field(repr=False)
     files: dict[str, bytes] = field(repr=False)
     runs: tuple[FinishedRun, ...]
     records: int = -1
     columns: tuple[str, ...] = field(default=(), repr=False)
     review: dict[str, str] = field(default_factory=dict, repr=False)
 
-    @property
-    def table_file(self) -> str | None:
-        """The file that the flow takes its table from; None for a built-in table."""
-        source = self.document["table"]["source"]
-        return file_of(source)
-
-    def over(self, source: Mapping[str, Any], folder: Path) -> Project:
+    def over(self, source: SourceSpec, folder: Path) -> Project:
         """Return the project over a table that is open, checked by the engine's loader.
 
         Parameters
         ----------
-        source : mapping
+        source : SourceSpec
             Where the table is read from.
         folder : pathlib.Path
             Where the files are.
@@ -206,17 +233,13 @@ class Project:
             If the flow, or that of a run, cannot be used.
         """
 
-        def moved(document: dict[str, Any]) -> dict[str, Any]:
-            table = document.get("table")
-            if not isinstance(table, dict):
-                raise FlowError("this project has a run without a table; save it again on the screen Data")
-            changed = {**document, "table": {**table, "source": dict(source)}}
-            Draft(document=changed, folder=folder).flow()
-            return changed
+        def moved(spec: DraftSpec) -> DraftSpec:
+            there = spec.with_table(source=source)
+            there.loaded(folder)
+            return there
 
-        document = moved(self.document)
-        runs = tuple(replace(run, document=moved(run.document)) for run in self.runs)
-        return replace(self, document=document, runs=runs)
+        runs = tuple(replace(run, spec=moved(run.spec)) for run in self.runs)
+        return replace(self, spec=moved(self.spec), runs=runs)
 
     def unpack(self, folder: Path, limits: Limits) -> None:
         """Write the files into a folder, for their owner alone, with the checks of an upload.
@@ -237,7 +260,7 @@ class Project:
 
 
 def save_project(
-    document: Mapping[str, Any],
+    spec: DraftSpec,
     folder: Path,
     runs: Sequence[FinishedRun],
     records: int,
@@ -249,7 +272,7 @@ def save_project(
 
     Parameters
     ----------
-    document : mapping
+    spec : DraftSpec
         The flow.
     folder : pathlib.Path
         Where the files are that it names.
@@ -273,28 +296,19 @@ def save_project(
     DataError
         If a file that the flow names cannot be read.
     """
-    if not with_table:
-        document = without_registers(document)
-    source = document["table"]["source"]
-    table = file_of(source)
-    named = {
-        str(holder[key]) for place, holder, key in paths_in(dict(document)) if not place.startswith("publish")
-    }
+    document = (spec if with_table else without_registers(spec)).document
+    table = spec.table.source.file
+    named = {str(holder[key]) for place, holder, key in paths_in(document) if not place.startswith("publish")}
     if not with_table:
         named -= {table}
-    text = json.dumps(
-        {
-            "format": "anonflow project",
-            "version": 1,
-            "records": records,
-            "columns": [str(name) for name in columns],
-            "table": table if with_table else None,
-            "runs": [_run_entry(run, with_table) for run in runs],
-            **({"review": dict(review)} if review else {}),
-        },
-        allow_nan=False,
-        ensure_ascii=False,
+    entry = ProjectEntry(
+        records=records,
+        columns=tuple(map(str, columns)),
+        table=table if with_table else None,
+        runs=tuple(RunEntry.of(run, with_table) for run in runs),
+        review=dict(review or {}),
     )
+    text = entry.model_dump_json(exclude=None if review else {"review"})
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
 
@@ -305,7 +319,7 @@ def save_project(
             archive.writestr(entry, content, zipfile.ZIP_DEFLATED)
 
         put("project.json", text.encode())
-        put("flow.yaml", strict_yaml.dumps(dict(document)).encode())
+        put("flow.yaml", strict_yaml.dumps(document).encode())
         for name in sorted(named):
             try:
                 put(f"files/{safe_name(name)}", (folder / name).read_bytes())
@@ -327,73 +341,36 @@ def session_runs_text(
     drawn : mapping
         Of each table, the ids and names of its runs that were drawn.
     """
-    entries = {
-        "runs": [_run_entry(run, True) for run in runs],
-        "ids": [run.id for run in runs],
-        "chosen": chosen,
-        "drawn": [[table, id, name] for table, of_table in drawn.items() for id, name in of_table],
-    }
-    return json.dumps(entries, allow_nan=False, ensure_ascii=False)
+    entry = SessionEntry(
+        runs=tuple(RunEntry.of(run, True) for run in runs),
+        ids=tuple(run.id for run in runs),
+        chosen=chosen,
+        drawn=tuple((table, id, name) for table, of_table in drawn.items() for id, name in of_table),
+    )
+    return entry.model_dump_json()
 
 
-def without_registers(document: Mapping[str, Any]) -> dict[str, Any]:
+def without_registers(spec: DraftSpec) -> DraftSpec:
     """Return a flow without the attackers who have a register: it is a table about people."""
-    steps = []
-    for step in document.get("steps", []):
-        if "attack" in step:
-            step = {"attack": [each for each in step["attack"] if not any(register_holders([each]))]}
-        if step.get("attack") != []:
-            steps.append(step)
-    return {**document, "steps": steps}
-
-
-def _run_entry(run: FinishedRun, secret: bool) -> dict[str, Any]:
-    result = run.result
-    return {
-        "document": run.document if secret else without_registers(run.document),
-        "name": result.name,
-        "label": run.label,
-        "note": run.note,
-        "pinned": run.pinned,
-        "when": float(run.when),
-        "algorithm": result.algorithm,
-        "guarantee": result.guarantee,
-        "k": int(result.k),
-        "records": int(result.records),
-        "measures": {str(name): _plain(value) for name, value in result.measures.items()},
-        "suppressed": int(result.suppressed),
-        "seconds": float(result.seconds),
-        "findings": [
-            {
-                "criterion": item.criterion,
-                "holds": None if item.holds is None else bool(item.holds),
-                "failed": int(item.failed),
-                "detail": item.detail,
-            }
-            for item in result.findings
-        ],
-        "columns": [
-            {"column": item.column, "loss": float(item.loss), "exact": float(item.exact), "whole": float(item.whole)}
-            for item in result.columns
-        ],
-        "sizes": [[int(a), int(b)] for a, b in result.sizes],
-        "spread": [[int(a), int(b)] for a, b in result.spread],
-        "values": {str(key): _plain(value) for key, value in result.values.items()},
-        "problem": result.problem,
-        "said": list(result.said),
-        "seed": f"{run.seed:x}" if secret and run.seed else None,
-    }  # fmt: skip
+    return spec.with_steps(
+        attack=tuple(each for each in spec.steps.attack if not any(register_holders([each])))
+    )
 
 
 def _plain(value: Any) -> Any:
-    """Return a measure as plain JSON: without NaN and infinities, and without numpy's types."""
+    """Return a measure without NaN and infinities, and without numpy's types."""
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, tuple):
+        return tuple(map(_plain, value))
+    if isinstance(value, Finding | ColumnLoss):
+        kind = FindingEntry if isinstance(value, Finding) else ColumnEntry
+        return kind(**{name: _plain(getattr(value, name)) for name in kind.model_fields})
     if hasattr(value, "item"):
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):
         return None
-    return value if isinstance(value, int | float | bool | None) else str(value)
+    return value if isinstance(value, int | float | bool | None) else str(value)[:TEXT]
 
 
 # ----------------------------------------------------------------------------------------------- opening
@@ -422,43 +399,33 @@ def read_project(path: Path, folder: Path, limits: Limits) -> Project:
         raise DataError(
             "this is not an anonflow project: project.json or flow.yaml is missing; save it again on the screen Data"
         )
-    entries = _check(_json(parts["project.json"]), _PROJECT, "project.json", _MAY_BE)
+    entry = _entry(parts["project.json"], ProjectEntry, "project.json")
     try:
         text = parts["flow.yaml"].decode("utf-8")
     except UnicodeDecodeError:
         raise DataError("flow.yaml of this project is not text; save it again on the screen Data") from None
-    document = flow_document(text, folder, limits)
+    spec = stranger_flow(text, folder, limits).unpublished()
     files = {
         name.removeprefix("files/"): content for name, content in parts.items() if name.startswith("files/")
     }
-    kept = {key: value for key, value in document.items() if key not in ("publish", "run")}
-    runs = _runs(entries["runs"], folder)
-    return Project(
-        kept, files, runs, entries["records"], tuple(entries["columns"]), dict(entries.get("review", {}))
-    )
+    runs = tuple(each.run(id, folder) for id, each in enumerate(entry.runs, 1))
+    return Project(spec, files, runs, entry.records, entry.columns, entry.review)
 
 
-def flow_document(text: str, folder: Path, limits: Limits) -> dict[str, Any]:
-    """Return the mapping of a stranger's flow whose files may not be there yet; :meth:`Project.over` checks the rest.
+def stranger_flow(text: str, folder: Path, limits: Limits) -> DraftSpec:
+    """Return a stranger's flow whose files may not be there yet; :meth:`Project.over` checks the rest.
 
     Raises
     ------
     FlowError
-        If it is no strict YAML, has no table or no steps, or names files outside `folder`.
+        If it is no strict YAML, no flow, or names files outside `folder`.
     DataError
         If it is too large.
     """
     limits.check_flow(text)
-    document = strict_yaml.loads(text).data
-    check_confined(document, folder)
-    table = document.get("table") if isinstance(document, dict) else None
-    if (
-        not isinstance(table, dict)
-        or not isinstance(table.get("source"), dict)
-        or not isinstance(document.get("steps"), list)
-    ):
-        raise FlowError("this is not a flow: a flow is a mapping with flow, version, table and steps")
-    return dict(document)
+    spec = DraftSpec.of(strict_yaml.loads(text).data)
+    check_confined(spec, folder)
+    return spec
 
 
 def read_review(text: str) -> dict[str, str]:
@@ -469,7 +436,10 @@ def read_review(text: str) -> dict[str, str]:
     DataError
         If it is none.
     """
-    return dict(_check({"review": _json(text.encode())}, _MAY_BE, "the report's fields")["review"])
+    try:
+        return Review.validate_json(text)
+    except ValidationError:
+        raise DataError("the report's fields that were kept cannot be read") from None
 
 
 def read_session_runs(
@@ -482,15 +452,13 @@ def read_session_runs(
     DataError, FlowError
         If the text is none of that function's.
     """
-    entries = _check(_json(text.encode()), _SESSION, "the runs that were kept")
-    runs = _runs(entries["runs"], folder)
-    if len(runs) != len(entries["ids"]):
+    entry = _entry(text.encode(), SessionEntry, "the runs that were kept")
+    if len(entry.runs) != len(entry.ids):
         raise DataError("the runs that were kept cannot be read")
     drawn: dict[str, list[tuple[int, str]]] = {}
-    for table, id, name in entries["drawn"]:
+    for table, id, name in entry.drawn:
         drawn.setdefault(table, []).append((id, name))
-    of_session = [replace(run, id=id) for run, id in zip(runs, entries["ids"], strict=True)]
-    return of_session, entries["chosen"], drawn
+    return [each.run(id, folder) for each, id in zip(entry.runs, entry.ids, strict=True)], entry.chosen, drawn
 
 
 def _members(path: Path, most: int) -> dict[str, bytes]:
@@ -538,71 +506,27 @@ def _is_file(name: str) -> bool:
     return name.startswith("files/") and bool(last) and safe_name(last) == last
 
 
-def _json(content: bytes) -> Any:
-    def refused(constant: str) -> Any:
-        raise ValueError(constant)
-
-    try:
-        return json.loads(content.decode("utf-8"), parse_constant=refused)
-    except (ValueError, RecursionError):
-        raise DataError(
-            "project.json of this project is not JSON; save the project again on the screen Data"
-        ) from None
-
-
-def _check(
-    entry: Any, shape: Mapping[str, Check], where: str, may_be: Mapping[str, Check] | None = None
-) -> dict[str, Any]:
-    """Refuse what does not have the keys of a shape, or something else there.
+def _entry(content: bytes, kind: type[Entry], where: str) -> Entry:
+    """Return a JSON text as its model.
 
     Raises
     ------
     DataError
         With the first place that is wrong; what stands there is not repeated.
     """
-    if not isinstance(entry, dict):
+    try:
+        return kind.model_validate_json(content)
+    except ValidationError as error:
+        wrong = error.errors(include_url=False, include_input=False)[0]
+    kind_of_error, place = wrong["type"], wrong["loc"]
+    if place[:1] == ("runs",) and len(place) > 2:
+        where, place = f"run {int(place[1]) + 1} of this project", place[2:]
+    if kind_of_error == "json_invalid":
+        raise DataError("project.json of this project is not JSON; save the project again on the screen Data")
+    if not place:
         raise DataError(f"{where}: is not a mapping; save the project again on the screen Data")
-    known = {**shape, **{name: check for name, check in (may_be or {}).items() if name in entry}}
-    for name, check in known.items():
-        if name not in entry:
-            raise DataError(f"{where}: {name} is missing; save the project again on the screen Data")
-        if not check(entry[name]):
-            raise DataError(f"{where}: {name} is no part of a project; save it again on the screen Data")
-    if len(entry) > len(known):
+    if kind_of_error == "extra_forbidden" and len(place) == 1:
         raise DataError(f"{where}: holds a key that no project has; open it with the version that saved it")
-    return entry
-
-
-def _runs(entries: Sequence[Any], folder: Path) -> tuple[FinishedRun, ...]:
-    runs = []
-    for number, entry in enumerate(entries, 1):
-        _check(entry, _RUN, f"run {number} of this project")
-        if entry["algorithm"] not in (*REGISTRY, AUTO):
-            raise DataError(
-                f"run {number} of this project used a method that this version does not have: open it with the version that saved it"
-            )
-        check_confined(entry["document"], folder)
-        result = RunResult(
-            number=number, name=entry["name"], algorithm=entry["algorithm"], guarantee=entry["guarantee"], k=entry["k"],
-            records=entry["records"],
-            measures={name: math.nan if value is None else value for name, value in entry["measures"].items()},
-            suppressed=entry["suppressed"], seconds=entry["seconds"],
-            findings=tuple(Finding(**item) for item in entry["findings"]),
-            columns=tuple(ColumnLoss(**item) for item in entry["columns"]),
-            sizes=tuple((a, b) for a, b in entry["sizes"]), spread=tuple((a, b) for a, b in entry["spread"]), values=dict(entry["values"]),
-            problem=entry["problem"], said=tuple(entry["said"]),
-        )  # fmt: skip
-        seed = int(entry["seed"], 16) if entry["seed"] else 0
-        runs.append(
-            FinishedRun(
-                number,
-                entry["document"],
-                seed,
-                result,
-                entry["when"],
-                entry["label"],
-                entry["note"],
-                entry["pinned"],
-            )
-        )
-    return tuple(runs)
+    if kind_of_error == "missing" and len(place) == 1:
+        raise DataError(f"{where}: {place[0]} is missing; save the project again on the screen Data")
+    raise DataError(f"{where}: {place[0]} is no part of a project; save it again on the screen Data")

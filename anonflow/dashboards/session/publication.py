@@ -6,12 +6,12 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from anonflow import engine, strict_yaml
 from anonflow.criteria.verify import verify
 from anonflow.dashboards.components.figure_files import zipped
-from anonflow.dashboards.session.draft import Draft
+from anonflow.dashboards.session.draft_spec import DraftSpec
 from anonflow.engine.context import Session
 from anonflow.engine.execution.events import EventStream
 from anonflow.engine.execution.totals import with_findings
@@ -162,13 +162,13 @@ def measured_risk(seed: int, result: engine.RunResult) -> float:
 
 
 def publication(
-    document: Mapping[str, Any], seed: int, result: engine.RunResult, folder: Path, owner: Path | None = None
+    spec: DraftSpec, seed: int, result: engine.RunResult, folder: Path, owner: Path | None = None
 ) -> Publication:
     """Draw, verify, attack and report a finished run, as :func:`anonflow.engine.run` would with the same seed.
 
     Parameters
     ----------
-    document : mapping
+    spec : DraftSpec
         The flow of this run alone.
     seed : int
     result : RunResult
@@ -194,11 +194,11 @@ def publication(
     if anonymization is None:
         raise ParameterError(f"{result.name}: has no result to publish; choose another run")
     table = anonymization.table
-    flow = Draft(document=dict(document), folder=folder).flow()
+    flow = spec.loaded(folder)
     session = Session(flow, EventStream(), seed=seed)
     release, findings = release_of(session, table, replace(result, number=0))
     result = with_findings(replace(result, number=0), findings)
-    text = strict_yaml.dumps(dict(document))
+    text = strict_yaml.dumps(spec.document)
     secret = f"{seed:0{DIGITS}x}\n"
     if not result.ok:
         return Publication(False, result.findings, {}, b"", b"", text, secret, tuple(session.warnings))

@@ -6,17 +6,37 @@ import base64
 import json
 from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import Any
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
 
 from anonflow import datasets
 from anonflow.algorithms.registry import REGISTRY
+from anonflow.dashboards.session.draft_spec import ColumnSpec, DraftSpec, DraftSteps
 from anonflow.engine.flows.json_schema import flow_schema, words_of
+from anonflow.engine.flows.spec import PartitionSpec, SourceSpec
 from anonflow.errors import ParameterError
 
-__all__ = ["configuration", "link", "merged"]
+__all__ = ["LinkSpec", "configuration", "link", "merged"]
 
 LONGEST = 8000
 """Characters of a link, at most."""
+
+
+class LinkSpec(BaseModel):
+    """What a link holds: parts of a flow."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    version: Literal[1]
+    steps: DraftSteps
+    source: SourceSpec | None = None
+    """Of a built-in table; its columns and steps before go with it."""
+
+    columns: dict[str, ColumnSpec] | None = None
+    prepare: tuple[dict[str, Any], ...] = ()
+    partition: PartitionSpec = PartitionSpec()
+    matrix: dict[str, tuple[Any, ...]] = {}
 
 
 @cache
@@ -29,7 +49,7 @@ class _Unknown(Exception):
     """The error for a text that may come from a user's data."""
 
 
-def link(document: Mapping[str, Any]) -> str:
+def link(spec: DraftSpec) -> str:
     """Return the configuration of a draft as the query of a link.
 
     Of a built-in table its name, its options and what its columns are; of an uploaded file nothing at all. Of the rest
@@ -37,7 +57,7 @@ def link(document: Mapping[str, Any]) -> str:
 
     Parameters
     ----------
-    document : mapping
+    spec : DraftSpec
         The draft's.
 
     Returns
@@ -45,35 +65,33 @@ def link(document: Mapping[str, Any]) -> str:
     str
         ``c=...``: JSON, coded so that it survives being mailed; O(its length).
     """
-    table = document.get("table", {})
-    source = table.get("source", {})
-    kept: dict[str, Any] = {"version": 1}
+    document, source = spec.document, spec.table.source
+    kept: dict[str, Any] = {"version": 1, "steps": []}
     words = set(_known_words())
-    if "dataset" in source:
-        first = datasets.schema(source["dataset"], hierarchies=True)
-        words |= set(first) | {source["dataset"]}
-        kept["source"] = _filtered(source, words)
+    if source.dataset is not None:
+        first = datasets.schema(source.dataset, hierarchies=True)
+        words |= set(first) | {source.dataset}
+        kept["source"] = _filtered(document["table"]["source"], words)
         kept["columns"] = {
             name: _column(entry, first[name], words)
-            for name, entry in table.get("columns", {}).items()
+            for name, entry in document["table"]["columns"].items()
             if name in first
         }
-        kept["prepare"] = _known_steps(table.get("prepare", []), words)
+        kept["prepare"] = _known_steps(spec.table.prepare, words)
     for part in ("partition", "matrix"):
-        if isinstance(document.get(part), Mapping):
+        if part in document:
             kept[part] = _filtered(document[part], words)
-    kept["steps"] = []
-    for step in document.get("steps", []):
-        (word, settings), *_ = step.items()
-        if isinstance(settings, Mapping):
-            kept["steps"].append({word: _filtered(settings, words)})
-        else:
+    for step in document["steps"]:
+        ((word, settings),) = step.items()
+        if isinstance(settings, list):
             kept["steps"].append({word: [element for element in settings if _is_known(element, words)]})
+        else:
+            kept["steps"].append({word: _filtered(settings, words)})
     text = json.dumps(kept, separators=(",", ":"), sort_keys=True)
     return "c=" + base64.urlsafe_b64encode(text.encode()).decode("ascii").rstrip("=")
 
 
-def configuration(text: str) -> dict[str, Any]:
+def configuration(text: str) -> LinkSpec:
     """Return the content of a link; only its form is checked here, its settings are checked like any draft.
 
     Raises
@@ -85,62 +103,50 @@ def configuration(text: str) -> dict[str, Any]:
     try:
         if len(code) > LONGEST:
             raise ValueError
-        content = json.loads(base64.urlsafe_b64decode(code + "=" * (-len(code) % 4)))
-        if (
-            not isinstance(content, dict)
-            or content.get("version") != 1
-            or not isinstance(content.get("steps"), list)
-        ):
-            raise ValueError
+        return LinkSpec.model_validate(json.loads(base64.urlsafe_b64decode(code + "=" * (-len(code) % 4))))
     except (ValueError, RecursionError):
         raise ParameterError("this link holds no configuration; copy it whole, or start without it") from None
-    return content
 
 
-def merged(document: Mapping[str, Any], shared: Mapping[str, Any]) -> dict[str, Any]:
+def merged(spec: DraftSpec, shared: LinkSpec) -> DraftSpec:
     """Return a first draft with the configuration of a link over it.
 
     Parameters
     ----------
-    document : mapping
+    spec : DraftSpec
         Of the table that is open.
-    shared : mapping
-        Of :func:`configuration`.
+    shared : LinkSpec
 
     Returns
     -------
-    dict
-        Columns that the table does not have are left out; hierarchies that came with a built-in table are its own.
+    DraftSpec
+        Hierarchies that came with a built-in table are its own.
+
+    Raises
+    ------
+    FlowError
+        If it is no flow then.
     """
-    merged_document = {key: value for key, value in document.items() if key != "matrix"}
-    columns = {name: dict(entry) for name, entry in document["table"]["columns"].items()}
-    declared = shared.get("columns")
-    if isinstance(declared, Mapping):
-        source = document["table"]["source"]
-        trees = datasets.schema(source["dataset"], hierarchies=True) if "dataset" in source else {}
-        for name in [name for name in columns if name not in declared]:
-            del columns[name]
-        for name, entry in declared.items():
-            if isinstance(entry, Mapping):
-                columns[name] = {key: value for key, value in entry.items() if key != "hierarchy"}
-                if entry.get("kind") == "hierarchy":
-                    columns[name] |= {"hierarchy": trees.get(name, {}).get("hierarchy")}
-    merged_document["table"] = {**document["table"], "columns": columns}
-    if isinstance(shared.get("prepare"), list) and shared["prepare"] and isinstance(declared, Mapping):
-        merged_document["table"]["prepare"] = shared["prepare"]
-    for part in ("partition", "matrix"):
-        if isinstance(shared.get(part), Mapping):
-            merged_document[part] = dict(shared[part])
-    steps = [dict(step) for step in shared["steps"] if isinstance(step, Mapping) and len(step) == 1]
-    if any("anonymize" in step for step in steps):
-        merged_document["steps"] = steps
-    return merged_document
+    table: dict[str, Any] = {}
+    if shared.columns is not None:
+        dataset = spec.table.source.dataset
+        trees = {} if dataset is None else datasets.schema(dataset, hierarchies=True)
+        names = [*(name for name in spec.columns if name in shared.columns), *shared.columns]
+        columns = {name: shared.columns[name] for name in names}
+        for name, column in columns.items():
+            tree = trees.get(name, {}).get("hierarchy") if column.kind == "hierarchy" else None
+            columns[name] = column.model_copy(update={"hierarchy": tree})
+        table = {"columns": columns, "prepare": shared.prepare or spec.table.prepare}
+    whole = spec.with_table(**table).model_copy(
+        update={"steps": shared.steps, "partition": shared.partition, "matrix": shared.matrix}
+    )
+    return DraftSpec.of(whole.document)
 
 
 def _known_steps(steps: Any, words: set[str]) -> list[Any]:
     """Return the steps before up to the first that holds a text of somebody's: those after it rest on it."""
     kept: list[Any] = []
-    for step in steps if isinstance(steps, list) else []:
+    for step in steps:
         if not _is_known(step, words):
             break
         kept.append(step)

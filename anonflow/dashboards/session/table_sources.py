@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import gzip
 import importlib.util
 import os
@@ -14,8 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anonflow import datasets
+from anonflow.dashboards.session.draft_spec import ColumnSpec, DraftSpec, columns_of, written
 from anonflow.dashboards.session.paths import paths_in, safe_name
 from anonflow.dashboards.work.user_limits import Limits
+from anonflow.engine.flows.spec import SourceSpec
 from anonflow.errors import AnonflowError, DataError
 from anonflow.table.files.csv_form import AUTO
 from anonflow.table.files.csv_head import PLAIN
@@ -104,19 +105,26 @@ def first_columns(name: str, frame: pd.DataFrame, hierarchies: bool) -> dict[str
 
 
 def edited_column(
-    entry: Mapping[str, Any], declared: Mapping[str, Any], cells: pd.DataFrame
-) -> dict[str, Any]:
+    before: ColumnSpec | None, declared: Mapping[str, Any], cells: pd.DataFrame
+) -> ColumnSpec | None:
     """Return what a flow says of a column after an edit; what does not go with its new role or kind is taken away.
 
     Parameters
     ----------
-    entry : mapping
+    before : ColumnSpec or None
         What it said before.
     declared : mapping
-        The edit; None takes a key away. A quasi-identifier without a kind gets the one that its values suggest.
+        The edit, by the keys of a file; None takes a key away. A quasi-identifier without a kind gets the one that its
+        values suggest.
     cells : pandas.DataFrame
         The column alone.
+
+    Raises
+    ------
+    FlowError
+        If it is no column then.
     """
+    entry: dict[str, Any] = {} if before is None else written(before)
     column = dict(entry)
     role = declared.get("role", entry.get("role"))
     if role != "quasi-identifier":
@@ -132,7 +140,7 @@ def edited_column(
         for key in ("missing", "codes", "hierarchy", *FORM_KEYS):
             if key in guess:
                 column.setdefault(key, guess[key])
-    return column
+    return columns_of({str(cells.columns[0]): column})[str(cells.columns[0])] if column else None
 
 
 def take_upload(name: str, path: Path, folder: Path, limits: Limits) -> Path:
@@ -190,7 +198,7 @@ def _check_kind(path: Path, name: str) -> None:
         raise DataError(f"{name}: is {kind}, whatever its name says; a table is a CSV or Parquet file")
 
 
-def read_upload(path: Path, limits: Limits, **options: Any) -> tuple[pd.DataFrame, dict[str, Any]]:
+def read_upload(path: Path, limits: Limits, **options: Any) -> tuple[pd.DataFrame, SourceSpec]:
     """Return the table in an uploaded file, and how it was read.
 
     Parameters
@@ -203,8 +211,7 @@ def read_upload(path: Path, limits: Limits, **options: Any) -> tuple[pd.DataFram
     Returns
     -------
     frame : pandas.DataFrame
-    source : dict
-        As under ``table.source`` of a flow.
+    source : SourceSpec
 
     Raises
     ------
@@ -213,11 +220,11 @@ def read_upload(path: Path, limits: Limits, **options: Any) -> tuple[pd.DataFram
     """
     try:
         if is_parquet(path):
-            source: dict[str, Any] = {"parquet": path.name}
+            source = SourceSpec(parquet=path.name)
             frame = read_frame(path)
         elif path.name.lower().endswith(WORKBOOKS):
             sheet = options.get("sheet")
-            source = {"excel": path.name, **({"sheet": sheet} if sheet else {})}
+            source = SourceSpec(excel=path.name, sheet=sheet or None)
             frame = read_workbook(path, sheet=sheet, fits=_check_of_parts(path, limits))
         else:
             settings = {key: value for key, value in options.items() if value}
@@ -231,12 +238,7 @@ def read_upload(path: Path, limits: Limits, **options: Any) -> tuple[pd.DataFram
             # one that the bytes do not prove is named by the user: nobody asked for a guess
             proved = "encoding" in settings or form.encoding.startswith("utf")
             settings |= {"delimiter": form.delimiter, "encoding": form.encoding if proved else "utf-8"}
-            usual = (("delimiter", ","), ("encoding", "utf-8"))
-            source = {
-                "csv": path.name,
-                **{key: value for key, value in settings.items() if (key, value) not in usual},
-                **shape.to_mapping(),
-            }
+            source = SourceSpec(csv=path.name, **settings, **shape.to_mapping())
             limits.check_columns(form.columns)  # reading very many takes minutes
             frame = read_frame(path, shape=shape, **settings)
     except AnonflowError as error:
@@ -249,9 +251,7 @@ def read_upload(path: Path, limits: Limits, **options: Any) -> tuple[pd.DataFram
     return frame, source
 
 
-def read_table(
-    path: Path, limits: Limits, **options: Any
-) -> tuple[pd.DataFrame, dict[str, Any], dict[str, Any]]:
+def read_table(path: Path, limits: Limits, **options: Any) -> tuple[pd.DataFrame, SourceSpec, dict[str, Any]]:
     """Return the table in an uploaded file, how it was read, and what its columns seem to be.
 
     Parameters
@@ -262,8 +262,9 @@ def read_table(
     Returns
     -------
     frame : pandas.DataFrame
-    source, columns : dict
-        As under ``table`` of a flow.
+    source : SourceSpec
+    columns : dict
+        As under ``columns`` of a flow.
 
     Raises
     ------
@@ -284,11 +285,11 @@ class TableReading:
 
     def __init__(self) -> None:
         self._version: tuple[str, int, int] | None = None
-        self._answer: tuple[pd.DataFrame, dict[str, Any], dict[str, Any]] | None = None
+        self._answer: tuple[pd.DataFrame, SourceSpec, dict[str, Any]] | None = None
 
     def __call__(
         self, path: Path, limits: Limits, **options: Any
-    ) -> tuple[pd.DataFrame, dict[str, Any], dict[str, Any]]:
+    ) -> tuple[pd.DataFrame, SourceSpec, dict[str, Any]]:
         """Return what :func:`read_table` returns; a copy has the time of the file's last change.
 
         Raises
@@ -300,8 +301,7 @@ class TableReading:
         version = path.name, about.st_size, about.st_mtime_ns
         if self._answer is None or version != self._version:
             self._answer, self._version = read_table(path, limits, **options), version
-        frame, source, columns = self._answer
-        return frame, copy.deepcopy(source), copy.deepcopy(columns)
+        return self._answer
 
 
 def _check_unpacked(path: Path, name: str, limits: Limits) -> None:
@@ -389,13 +389,12 @@ def write_frame(frame: pd.DataFrame, path: Path) -> None:
     os.chmod(path, 0o600)
 
 
-def bring(document: Any, home: Path, folder: Path) -> Any:
+def bring(spec: DraftSpec, home: Path, folder: Path) -> DraftSpec:
     """Return a flow of one's own with the files that it names copied to a folder, and named there.
 
     Parameters
     ----------
-    document : object
-        The flow as its file has it; it is not changed.
+    spec : DraftSpec
     home : pathlib.Path
         What its paths are relative to.
     folder : pathlib.Path
@@ -405,9 +404,7 @@ def bring(document: Any, home: Path, folder: Path) -> Any:
     DataError
         If a file that it names cannot be read.
     """
-    brought = copy.deepcopy(document)
-    if isinstance(brought, dict):
-        brought.pop("publish", None)
+    brought = spec.unpublished().document
     for number, (_, holder, key) in enumerate(paths_in(brought)):
         path, name = holder[key], safe_name(holder[key])
         if (folder / name).exists():
@@ -418,7 +415,7 @@ def bring(document: Any, home: Path, folder: Path) -> Any:
         except (OSError, ValueError):
             raise DataError(f"{home / path}: cannot be read; the flow names it") from None
         holder[key] = name
-    return brought
+    return DraftSpec.of(brought)
 
 
 def flow_name(name: str) -> str:

@@ -1,22 +1,22 @@
-"""Validation of a draft before its runs; and the flow of each single run."""
+"""Validation of a draft before its runs; and the flow that each single run is."""
 
 from __future__ import annotations
 
-import copy
 import itertools
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from anonflow import engine
 from anonflow.algorithms.diversity.target import DIVERSITIES
-from anonflow.algorithms.registry import algorithm_named
 from anonflow.criteria.guarantee import promises_classes
-from anonflow.dashboards.session.draft import Draft
+from anonflow.dashboards.session.draft_spec import DraftSpec, written
 from anonflow.dashboards.session.screen_words import on_screen
 from anonflow.engine.execution.plan import refuse_early, why_not
 from anonflow.engine.flows.references import check_columns
+from anonflow.engine.flows.spec import PublishSpec, SourceSpec
 from anonflow.errors import AnonflowError
 from anonflow.partition import too_few
 from anonflow.table import Schema, Table
@@ -24,7 +24,7 @@ from anonflow.table import Schema, Table
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Judgement", "code", "judged", "running_flow", "single_document"]
+__all__ = ["Judgement", "code", "judged", "running_flow"]
 
 MOST = 200
 """The most runs of one start."""
@@ -42,33 +42,39 @@ class Judgement:
         The problems that prevent all runs, one sentence each; empty if there are runs.
     impossible : dict
         Name of a run that can have no result, or several with commas -> why, where others can.
+    flow : Flow or None
+        The flow as the engine has it, where there are runs.
     """
 
     runs: tuple[engine.Run, ...] = ()
     problems: tuple[str, ...] = ()
     impossible: Mapping[str, str] = field(default_factory=dict)
+    flow: engine.Flow | None = None
 
 
 def code(
-    frame: pd.DataFrame, columns: Mapping[str, Any], folder: Path, prepare: Any, source: Mapping[str, Any]
+    frame: pd.DataFrame, spec: DraftSpec, folder: Path, source: SourceSpec
 ) -> tuple[Table | None, tuple[str, ...]]:
-    """Return the table under these columns, after the preparation steps; or their problems."""
+    """Return a frame as the table of a flow, after the preparation steps; or the problems of its columns."""
+    columns = {name: written(column) for name, column in spec.columns.items()}
     try:
-        schema = Schema(columns, folder=folder, prepare=prepare)
-        return Table(frame, schema.with_separators(source.get("decimal"), source.get("thousands"))), ()
+        schema = Schema(columns, folder=folder, prepare=list(spec.table.prepare))
+        return Table(frame, schema.with_separators(source.decimal, source.thousands)), ()
     except AnonflowError as error:
         return None, tuple(map(on_screen, error.problems))
 
 
-def judged(draft: Draft, table: Table, source: Mapping[str, Any]) -> Judgement:
+def judged(spec: DraftSpec, folder: Path, table: Table, source: SourceSpec) -> Judgement:
     """Return which runs of a draft can work on a table, and which cannot.
 
     Parameters
     ----------
-    draft : Draft
+    spec : DraftSpec
+    folder : pathlib.Path
+        What its paths are relative to.
     table : Table
         n records, coded under the draft's columns.
-    source : mapping
+    source : SourceSpec
         Where the table came from.
 
     Notes
@@ -77,21 +83,23 @@ def judged(draft: Draft, table: Table, source: Mapping[str, Any]) -> Judgement:
     """
     wrong: dict[str, str] = {}
     problems: dict[str, None] = {}
-    number = _combinations(draft)
+    number = math.prod(map(len, spec.matrix.values()))
     if number > MOST:
-        return Judgement(problems=(_too_many(number),))
+        return Judgement(
+            problems=(f"{number} runs at once; choose fewer methods or values, at most {MOST} in all",)
+        )
     try:
-        runs = draft.flow().runs
+        flow = spec.loaded(folder)
+        runs = flow.runs
     except AnonflowError as error:
-        runs, wrong = _one_by_one(draft, table.n)
-        if not runs:
-            return Judgement(problems=tuple(dict.fromkeys([*wrong.values()] if wrong else _words_of(error))))
-    if len(runs) > MOST:
-        return Judgement(problems=(_too_many(len(runs)),))
-    if draft.get(("table", "source")) != dict(source):
+        flows, wrong = _one_by_one(spec, folder, table.n)
+        if not flows:
+            return Judgement(problems=tuple(dict.fromkeys(wrong.values() if wrong else _words_of(error))))
+        flow, runs = flows[0], tuple(run for each in flows for run in each.runs)
+    if spec.table.source != source:
         problems["the flow names another table than the one that is open; open that one"] = None
     try:
-        refuse_early(_only(draft, runs[0]) if wrong else draft.flow(), table)
+        refuse_early(flow, table)
     except AnonflowError as error:
         problems[on_screen(error.message)] = None
     possible = []
@@ -107,19 +115,7 @@ def judged(draft: Draft, table: Table, source: Mapping[str, Any]) -> Judgement:
             wrong[run.name] = on_screen(problem)
     if problems or not possible:
         return Judgement(problems=tuple(dict.fromkeys([*problems, *wrong.values()])))
-    return Judgement(tuple(possible), (), _by_reason(wrong))
-
-
-def _too_many(number: int) -> str:
-    return f"{number} runs at once; choose fewer methods or values, at most {MOST} in all"
-
-
-def _combinations(draft: Draft) -> int:
-    matrix = draft.get(("matrix",), {})
-    number = 1
-    for values in matrix.values() if isinstance(matrix, dict) else ():
-        number *= len(values) if isinstance(values, list) else 1
-    return number
+    return Judgement(tuple(possible), (), _by_reason(wrong), flow)
 
 
 def _words_of(error: AnonflowError) -> tuple[str, ...]:
@@ -128,37 +124,22 @@ def _words_of(error: AnonflowError) -> tuple[str, ...]:
     return tuple(map(on_screen, places or error.problems))
 
 
-def _one_by_one(draft: Draft, n: int) -> tuple[tuple[engine.Run, ...], dict[str, str]]:
-    """Return the runs of a draft that load on their own, and why the others do not."""
-    matrix = draft.get(("matrix",), {})
-    runs: list[engine.Run] = []
+def _one_by_one(spec: DraftSpec, folder: Path, n: int) -> tuple[list[engine.Flow], dict[str, str]]:
+    """Return the flow of each combination of a matrix that loads on its own, and why the others do not."""
+    flows: list[engine.Flow] = []
     wrong: dict[str, str] = {}
-    if not isinstance(matrix, dict) or not all(isinstance(values, list) for values in matrix.values()):
-        return (), {}
-    for values in itertools.product(*matrix.values()):
-        chosen = dict(zip(matrix, values, strict=True))
-        k = chosen.get("anonymize.k", draft.get(("steps", "anonymize", "k")))
+    for values in itertools.product(*spec.matrix.values()):
+        chosen = dict(zip(spec.matrix, values, strict=True))
+        alone = spec.model_copy(update={"matrix": {key: (value,) for key, value in chosen.items()}})
         try:
-            runs += _restricted(draft, chosen).flow().runs
+            flows.append(alone.loaded(folder))
         except AnonflowError as error:
             name = " ".join(f"{key.rpartition('.')[2]}={value}" for key, value in chosen.items())
-            few = isinstance(k, int) and not isinstance(k, bool) and k > n
+            few = alone.ks[0] > n
             wrong[name.removeprefix("algorithm=")] = "; ".join(
-                [too_few(n, k).message] if few else _words_of(error)
+                [too_few(n, alone.ks[0]).message] if few else _words_of(error)
             )
-    return tuple(runs), wrong
-
-
-def _restricted(draft: Draft, chosen: Mapping[str, Any]) -> Draft:
-    """Return the draft with one combination of its matrix alone."""
-    document = dict(draft.document)
-    if chosen:
-        document["matrix"] = {key: [value] for key, value in chosen.items()}
-    return Draft(document=document, folder=draft.folder)
-
-
-def _only(draft: Draft, run: engine.Run) -> engine.Flow:
-    return _restricted(draft, run.values).flow()
+    return flows, wrong
 
 
 def _by_reason(wrong: Mapping[str, str]) -> dict[str, str]:
@@ -169,65 +150,33 @@ def _by_reason(wrong: Mapping[str, str]) -> dict[str, str]:
     return {", ".join(group): reason for reason, group in names.items()}
 
 
-def single_document(document: Mapping[str, Any], run: engine.Run) -> dict[str, Any]:
-    """Return the flow of one run of a draft: without the matrix, and with what its release is published as.
+def running_flow(flow: engine.Flow, run: engine.Run, table: Table | None = None) -> engine.Flow:
+    """Return what is run to compare: one run, without the draw, the attacks, the files, and what only a draw can show.
 
     Parameters
     ----------
-    document : mapping
-        The draft's.
-    run : anonflow.engine.Run
-        Of the draft's flow.
+    flow : Flow
+    run : Run
+        Of that flow.
+    table : Table, optional
+        The table that it runs on, where it is in memory.
     """
-    spec = run.anonymize
-    settings: dict[str, Any] = {"algorithm": spec.algorithm, "k": spec.k, "loss": spec.loss}
-    if not spec.boundaries:
-        settings["boundaries"] = False
-    for key in ("guarantee", "budget"):
-        if getattr(spec, key) is not None:
-            settings[key] = getattr(spec, key)
-    settings |= spec.options
-    steps = [
-        {"anonymize": settings} if "anonymize" in step else copy.deepcopy(step) for step in document["steps"]
-    ]
-    if not any("draw" in step for step in steps):
-        after = max(at for at, step in enumerate(steps) if {"anonymize", "diversify"} & set(step))
-        steps.insert(after + 1, {"draw": {}})
-    name = document["flow"]
-    single: dict[str, Any] = {key: copy.deepcopy(document[key]) for key in ("flow", "version", "table")}
-    cut = {
-        key: getattr(run.partition, key)
-        for key in ("order", "size", "budget")
-        if key in run.partition.model_fields_set
-    }
-    if cut:
-        single["partition"] = cut
-    single["steps"] = copy.deepcopy(steps)
-    single["publish"] = {"table": f"out/{name}.csv", "report": f"out/{name}.html"}
-    return single
-
-
-def running_flow(single: Mapping[str, Any], folder: Path) -> engine.Flow:
-    """Return what is run to compare: the same without the draw, the attacks, the files, and what only a draw can show.
-
-    Raises
-    ------
-    FlowError
-        If it is no valid flow.
-    """
-    left = {key: value for key, value in single.items() if key != "publish"}
-    left["steps"] = [dict(step) for step in single["steps"] if not {"draw", "attack"} & set(step)]
-    by_name = {key: step for step in left["steps"] for key in step}
-    settings = by_name["anonymize"]["anonymize"]
-    guarantee = settings.get("guarantee") or algorithm_named(settings["algorithm"]).guarantee
-    if "verify" in by_name and not promises_classes(guarantee):
+    steps = flow.spec.steps
+    criteria = steps.verify
+    guarantee = run.anonymize.guarantee or run.anonymize.method.guarantee
+    if not promises_classes(guarantee):
         # the diversity of what is not in classes is a property of the release
-        criteria = by_name["verify"]["verify"]
-        by_name["verify"]["verify"] = [
-            criterion for criterion in criteria if _criterion(criterion) not in DIVERSITIES
-        ]
-    return Draft(document=left, folder=folder).flow()
+        criteria = tuple(request for request in criteria if _criterion(request) not in DIVERSITIES)
+    bare = steps.model_copy(
+        update={"anonymize": run.anonymize, "draw": None, "attack": (), "verify": criteria}
+    )
+    spec = flow.spec.model_copy(
+        update={"partition": run.partition, "steps": bare, "matrix": None, "publish": PublishSpec(), "target": None}
+    )  # fmt: skip
+    name = f"{run.anonymize.algorithm} k={run.anonymize.k}"
+    alone = engine.Run(0, name, run.anonymize, run.partition)
+    return replace(flow, spec=spec, runs=(alone,), published=None, target=None, space=None, table=table)
 
 
-def _criterion(request: Any) -> str:
-    return next(iter(request), "") if isinstance(request, Mapping) else str(request).partition("=")[0]
+def _criterion(request: str | Mapping[str, object]) -> str:
+    return request.partition("=")[0] if isinstance(request, str) else next(iter(request), "")

@@ -15,27 +15,29 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import param
 
 from anonflow import datasets, engine, strict_yaml
+from anonflow.algorithms.budget import AUTO
 from anonflow.dashboards.session.draft import Draft
+from anonflow.dashboards.session.draft_spec import NO_FLOW, DraftSpec, DraftTable, written
 from anonflow.dashboards.session.folders import SessionFolder, local_folders
 from anonflow.dashboards.session.noted import Noted
-from anonflow.dashboards.session.paths import check_confined, file_of, paths_in, safe_name
+from anonflow.dashboards.session.paths import check_confined, paths_in, safe_name
 from anonflow.dashboards.session.project import (
     Project,
-    flow_document,
     read_project,
     read_review,
     read_session_runs,
     save_project,
     session_runs_text,
+    stranger_flow,
 )
 from anonflow.dashboards.session.publication import Publication, publication
 from anonflow.dashboards.session.screen_words import BEGIN, OPEN_FIRST
-from anonflow.dashboards.session.share_link import configuration, link, merged
+from anonflow.dashboards.session.share_link import LinkSpec, configuration, link, merged
 from anonflow.dashboards.session.table_sources import (
     bring,
     edited_column,
@@ -47,12 +49,13 @@ from anonflow.dashboards.session.table_sources import (
     take_upload,
     write_frame,
 )
-from anonflow.dashboards.session.validation import Judgement, code, judged, running_flow, single_document
+from anonflow.dashboards.session.validation import Judgement, code, judged, running_flow
 from anonflow.dashboards.work import screen_work
 from anonflow.dashboards.work.fair_queue import FairQueue, local_line
 from anonflow.dashboards.work.job_group import JobGroup
 from anonflow.dashboards.work.jobs import FinishedRun, Job, sentence, summary
 from anonflow.dashboards.work.user_limits import Limits
+from anonflow.engine.flows.spec import SourceSpec
 from anonflow.engine.report.reviewer import FIELDS
 from anonflow.errors import AnonflowError, DataError, FlowError, ParameterError
 from anonflow.hierarchy import Hierarchy
@@ -118,7 +121,9 @@ class Workspace(param.Parameterized):
 
     draft: Draft = param.ClassSelector(class_=Draft, constant=True, doc="The one flow behind all screens.")
     frame = param.Parameter(None, doc="The table as it was read (the owner's), or None.")
-    source = param.Dict(default={}, doc="As under table.source of a flow; empty before a table is opened.")
+    source = param.ClassSelector(
+        class_=SourceSpec, default=SourceSpec(), instantiate=False, doc="Where the open table was read from."
+    )
     status = param.String(default=BEGIN, doc="One plain sentence.")
     limits = param.ClassSelector(class_=Limits, default=Limits(), doc="Caps.")
     folder = param.ClassSelector(class_=Path, default=None, allow_None=True, doc="This session's own.")
@@ -160,24 +165,24 @@ class Workspace(param.Parameterized):
         self._scheduler = scheduler
         self._freed = freed or (lambda: None)
         self._reading = threading.Lock()
-        self._waiting: dict[str, Any] | None = None
+        self._waiting: LinkSpec | None = None
         self._project: Project | None = None
         self._batch: JobGroup | None = None
-        self._started: tuple[dict[str, Any], frozenset[str]] | None = None
+        self._started: tuple[DraftSpec, frozenset[str]] | None = None
         self._ids = 0
-        self._coded: tuple[dict[str, Any], list[Any]] | None = None
+        self._coded: tuple[Any, ...] | None = None
         self._coder = screen_work.Background(self, at_once=True) if aside else None
         self._named: tuple[pd.DataFrame, dict[str, str], pd.DataFrame] | None = None
         self._column_problems: tuple[str, ...] = ()
-        self._possible: tuple[engine.Run, ...] = ()
+        self._judgement = Judgement()
         self.noted = Noted()
         self._seeds: dict[str, int] = {}
         self._folder_stays = False
         self._chooses_next = self._starts_coded = False
-        self._first_document: dict[str, Any] = {}
+        self._first = NO_FLOW
         self._restorer = screen_work.Background(self, at_once=True)
         self._delete = weakref.finalize(self, place.delete)
-        self.draft.param.watch(self._draft_changed, "document")
+        self.draft.changed = self._draft_changed
 
     def __repr__(self) -> str:
         # without the params: a log of this object would contain cells
@@ -221,7 +226,7 @@ class Workspace(param.Parameterized):
         hierarchies = bool(options.pop("hierarchies", False))
         frame = load_dataset(name, self.limits, **options)
         columns = first_columns(name, frame, hierarchies)
-        return partial(self._open, frame, {"dataset": name, **options}, columns, name)
+        return partial(self._open, frame, SourceSpec(dataset=name, **options), columns, name)
 
     def open_file(self, name: str, path: Path, **options: Any) -> None:
         """Open an uploaded file; it is moved into the workspace's own folder.
@@ -247,7 +252,7 @@ class Workspace(param.Parameterized):
         name: str,
         path: Path,
         *,
-        reading: Callable[..., tuple[Any, dict[str, Any], dict[str, Any]]] = read_table,
+        reading: Callable[..., tuple[Any, SourceSpec, dict[str, Any]]] = read_table,
         **options: Any,
     ) -> Callable[[], None]:
         """Read an uploaded file, which takes its time and changes no param; what is handed back opens it.
@@ -319,11 +324,11 @@ class Workspace(param.Parameterized):
         DataError
             If no CSV file is open, or it cannot be read like this.
         """
-        name = self.source.get("csv")
+        name = self.source.csv
         if name is None:
             raise DataError("no CSV file is open that could be read again; open one first")
-        frame, source, columns = read_table(self._own_folder() / str(name), self.limits, **options)
-        return partial(self._open, frame, source, columns, str(name).split(".")[0])
+        frame, source, columns = read_table(self._own_folder() / name, self.limits, **options)
+        return partial(self._open, frame, source, columns, name.split(".")[0])
 
     @property
     def named(self) -> pd.DataFrame | None:
@@ -331,7 +336,7 @@ class Workspace(param.Parameterized):
         if self.frame is None:
             return None
         try:
-            steps = Preparation(self.draft.get(("table", "prepare")), self.draft.folder)
+            steps = Preparation(self.draft.spec.table.prepare, self.draft.folder)
             names = steps.renamed(map(str, self.frame.columns))
         except AnonflowError:  # said where the steps are
             names = {}
@@ -343,10 +348,7 @@ class Workspace(param.Parameterized):
     @property
     def table_name(self) -> str:
         """The name of the open table: that of its file or of the built-in table; empty if none is open."""
-        if self.frame is None:
-            return ""
-        source = self.source
-        return str(file_of(source) or source.get("dataset") or "table")
+        return "" if self.frame is None else self.source.file or self.source.dataset or "table"
 
     def open_flow(self, text: str) -> None:
         """Continue with a flow file: load its data set, or read the file that it names and that was uploaded before.
@@ -364,31 +366,23 @@ class Workspace(param.Parameterized):
             If its table cannot be had; of an uploaded file, upload it first.
         """
         self.limits.check_flow(text)
-        self._open_document(Draft.read(text, folder=self._own_folder(), confined=True).document)
+        self._open_spec(Draft.read(text, folder=self._own_folder(), confined=True).spec)
 
-    def _open_document(self, document: dict[str, Any]) -> None:
-        source = dict(document["table"]["source"])
-        if "dataset" in source:
-            options = {key: value for key, value in source.items() if key != "dataset"}
-            frame = load_dataset(source["dataset"], self.limits, **options)
-        else:
-            frame, _ = self._read_again(source)
-        kept = {key: value for key, value in document.items() if key not in ("publish", "run")}
-        self._take(frame, source, kept)
+    def _open_spec(self, spec: DraftSpec) -> None:
+        frame, _ = self._read_again(spec.table.source)
+        self._take(frame, spec.table.source, spec.unpublished())
 
     @property
     def has_work(self) -> bool:
         """Whether another table would replace runs or edits."""
-        return self.frame is not None and bool(
-            self.runs or self.running or self.draft.document != self._first_document
-        )
+        return self.frame is not None and bool(self.runs or self.running or self.draft.spec != self._first)
 
     def complete(self, change: Callable[[], Any]) -> Any:
         """Return the answer of a change that belongs to the opening of the table: it counts as no work of the user's."""
         untouched = not self.has_work
         answer = change()
         if untouched:
-            self._first_document = self.draft.document
+            self._first = self.draft.spec
         return answer
 
     @property
@@ -410,10 +404,10 @@ class Workspace(param.Parameterized):
         kept, review, unfinished = self._place.runs, self._place.review, self._place.unfinished
         self._folder_stays = True
         # not :meth:`open_flow`: the draft may have been invalid between two edits
-        document = strict_yaml.loads(self._place.draft).data
-        check_confined(document, self._own_folder())
+        spec = DraftSpec.of(strict_yaml.loads(self._place.draft).data)
+        check_confined(spec, self._own_folder())
         try:
-            self._open_document(document)
+            self._open_spec(spec)
         finally:
             self._folder_stays = False
         sentence = "runs are to be run again."
@@ -441,25 +435,22 @@ class Workspace(param.Parameterized):
 
     def _restore(self, runs: Sequence[FinishedRun]) -> None:
         """Give runs their results again, in the background: those of their partitions are stored."""
-        frame, folder, source = self.frame, self.draft.folder, dict(self.source)
+        frame, folder, source = self.frame, self.draft.folder, self.source
 
         def tables() -> list[Table | None]:
-            coded: dict[str, Table | None] = {}
-            keys = []
+            coded: list[tuple[DraftTable, Table | None]] = []
             for run in runs:
-                columns, steps = run.document["table"]["columns"], run.document["table"].get("prepare", [])
-                keys.append(json.dumps([columns, steps], sort_keys=True, default=str))
-                if keys[-1] not in coded:
-                    coded[keys[-1]] = code(frame, columns, folder, steps, source)[0]
-            return [coded[key] for key in keys]
+                if all(of != run.spec.table for of, _ in coded):
+                    coded.append((run.spec.table, code(frame, run.spec, folder, source)[0]))
+            return [next(table for of, table in coded if of == run.spec.table) for run in runs]
 
         def begin(of_runs: list[Table | None]) -> None:
             status, jobs, ids = self.status, [], {}
             for run, table in zip(runs, of_runs, strict=True):
                 with suppress(AnonflowError):
-                    (again,) = Draft(document=run.document, folder=folder).flow().runs
+                    flow = run.spec.loaded(folder)
                     if table is not None and not self.running:
-                        jobs.append(self._job(again, run.document, table, len(runs), run.seed))
+                        jobs.append(self._job(flow, flow.runs[0], run.spec, table, len(runs), run.seed))
                         ids[jobs[-1]] = run.id
 
             def restored(batch: JobGroup, job: Job, result: engine.RunResult | None) -> None:
@@ -491,9 +482,9 @@ class Workspace(param.Parameterized):
         DataError, ParameterError
             If its table cannot be had.
         """
-        document = strict_yaml.read(path, error=FlowError).data
-        brought = bring(document, Path(path).parent, self._own_folder())
-        self.open_flow(strict_yaml.dumps(brought))
+        spec = DraftSpec.of(strict_yaml.read(path, error=FlowError).data)
+        brought = bring(spec, Path(path).parent, self._own_folder())
+        self.open_flow(strict_yaml.dumps(brought.document))
 
     def save_project(self, with_table: bool = False) -> bytes:
         """Return the flow, its hierarchies, and the runs with their measures and notes, in one file.
@@ -512,7 +503,7 @@ class Workspace(param.Parameterized):
             raise DataError(OPEN_FIRST)
         names = [str(name) for name in self.frame.columns]
         return save_project(
-            self.draft.document,
+            self.draft.spec,
             self._own_folder(),
             self.runs,
             len(self.frame),
@@ -555,47 +546,36 @@ class Workspace(param.Parameterized):
         return self._opening_of(self._flow_alone(text))
 
     def _flow_alone(self, text: str) -> Project:
-        document = flow_document(text, self._own_folder(), self.limits)
-        for _, holder, key in paths_in(
-            document
-        ):  # what was dropped beside a flow lies beside it, whatever its folder was
+        document = stranger_flow(text, self._own_folder(), self.limits).unpublished().document
+        # what was dropped beside a flow lies beside it, whatever its folder was
+        for _, holder, key in paths_in(document):
             beside = safe_name(holder[key])
             if not (self._own_folder() / holder[key]).exists() and (self._own_folder() / beside).exists():
                 holder[key] = beside
-        return Project(
-            {key: value for key, value in document.items() if key not in ("publish", "run")}, {}, ()
-        )
+        return Project(DraftSpec.of(document), {}, ())
 
     def _opening_of(self, project: Project) -> Callable[[], None]:
-        folder = self._own_folder()
-        if project.table_file is None:
-            frame, source = self._dataset_of(project.document)
-        elif project.table_file in project.files or (folder / project.table_file).exists():
-            project.unpack(folder, self.limits)
-            frame, source = self._read_again(project.document["table"]["source"])
-        else:
-            project.unpack(folder, self.limits)
+        file = project.spec.table.source.file
+        project.unpack(self._own_folder(), self.limits)
+        if file is not None and not (self._own_folder() / file).exists():
             return partial(self._wait_for_table, project)
-        return partial(self._take_project, project, frame, source)
+        return partial(self._take_project, project, *self._read_again(project.spec.table.source))
 
     def _wait_for_table(self, project: Project) -> None:
         self._project = project
         self.status = f"Open its table now, {self.waits_for}: the flow and its runs are waiting for it."
 
-    def _dataset_of(self, document: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-        source = dict(document["table"]["source"])
-        name = source.get("dataset")
-        if not isinstance(name, str):
+    def _read_again(self, source: SourceSpec) -> tuple[Any, SourceSpec]:
+        """Return the table of a flow, and how it was read."""
+        if source.dataset is not None:
+            return load_dataset(source.dataset, self.limits, **_dataset_options(source)), source
+        if source.file is None:
             raise FlowError("the flow names no table; table.source is a dataset, a csv or a parquet file")
-        options = {str(key): value for key, value in source.items() if key != "dataset"}
-        return load_dataset(name, self.limits, **options), source
+        keys = written(source)
+        form = {key: keys[key] for key in ("delimiter", "encoding", "missing", "sheet") if key in keys}
+        return read_upload(self._own_folder() / source.file, self.limits, shape=CsvShape.of(keys), **form)
 
-    def _read_again(self, source: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
-        place = self._own_folder() / str(file_of(source))
-        form = {key: source[key] for key in ("delimiter", "encoding", "missing", "sheet") if key in source}
-        return read_upload(place, self.limits, shape=CsvShape.of(source), **form)
-
-    def _take_project(self, project: Project, frame: Any, source: dict[str, Any]) -> None:
+    def _take_project(self, project: Project, frame: Any, source: SourceSpec) -> None:
         lacking = [name for name in project.columns if name not in frame.columns]
         if lacking:
             raise DataError(
@@ -604,7 +584,7 @@ class Workspace(param.Parameterized):
             )
         self._project = None
         project = project.over(source, self._own_folder())
-        self._take(frame, source, project.document)
+        self._take(frame, source, project.spec)
         self._take_runs(project.runs)
         self.review = dict(project.review)
         self._keep_review()
@@ -658,7 +638,7 @@ class Workspace(param.Parameterized):
     @property
     def waits_for(self) -> str:
         """The name of the table that a project waits for; empty if none does."""
-        return "" if self._project is None else safe_name(self._project.table_file or "")
+        return "" if self._project is None else safe_name(self._project.spec.table.source.file or "")
 
     def forget_project(self) -> None:
         """Let the next table begin anew, whatever waits for one."""
@@ -715,39 +695,38 @@ class Workspace(param.Parameterized):
             If the table cannot be had, or is too large here.
         """
         shared = configuration(text)
-        source = shared.get("source")
-        if isinstance(source, dict) and isinstance(source.get("dataset"), str):
-            options = {str(key): value for key, value in source.items() if key != "dataset"}
-            unknown = [key for key in options if key not in datasets.options(source["dataset"])]
-            if unknown:
+        source = shared.source
+        if source is not None and source.dataset is not None:
+            options = _dataset_options(source)
+            if not set(options) <= set(datasets.options(source.dataset)):
                 raise ParameterError(
                     "this link asks for an option that its table does not have; start without it"
                 )
             self._waiting = shared
             try:
-                self.open_dataset(source["dataset"], **options)
+                self.open_dataset(source.dataset, **options)
             finally:
                 self._waiting = None
         elif self.frame is not None:
-            document = merged(self.draft.document, shared)
-            check_confined(document, self._own_folder())
-            self.draft.put(document)
+            spec = merged(self.draft.spec, shared)
+            check_confined(spec, self._own_folder())
+            self.draft.put(spec)
         else:
             self._waiting = shared
             self.status = "Open your table: the methods and parameters of the link are waiting for it."
 
-    def _open(self, frame: Any, source: dict[str, Any], columns: dict[str, Any], name: str) -> None:
+    def _open(self, frame: Any, source: SourceSpec, columns: dict[str, Any], name: str) -> None:
         if self._project is not None:
             self._take_project(self._project, frame, source)
             return
-        first = Draft.start(source, columns, name=flow_name(name), k=max(2, min(10, len(frame) // 3)))
+        k = max(2, min(10, len(frame) // 3))
+        spec = Draft.start(source, columns, name=flow_name(name), k=k).spec
         if len(frame) > PARTITION:
-            first.set(("partition",), {"order": "lexicographic", "size": PARTITION})
-        document = first.document
+            spec = spec.with_partition(size=PARTITION)
         if self._waiting is not None:  # a link without a table of its own
-            document, self._waiting = merged(document, self._waiting), None
-            check_confined(document, self._own_folder())
-        self._take(frame, source, document)
+            spec, self._waiting = merged(spec, self._waiting), None
+            check_confined(spec, self._own_folder())
+        self._take(frame, source, spec)
 
     def set_column(self, column: str, **declared: Any) -> None:
         """Declare a column, as one edit that can be undone.
@@ -764,18 +743,31 @@ class Workspace(param.Parameterized):
         ParameterError
             If the table has no such column.
         """
-        frame = self.named
-        if frame is None or column not in frame.columns:
+        self.set_columns({column: declared})
+
+    def set_columns(self, declared: Mapping[str, Mapping[str, Any]]) -> None:
+        """Declare several columns, as :meth:`set_column` does one, as one edit.
+
+        Raises
+        ------
+        ParameterError
+            If the table has no such column.
+        """
+        frame, spec = self.named, self.draft.spec
+        if frame is None or not set(declared) <= set(frame.columns):
             raise ParameterError("the table has no such column; name one of its header")
-        entry = edited_column(self.draft.get(("table", "columns", column), {}), declared, frame[[column]])
-        self.draft.set(("table", "columns", column), entry or None)
+        changes = {
+            column: edited_column(spec.columns.get(column), entry, frame[[column]])
+            for column, entry in declared.items()
+        }
+        self.draft.put(spec.with_columns(changes))
 
     def _own_folder(self) -> Path:
         if self.folder is None or not self.folder.exists():
             raise DataError("this session is over; reload the page")
         return self.folder
 
-    def _take(self, frame: Any, source: dict[str, Any], document: dict[str, Any]) -> None:
+    def _take(self, frame: Any, source: SourceSpec, spec: DraftSpec) -> None:
         self._abandon()
         self._coded = None
         status = f"{plural(len(frame), 'record')} and {plural(len(frame.columns), 'column')} are open."
@@ -786,8 +778,8 @@ class Workspace(param.Parameterized):
             self.param.update(frame=frame, source=source, runs=[], chosen=None, review={}, status=status)
             self._keep_runs()
             self._keep_review()
-            self.draft.restart(document, folder=folder)
-            self._first_document = self.draft.document
+            self.draft.restart(spec, folder=folder)
+            self._first = spec
             self._refresh()
 
     def _abandon(self) -> None:
@@ -810,11 +802,10 @@ class Workspace(param.Parameterized):
         ParameterError
             If there are none.
         """
-        if "auto" in names or self.draft.get(("steps", "anonymize", "algorithm")) != "auto":
-            self._sweep("algorithm", list(names))
-            return
-        step = ("steps", "anonymize")
-        self._sweep("algorithm", list(names), [((*step, "guarantee"), None), ((*step, "budget"), None)])
+        spec = self.draft.spec
+        if AUTO not in names and spec.method.algorithm == AUTO:
+            spec = spec.with_method(guarantee=None, budget=None)
+        self._sweep(spec, "algorithm", list(names))
 
     def set_ks(self, ks: Sequence[int]) -> None:
         """Set the ks; one edit of the draft.
@@ -824,44 +815,33 @@ class Workspace(param.Parameterized):
         ParameterError
             If there are none.
         """
-        self._sweep("k", sorted(set(ks)))
+        self._sweep(self.draft.spec, "k", sorted(set(ks)))
 
-    def _sweep(self, key: str, values: list[Any], more: Sequence[tuple[tuple[str, ...], Any]] = ()) -> None:
-        """One value stands in the step, several in the matrix, too; with more settings, as one edit."""
+    def _sweep(self, spec: DraftSpec, key: Literal["algorithm", "k"], values: list[Any]) -> None:
         if not values:
             raise ParameterError(f"at least one {key} is needed; choose one")
-        matrix = dict(self.draft.get(("matrix",), {}))
-        matrix.pop(f"anonymize.{key}", None)
-        if len(values) > 1:
-            matrix[f"anonymize.{key}"] = values
-        self.draft.set_all(
-            [
-                (("steps", "anonymize", key), values[0]),
-                (("matrix",), dict(sorted(matrix.items())) or None),
-                *more,
-            ]
-        )
+        self.draft.put(spec.sweeping(key, values))
 
-    def _draft_changed(self, *events: param.parameterized.Event) -> None:
+    def _draft_changed(self) -> None:
         if self.frame is not None:
             self._place.keep(self.draft.text())
         self._refresh()
 
     def _refresh(self) -> None:
         """Update everything that depends on the draft, as one change; of many records once they are coded."""
-        columns, steps = self.draft.get(("table", "columns"), {}), self.draft.get(("table", "prepare"), [])
-        if self._coder is not None and (columns, steps) != self._coded:
+        spec = self.draft.spec
+        declared = spec.columns, spec.table.prepare
+        if self._coder is not None and declared != self._coded:
             self._coder.forget()
         if self.frame is None:
             self._coded, self._column_problems = None, (OPEN_FIRST,)
             self._judge(None)
             return
-        if (columns, steps) == self._coded:
+        if declared == self._coded:
             self._judge(self.table)
             return
         frame, folder, before = self.frame, self.draft.folder, self.table if self._coded else None
-        source = dict(self.source)
-        self._coded = columns, steps
+        source, self._coded = self.source, declared
 
         def keep(coded: tuple[Table | None, tuple[str, ...]]) -> None:
             table, self._column_problems = coded
@@ -870,32 +850,30 @@ class Workspace(param.Parameterized):
                 self._start_coded()
 
         if self._coder is None or len(frame) <= screen_work.FEW:
-            keep(code(frame, columns, folder, steps, source))
+            keep(code(frame, spec, folder, source))
             return
         self._column_problems = (CODING,)
         self._judge(before)
         self._coder.start(
-            lambda: code(frame, columns, folder, steps, source),
+            lambda: code(frame, spec, folder, source),
             keep,
             lambda problem: keep((None, (problem,))),
         )
 
     def _judge(self, table: Table | None) -> None:
         """Say what of the draft can run on the table, and what cannot."""
-        document = self.draft.document
-        judgement = Judgement(problems=self._column_problems)
+        spec, judgement = self.draft.spec, Judgement(problems=self._column_problems)
         if not judgement.problems and table is not None:
-            judgement = judged(self.draft, table, self.source)
-        matrix = document.get("matrix") if isinstance(document.get("matrix"), dict) else {}
-        self._possible = judgement.runs
+            judgement = judged(spec, self.draft.folder, table, self.source)
+        self._judgement = judgement
         self.param.update(
             # params do not compare tables: all that depends on it would be told of each edit
             **({} if table is self.table else {"table": table}),
             coding=self._column_problems == (CODING,),
             problems=judgement.problems,
             impossible=dict(judgement.impossible),
-            algorithms=_listed(matrix, self.draft, "algorithm"),
-            ks=_listed(matrix, self.draft, "k"),
+            algorithms=[] if self.frame is None else list(spec.algorithms),
+            ks=[] if self.frame is None else list(spec.ks),
         )
 
     # -------------------------------------------------------------------------------------- the runs
@@ -914,11 +892,13 @@ class Workspace(param.Parameterized):
             return
         if self.problems:
             raise FlowError.collected("this cannot run", self.problems)
+        flow, spec = self._judgement.flow, self.draft.spec
         assert self.table is not None
+        assert flow is not None
         done = self._done_before_cancel()
-        runs = [run for run in self._possible if run.name not in done]
-        self._started = self.draft.document, done
-        self._begin([(run, single_document(self.draft.document, run)) for run in runs], self.table)
+        runs = [run for run in self._judgement.runs if run.name not in done]
+        self._started = spec, done
+        self._begin(flow, [(run, spec.single(run)) for run in runs], self.table)
 
     def run_again(self, id: int, **options: Any) -> None:
         """Run a finished run again, on its own table, with other options of its method; it is chosen when it is done, and the draft stays as it is.
@@ -941,11 +921,10 @@ class Workspace(param.Parameterized):
             return
         if done.result.anonymization is None:
             raise ParameterError("this run has no result; choose one that has")
-        again = Draft(document=done.document, folder=self.draft.folder)
-        again.set_all([(("steps", "anonymize", name), value) for name, value in options.items()])
-        (run,) = again.flow().runs
+        again = done.spec.changed((("steps", "anonymize", name), value) for name, value in options.items())
+        flow = again.loaded(self.draft.folder)
         self._started = None
-        self._begin([(run, again.document)], done.result.anonymization.table)
+        self._begin(flow, [(flow.runs[0], again)], done.result.anonymization.table)
         self._chooses_next = True
 
     def apply(self, id: int, change: Sequence[tuple[Sequence[str], Any]]) -> None:
@@ -966,9 +945,7 @@ class Workspace(param.Parameterized):
         """
         if self.running:
             return
-        changed = Draft(document=self.settings_of(id), folder=self.draft.folder)
-        changed.set_all(change)
-        self.draft.put(changed.document)
+        self.draft.put(self.settings_of(id).changed(change))
         self._starts_coded = True
         if not self.coding:
             self._start_coded()
@@ -981,7 +958,7 @@ class Workspace(param.Parameterized):
             finally:
                 self._chooses_next = self.running
 
-    def settings_of(self, id: int) -> dict[str, Any]:
+    def settings_of(self, id: int) -> DraftSpec:
         """Return the flow of a finished run, without what it publishes.
 
         Raises
@@ -989,14 +966,13 @@ class Workspace(param.Parameterized):
         ParameterError
             If there is no such run.
         """
-        document = self.run_of(id).document
-        return {key: value for key, value in document.items() if key not in ("publish", "target")}
+        return self.run_of(id).spec.unpublished().model_copy(update={"target": None})
 
-    def _begin(self, runs: Sequence[tuple[engine.Run, dict[str, Any]]], table: Table) -> None:
-        """Run some flows of one run each in the background."""
+    def _begin(self, flow: engine.Flow, runs: Sequence[tuple[engine.Run, DraftSpec]], table: Table) -> None:
+        """Run some runs of a flow in the background, each with the flow that it is alone."""
         jobs = [
-            self._job(run, document, table, len(runs), self._seeds.pop(run.name, None))
-            for run, document in runs
+            self._job(flow, run, spec, table, len(runs), self._seeds.pop(run.name, None))
+            for run, spec in runs
         ]
         self._batch = JobGroup(jobs, self.later, self._freed, self._show, self._end)
         self.param.update(running=True, progress={job.run.name: 0.0 for job in jobs}, status="Starting.")
@@ -1004,23 +980,29 @@ class Workspace(param.Parameterized):
         self._batch.start(self._line, id(self))
 
     def _job(
-        self, run: engine.Run, document: dict[str, Any], table: Table, together: int, seed: int | None
+        self,
+        flow: engine.Flow,
+        run: engine.Run,
+        spec: DraftSpec,
+        table: Table,
+        together: int,
+        seed: int | None,
     ) -> Job:
         """Return the job of one of some runs that begin together."""
         settings: dict[str, Any] = {"scheduler": self._scheduler}
         if self._scheduler == "threads":
             settings["workers"] = max(1, (os.cpu_count() or 1) // min(together, self._line.slots))
-        alone = running_flow(document, self.draft.folder)
-        return Job(run, document, alone, table, settings, self.limits.seconds, seed, self._place.results)
+        alone = running_flow(flow, run, table)
+        return Job(run, spec, alone, table, settings, self.limits.seconds, seed, self._place.results)
 
     def keep_results(
-        self, results: Sequence[tuple[dict[str, Any], int, engine.RunResult]], instead_of: Sequence[int] = ()
+        self, results: Sequence[tuple[DraftSpec, int, engine.RunResult]], instead_of: Sequence[int] = ()
     ) -> list[int]:
         """Keep results that were made aside among the runs.
 
         Parameters
         ----------
-        results : sequence of (dict, int, RunResult)
+        results : sequence of (DraftSpec, int, RunResult)
             The flow that repeats it, its seed, and the result.
         instead_of : sequence of int
             Ids of the runs that the first results stand for from now on.
@@ -1032,17 +1014,17 @@ class Workspace(param.Parameterized):
         """
         runs = {run.id: run for run in self.runs}
         ids = []
-        for at, (document, seed, result) in enumerate(results):
+        for at, (spec, seed, result) in enumerate(results):
             known = runs.get(instead_of[at]) if at < len(instead_of) else None
             if known is not None:
-                runs[known.id] = replace(known, document=document, result=replace(result, number=known.id))
+                runs[known.id] = replace(known, spec=spec, result=replace(result, number=known.id))
                 ids.append(known.id)
             elif at < len(instead_of):
                 ids.append(instead_of[at])  # was deleted meanwhile, and stays so
             else:
                 self._ids += 1
                 own = replace(result, number=self._ids)
-                runs[self._ids] = FinishedRun(self._ids, document, seed, own, time.time())
+                runs[self._ids] = FinishedRun(self._ids, spec, seed, own, time.time())
                 ids.append(self._ids)
         kept = self._capped(list(runs.values()))
         there = {run.id for run in kept if run.result.anonymization is not None}
@@ -1053,7 +1035,7 @@ class Workspace(param.Parameterized):
 
     def _done_before_cancel(self) -> frozenset[str]:
         """Return names of the draft's runs that were done when the others were cancelled; none once all are done."""
-        if self._batch is None or self._started is None or self._started[0] != self.draft.document:
+        if self._batch is None or self._started is None or self._started[0] != self.draft.spec:
             return frozenset()
         jobs = self._batch.jobs
         if not any(job.cancelled for job in jobs):
@@ -1070,7 +1052,7 @@ class Workspace(param.Parameterized):
     @property
     def possible(self) -> int:
         """How many runs of the draft can have a result."""
-        return len(self._possible)
+        return len(self._judgement.runs)
 
     def cancel(self) -> None:
         """Stop running and waiting jobs; finished runs are kept."""
@@ -1100,8 +1082,8 @@ class Workspace(param.Parameterized):
         changes: dict[str, Any] = {}
         if result is not None:
             self._ids += 1
-            document = job.final_document(result)
-            run = FinishedRun(self._ids, document, job.seed, replace(result, number=self._ids), time.time())
+            spec = job.final_spec(result)
+            run = FinishedRun(self._ids, spec, job.seed, replace(result, number=self._ids), time.time())
             changes["runs"] = self._capped([*self.runs, run])
             if (self.chosen_run is None or self._chooses_next) and run.result.anonymization is not None:
                 changes["chosen"], self._chooses_next = run.id, False
@@ -1184,7 +1166,7 @@ class Workspace(param.Parameterized):
 
     def link(self) -> str:
         """Return the configuration as the query of a link (:func:`anonflow.dashboards.session.share_link.link`): no data in it."""
-        return link(self.draft.document)
+        return link(self.draft.spec)
 
     def publish(self, id: int, again: bool = False) -> Publication:
         """Return the release of a run, and all that goes with it; verified again, and empty if a check fails.
@@ -1203,7 +1185,7 @@ class Workspace(param.Parameterized):
             If it cannot be drawn.
         """
         run = self.run_of(id)
-        files = publication(run.document, run.seed, run.result, self.draft.folder, self.owner)
+        files = publication(run.spec, run.seed, run.result, self.draft.folder, self.owner)
         anonymization = run.result.anonymization
         if (
             self.owner is not None
@@ -1247,7 +1229,6 @@ class Workspace(param.Parameterized):
         """
         self.param.watchers = {}
         self.draft.param.watchers = {}
-        self.draft.param.watch(self._draft_changed, "document")
         self._schedule = schedule
         self._schedule(self._make_changes)
 
@@ -1276,12 +1257,8 @@ class Workspace(param.Parameterized):
         self.closed = True
 
 
-def _listed(matrix: Any, draft: Draft, key: str) -> list[Any]:
-    values = matrix.get(f"anonymize.{key}")
-    if isinstance(values, list):
-        return list(values)
-    value = draft.get(("steps", "anonymize", key))
-    return [] if value is None else [value]
+def _dataset_options(source: SourceSpec) -> dict[str, Any]:
+    return {key: value for key, value in written(source).items() if key not in ("dataset", "pieces")}
 
 
 def _entry(column: Column, folder: Path, at: int) -> dict[str, Any]:

@@ -13,10 +13,12 @@ from typing import Any
 
 from anonflow import engine
 from anonflow.algorithms.registry import REGISTRY
+from anonflow.dashboards.session.draft_spec import DraftSpec, MethodSpec
 from anonflow.dashboards.session.screen_words import on_screen
 from anonflow.dashboards.work.fair_queue import Ticket
 from anonflow.engine.execution.events import PartitionDone, RoundDone, RunStarted
 from anonflow.engine.execution.totals import infeasible
+from anonflow.engine.flows.spec import PartitionSpec
 from anonflow.errors import BUG, AnonflowError, unforeseen
 from anonflow.table import Table
 
@@ -42,7 +44,7 @@ class FinishedRun:
     ----------
     id : int
         Of this workspace.
-    document : dict
+    spec : DraftSpec
         The flow that repeats this run alone, given the seed.
     seed : int
         A secret.
@@ -59,7 +61,7 @@ class FinishedRun:
     """
 
     id: int
-    document: dict[str, Any] = field(repr=False)
+    spec: DraftSpec = field(repr=False)
     seed: int = field(repr=False)
     result: engine.RunResult
     when: float
@@ -89,7 +91,7 @@ class Job:
     ----------
     run : anonflow.engine.Run
         Of the draft's flow.
-    document : dict
+    spec : DraftSpec
         The flow of this run alone, as it will be handed to the owner.
     flow : anonflow.engine.Flow
         What is run: the same without draw and publication.
@@ -117,7 +119,7 @@ class Job:
     def __init__(
         self,
         run: engine.Run,
-        document: dict[str, Any],
+        spec: DraftSpec,
         flow: engine.Flow,
         table: Table,
         settings: dict[str, Any],
@@ -126,7 +128,7 @@ class Job:
         results: Callable[[int], Path] | None = None,
     ) -> None:
         self.run = run
-        self.document = document
+        self.spec = spec
         self.seed = secrets.randbits(128) if seed is None else seed
         self.share = 0.0
         self.ticket: Ticket | None = None
@@ -136,7 +138,7 @@ class Job:
         self.compiling = False
         self.compiled_in = 0.0
         self._since = 0.0
-        self._flow = replace(flow, table=table)
+        self._flow = flow
         self._table = table
         self._settings = settings
         self._seconds = seconds
@@ -274,30 +276,16 @@ class Job:
         """Whether it was ended from outside: a partition of it may still be computed somewhere."""
         return self.begun and (self.cancelled or self._late)
 
-    def final_document(self, result: engine.RunResult) -> dict[str, Any]:
+    def final_spec(self, result: engine.RunResult) -> DraftSpec:
         """Return the flow that repeats a result: what a budget left open is what was chosen."""
         anon = result.anonymization
         if anon is None or "budget" not in anon.parameters:
-            return self.document
-        size = anon.parameters["partition_size"]
-        kept = {
-            key: value
-            for key, value in self.document.get("partition", {}).items()
-            if key not in ("size", "budget")
-        }
-        cut = kept if size is None else {**kept, "size": size}
+            return self.spec
         options = {name: anon.parameters[name] for name in anon.algorithm.options if name in anon.parameters}
-        steps = [dict(step) for step in self.document["steps"]]
-        for step in steps:
-            if "anonymize" in step:
-                settings = {
-                    key: step["anonymize"][key]
-                    for key in ("k", "loss", "boundaries")
-                    if key in step["anonymize"]
-                }
-                step["anonymize"] = {"algorithm": anon.algorithm.name, **settings, **options}
-        document = {key: value for key, value in self.document.items() if key != "partition"}
-        return {**document, **({"partition": cut} if cut else {}), "steps": steps}
+        method = self.spec.method.model_dump(include={"k", "loss", "boundaries"})
+        step = MethodSpec(algorithm=anon.algorithm.name, **method, **options)
+        cut = PartitionSpec(order=self.spec.partition.order, size=anon.parameters["partition_size"])
+        return self.spec.with_steps(anonymize=step).model_copy(update={"partition": cut})
 
     def _stop_late(self) -> None:
         self._late = True

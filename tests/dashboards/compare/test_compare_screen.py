@@ -14,12 +14,14 @@ from anonflow.dashboards.compare.model import CompareModel, column_losses
 from anonflow.dashboards.compare.screen import FIVE, CompareScreen
 from anonflow.dashboards.components.figures import DARK, LIGHT, Point, against_k, risk_and_loss
 from anonflow.dashboards.session.diff import changes, differences
+from anonflow.dashboards.session.draft_spec import NO_FLOW
 from anonflow.dashboards.session.publication import card_of_run
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.dashboards.work.user_limits import Limits
 from anonflow.drawing.comparisons import heat, intervals, pairs
 from anonflow.drawing.method_mark import SHAPES, sparkline
 from anonflow.drawing.neighbours import around_one
+from anonflow.engine.flows.spec import DrawSpec
 from anonflow.loss import cell_costs
 from anonflow.utility import MEASURES
 from anonflow.utility.frontier import frontier
@@ -185,20 +187,17 @@ def test_history_undo_and_taking_up_a_run(small: Workspace) -> None:
 
 
 def test_differences_are_named_by_their_place() -> None:
-    first = {"flow": "a", "steps": [{"anonymize": {"algorithm": "greedy", "k": 3}}, {"draw": {}}]}
-    second = {
-        "flow": "b",
-        "steps": [{"anonymize": {"algorithm": "greedy", "k": 5}}],
-        "partition": {"size": 9},
-    }
-    assert differences(first, second) == [
-        ("k", "3", "5"),
+    first = NO_FLOW.with_method(k=3).with_steps(draw=DrawSpec())
+    second = NO_FLOW.with_method(k=5).with_partition(size=9).model_copy(update={"flow": "b"})
+    assert sorted(differences(first, second)) == [
         ("draw", "yes", "–"),
+        ("k", "3", "5"),
         ("partition size", "–", "9"),
     ]
     assert differences(first, first) == []
-    assert changes(first, {**first, "flow": "c"}) == "nothing that runs differently"
-    many = {**first, "table": {"source": {"dataset": "x", "n": 1, "seed": 2}}, "partition": {"size": 1}}
+    assert changes(first, first.model_copy(update={"flow": "c"})) == "nothing that runs differently"
+    source = {"dataset": "x", "n": 1, "seed": 2}
+    many = first.changed([(("table", "source"), source), (("partition", "size"), 2)])
     assert changes(first, many).endswith("; 1 more")
 
 

@@ -11,9 +11,8 @@ import pytest
 pytest.importorskip("panel", reason="the dashboards are an extra")
 import anonflow as af
 from anonflow.dashboards.compare.measure_form import LISTED, ConditionForm, MeasureForm
-from anonflow.dashboards.compare.texts import EVERYTHING
 from anonflow.dashboards.compare.utility_card import UtilityCard
-from anonflow.dashboards.compare.utility_model import UtilityModel, about, request_title
+from anonflow.dashboards.compare.utility_model import EVERYTHING, UtilityModel, about, request_title
 from anonflow.dashboards.explore.association_card import AssociationCard
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.drawing.heat_map import difference_map

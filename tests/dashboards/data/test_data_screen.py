@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from anonflow import datasets
+from anonflow.engine.flows.spec import SourceSpec
 from anonflow.errors import DataError
 from anonflow.table.files.csv_head import CsvShape
 from tests.naive.uniqueness import unique_on
@@ -19,12 +20,12 @@ pytest.importorskip("panel", reason="the dashboards are an extra")
 from anonflow.dashboards.app import STEPS, App
 from anonflow.dashboards.components.markup import unique_bars
 from anonflow.dashboards.components.upload import DiskDropper
-from anonflow.dashboards.data.column_form import ColumnChoice, about_datasets, type_of
-from anonflow.dashboards.data.screen import DataScreen
-from anonflow.dashboards.data.texts import NOT_PUBLISHED, OWN
+from anonflow.dashboards.data.column_form import NOT_PUBLISHED, ColumnChoice, about_datasets, type_of
+from anonflow.dashboards.data.screen import OWN, DataScreen
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.dashboards.work import screen_work
 from anonflow.dashboards.work.user_limits import Limits
+from tests.cases.drafts import value_at
 from tests.dashboards.conftest import Hand
 from tests.dashboards.data.uploading import send
 
@@ -69,7 +70,7 @@ def test_each_choice_is_one_step_that_can_be_undone(workspace: Workspace, tmp_pa
     before = workspace.draft.document
     assert not workspace.draft.can_undo
     assert choice.choose("city", "role", "sensitive")
-    assert workspace.draft.get(("table", "columns", "city")) == {"role": "sensitive"}
+    assert value_at(workspace.draft, ("table", "columns", "city")) == {"role": "sensitive"}
     assert choice.rows.set_index("column").loc["city", "kind"] == ""
     assert choice.choose("born", "kind", "suppression")
     workspace.draft.undo()
@@ -83,10 +84,10 @@ def test_each_choice_is_one_step_that_can_be_undone(workspace: Workspace, tmp_pa
 def test_a_column_may_be_left_out(workspace: Workspace, tmp_path: Path) -> None:
     choice = opened(workspace, tmp_path)
     assert choice.choose("city", "role", NOT_PUBLISHED)
-    assert "city" not in workspace.draft.get(("table", "columns"))
+    assert "city" not in value_at(workspace.draft, ("table", "columns"))
     assert choice.rows.set_index("column").loc["city", "role"] == NOT_PUBLISHED
     assert choice.choose("city", "role", "quasi-identifier")
-    assert workspace.draft.get(("table", "columns", "city", "kind")) == "categorical"
+    assert value_at(workspace.draft, ("table", "columns", "city", "kind")) == "categorical"
 
 
 @pytest.mark.parametrize(
@@ -98,7 +99,7 @@ def test_kind_hierarchy_comes_with_a_hierarchy_to_start_from(
 ) -> None:
     choice = opened(workspace, tmp_path)
     assert choice.choose(column, "kind", "hierarchy")
-    assert start in workspace.draft.get(("table", "columns", column, "hierarchy"))
+    assert start in value_at(workspace.draft, ("table", "columns", column, "hierarchy"))
     assert workspace.problems == ()
     assert workspace.table is not None
 
@@ -109,7 +110,7 @@ def test_a_built_in_table_gives_its_own_hierarchy(workspace: Workspace) -> None:
     choice.choose("zipcode", "kind", "categorical")
     assert choice.choose("zipcode", "kind", "hierarchy")
     known = datasets.schema("patients_example", hierarchies=True)["zipcode"]["hierarchy"]
-    assert workspace.draft.get(("table", "columns", "zipcode", "hierarchy")) == known
+    assert value_at(workspace.draft, ("table", "columns", "zipcode", "hierarchy")) == known
 
 
 @pytest.mark.parametrize(
@@ -171,12 +172,12 @@ def test_markup_of_bars_holds_no_markup_of_a_header() -> None:
 
 def test_back_to_the_first_guess(workspace: Workspace, tmp_path: Path) -> None:
     choice = opened(workspace, tmp_path)
-    guessed = workspace.draft.get(("table", "columns"))
+    guessed = value_at(workspace.draft, ("table", "columns"))
     for column in choice.quasi_identifiers:
         assert choice.choose(column, "role", "sensitive")
     assert choice.quasi_identifiers == ()
     choice.infer()
-    assert workspace.draft.get(("table", "columns")) == guessed
+    assert value_at(workspace.draft, ("table", "columns")) == guessed
 
 
 def test_built_in_tables_are_made_inside_the_caps(workspace: Workspace) -> None:
@@ -329,7 +330,7 @@ def test_an_upload_opens_and_the_message_goes(workspace: Workspace) -> None:
     assert not screen.wrong.visible
     assert len(workspace.frame) == 60
     assert workspace.frame["city"].isna().sum() == 20
-    assert workspace.source == {"csv": "good.csv", "delimiter": ";", "missing": ["?", "NA"]}
+    assert workspace.source == SourceSpec(csv="good.csv", delimiter=";", missing=("?", "NA"))
     assert len(screen.first.value) == 60
     assert list(screen.columns.value["column"]) == list(workspace.frame.columns)
     assert f"{screen.choice.unique()[-1]:,} records (" in screen.sentence.object
@@ -340,7 +341,7 @@ def test_the_screen_opens_built_in_tables_with_their_options(workspace: Workspac
     screen.dataset.value = "census_like"
     screen._options["n"].value = 300
     screen.open.clicks += 1
-    assert workspace.source == {"dataset": "census_like", "n": 300}
+    assert workspace.source == SourceSpec(dataset="census_like", n=300)
     assert len(workspace.frame) == 300
     assert "unique on these quasi-identifiers" in screen.sentence.object
     screen._options["n"].value = 5000  # beyond this server's rows
@@ -386,7 +387,7 @@ def test_whatever_replaces_work_asks(workspace: Workspace, tmp_path: Path, hand:
     hand.do_all()
     assert (workspace.table_name, workspace.runs) == ("people.csv", [])
     send(screen.dropper, "hierarchy_city.csv", b"Athens,*\nVolos,*\nPatras,*\n", size=100_000)
-    assert workspace.draft.get(("table", "columns", "city", "hierarchy")) is not None
+    assert value_at(workspace.draft, ("table", "columns", "city", "hierarchy")) is not None
     assert not workspace.has_work  # what came with the table is none
     workspace.set_column("city", role="insensitive")
     screen.open.clicks += 1
@@ -408,7 +409,7 @@ def test_edits_in_the_table_reach_the_draft_and_come_back(workspace: Workspace, 
     (tmp_path / "given").write_text(PEOPLE, encoding="utf-8")
     workspace.open_file("people.csv", tmp_path / "given")
     screen._edited(SimpleNamespace(row=2, column="role", value="sensitive"))
-    assert workspace.draft.get(("table", "columns", "city")) == {"role": "sensitive"}
+    assert value_at(workspace.draft, ("table", "columns", "city")) == {"role": "sensitive"}
     assert screen.columns.value["role"].iloc[2] == "sensitive"
     screen._edited(SimpleNamespace(row=2, column="role", value="nonsense"))
     assert screen.refusal.visible
@@ -529,11 +530,11 @@ def test_codes_beside_numbers_are_typed_and_shown(workspace: Workspace, tmp_path
     assert choice.rows.set_index("column").loc["income", "codes"] == "N, R"
     assert workspace.problems == ()
     assert choice.choose("income", "codes", "N")
-    assert workspace.draft.get(("table", "columns", "income", "codes")) == ["N"]
+    assert value_at(workspace.draft, ("table", "columns", "income", "codes")) == ["N"]
     assert workspace.table is None  # R is no number
     assert any("income" in problem for problem in workspace.problems)
     assert choice.choose("income", "codes", " N ,R, ")
-    assert workspace.draft.get(("table", "columns", "income", "codes")) == ["N", "R"]
+    assert value_at(workspace.draft, ("table", "columns", "income", "codes")) == ["N", "R"]
     assert [domain.kind for domain in workspace.table.domains] == ["numeric", "numeric", "codes"]
     workspace.set_algorithms(["mondrian"])
     workspace.set_ks([3])
@@ -541,7 +542,7 @@ def test_codes_beside_numbers_are_typed_and_shown(workspace: Workspace, tmp_path
     workspace.wait(300)
     assert [run.result.ok for run in workspace.runs] == [True]
     assert choice.choose("income", "codes", "")
-    assert workspace.draft.get(("table", "columns", "income", "codes")) is None
+    assert value_at(workspace.draft, ("table", "columns", "income", "codes")) is None
 
 
 def written_by_people(workspace: Workspace, tmp_path: Path) -> ColumnChoice:
@@ -562,9 +563,9 @@ def test_the_form_of_numbers_and_dates_is_guessed_shown_and_typed(
         "hired": "dates: d.m.y",
     }
     assert choice.choose("hired", "role", "sensitive")
-    assert workspace.draft.get(("table", "columns", "hired")) == {"role": "sensitive", "dates": "d.m.y"}
+    assert value_at(workspace.draft, ("table", "columns", "hired")) == {"role": "sensitive", "dates": "d.m.y"}
     assert choice.choose("hired", "role", "identifier")
-    assert workspace.draft.get(("table", "columns", "hired")) == {"role": "identifier"}
+    assert value_at(workspace.draft, ("table", "columns", "hired")) == {"role": "identifier"}
     assert choice.choose("income", "role", "quasi-identifier")
     assert choice.choose("income", "kind", "categorical")
     assert choice.choose("income", "kind", "numeric")
@@ -576,7 +577,7 @@ def test_the_form_of_numbers_and_dates_is_guessed_shown_and_typed(
         'type decimal: "," under Form, on the screen Data' in problem for problem in workspace.problems
     )
     assert choice.choose("income", "form", ' decimal: ",", write: source')
-    assert workspace.draft.get(("table", "columns", "income", "write")) == "source"
+    assert value_at(workspace.draft, ("table", "columns", "income", "write")) == "source"
     assert workspace.table is not None
 
 

@@ -12,13 +12,14 @@ import pytest
 pytest.importorskip("panel", reason="the dashboards are an extra")
 from anonflow.dashboards import Workspace
 from anonflow.dashboards.data import screen as screen_module
-from anonflow.dashboards.data.screen import DataScreen
-from anonflow.dashboards.data.texts import OWN, RULES
+from anonflow.dashboards.data.screen import OWN, RULES, DataScreen
 from anonflow.dashboards.hierarchies.editor import HierarchyBuilder
 from anonflow.dashboards.hierarchies.form import HierarchyChoice
 from anonflow.dashboards.session.hierarchy_files import is_hierarchy_name, matched_column
+from anonflow.engine.flows.spec import SourceSpec
 from anonflow.hierarchy import Hierarchy
 from anonflow.table.schema import MISSING_RULES
+from tests.cases.drafts import value_at
 from tests.dashboards.data.uploading import send
 
 PEOPLE = "age,town,home-town,income\n" + "".join(
@@ -73,7 +74,7 @@ def test_table_and_hierarchies_find_each_other_in_any_order(
     screen = drop(workspace, {name: FILES[name] for name in names})
     assert workspace.table_name == "people.csv"
     assert workspace.problems == ()
-    columns = workspace.draft.get(("table", "columns"))
+    columns = value_at(workspace.draft, ("table", "columns"))
     assert columns["age"] == {
         "role": "quasi-identifier", "kind": "hierarchy", "hierarchy": "people_hierarchy_age.csv"
     }  # fmt: skip
@@ -96,7 +97,7 @@ def test_a_flow_comes_with_its_table(workspace: Workspace, names: tuple[str, ...
     screen = drop(workspace, {name: files[name] for name in names})
     assert not screen.wrong.visible or "age-hierarchy.csv" in screen.wrong.object
     assert workspace.table_name == "people.csv"
-    assert workspace.draft.get(("flow",)) == "dropped"
+    assert value_at(workspace.draft, ("flow",)) == "dropped"
     assert workspace.problems == ()
     assert workspace.table is not None
     assert workspace.table.domains[0].kind == "hierarchy"
@@ -138,14 +139,14 @@ def test_several_columns_are_given_a_role_and_a_kind_in_one_edit(workspace: Work
     names = list(screen.choice.rows["column"])
     screen.columns.selection = [names.index("town"), names.index("home-town"), names.index("income")]
     screen.many_roles.value = "insensitive"
-    roles = {name: entry["role"] for name, entry in workspace.draft.get(("table", "columns")).items()}
+    roles = {name: entry["role"] for name, entry in value_at(workspace.draft, ("table", "columns")).items()}
     assert [roles[name] for name in ("town", "home-town", "income")] == ["insensitive"] * 3
     assert len(workspace.draft.past) == steps + 1
     assert screen.columns.selection == []
     assert screen.many_roles.value == ""
     screen.columns.selection = [names.index("town"), names.index("home-town")]
     screen.many_kinds.value = "suppression"
-    columns = workspace.draft.get(("table", "columns"))
+    columns = value_at(workspace.draft, ("table", "columns"))
     assert {columns[name]["kind"] for name in ("town", "home-town")} == {"suppression"}
     assert len(workspace.draft.past) == steps + 2
     screen.many_roles.value = "sensitive"
@@ -176,7 +177,7 @@ def test_a_workbook_is_read_where_its_reader_is(
     send(screen.dropper, "people.xlsx", data, size=100_000)
     screen.reading.wait(300)
     assert not screen.wrong.visible, screen.wrong.object
-    assert workspace.source == {"excel": "people.xlsx"}
+    assert workspace.source == SourceSpec(excel="people.xlsx")
     assert workspace.table_name == "people.xlsx"
     assert len(workspace.frame) == 40
     workspace.set_algorithms(["mondrian"])
@@ -203,7 +204,7 @@ def test_utf_16_is_recognized(workspace: Workspace) -> None:
     send(screen.dropper, "people.csv", PEOPLE.encode("utf-16"), size=100_000)
     screen.reading.wait(300)
     assert len(workspace.frame) == 40
-    assert workspace.source["encoding"].startswith("utf-16")
+    assert workspace.source.encoding.startswith("utf-16")
 
 
 def test_a_hierarchy_is_exported_and_copied_between_columns(workspace: Workspace, tmp_path: Path) -> None:
@@ -226,6 +227,6 @@ def test_a_hierarchy_is_exported_and_copied_between_columns(workspace: Workspace
     builder.copy.clicks += 1
     assert choice.problem == ""
     assert len(workspace.draft.past) == steps + 1
-    entry = workspace.draft.get(("table", "columns", "home-town"))
-    assert entry["hierarchy"] == workspace.draft.get(("table", "columns", "town", "hierarchy"))
+    entry = value_at(workspace.draft, ("table", "columns", "home-town"))
+    assert entry["hierarchy"] == value_at(workspace.draft, ("table", "columns", "town", "hierarchy"))
     assert workspace.problems == ()

@@ -14,6 +14,7 @@ from anonflow.dashboards.session import workspace as workspace_module
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.dashboards.work import screen_work
 from anonflow.table.prepare import Preparation
+from tests.cases.drafts import value_at
 from tests.dashboards.conftest import Hand
 
 FRAME = pd.DataFrame(
@@ -40,7 +41,7 @@ def test_a_step_is_added_and_what_it_changes_is_shown(form: StepsBefore) -> None
     form.step.value, form.column.value = "top-code", "age"
     form.fields["at"].value = 90.0
     form.add.clicks += 1
-    assert form.workspace.draft.get(("table", "prepare")) == [{"top-code": {"column": "age", "at": 90}}]
+    assert value_at(form.workspace.draft, ("table", "prepare")) == [{"top-code": {"column": "age", "at": 90}}]
     assert form.workspace.table.frame["age"].max() == 90
     assert "top-code age: at 90" in form.changes.object
     form.step.value, form.column.value = "recode", "town"
@@ -53,7 +54,7 @@ def test_a_step_is_added_and_what_it_changes_is_shown(form: StepsBefore) -> None
     assert form.workspace.table.filtered == 1
     for _ in range(3):
         form.remove.clicks += 1
-    assert form.workspace.draft.get(("table", "prepare")) is None
+    assert value_at(form.workspace.draft, ("table", "prepare")) is None
     assert form.workspace.table.frame["age"].max() == 95
     assert form.remove.disabled
 
@@ -64,7 +65,7 @@ def test_a_step_that_does_not_go_with_the_table_is_not_added(form: StepsBefore) 
     form.add.clicks += 1
     assert form.wrong.visible
     assert "not numbers" in form.wrong.object
-    assert form.workspace.draft.get(("table", "prepare")) is None
+    assert value_at(form.workspace.draft, ("table", "prepare")) is None
     form.step.value = "round"
     form.add.clicks += 1
     assert "Fill in" in form.wrong.object
@@ -94,7 +95,7 @@ def test_a_link_keeps_steps_of_a_built_in_table_and_no_text_of_somebody() -> Non
     link = workspace.link()
     again = Workspace()
     again.open_link(link)
-    assert again.draft.get(("table", "prepare")) == known
+    assert value_at(again.draft, ("table", "prepare")) == known
     assert again.table is not None
     assert again.table.frame[column].astype(float).max() <= 60
     for each in (workspace, again):
@@ -138,7 +139,7 @@ def test_many_records_are_prepared_off_the_event_loop(
     form.add.clicks += 1
     hand.do_all()
     assert "not numbers" in form.wrong.object
-    assert len(form.workspace.draft.get(("table", "prepare"))) == 1
+    assert len(value_at(form.workspace.draft, ("table", "prepare"))) == 1
     assert "top-code age: at 90" in form.changes.object
 
 
@@ -147,4 +148,4 @@ def test_an_empty_field_is_named_by_its_label(form: StepsBefore) -> None:
     form.add.clicks += 1
     assert "Fill in Largest number." in form.wrong.object
     assert form.wrong.visible
-    assert form.workspace.draft.get(("table", "prepare")) is None
+    assert value_at(form.workspace.draft, ("table", "prepare")) is None

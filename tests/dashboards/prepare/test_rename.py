@@ -12,6 +12,7 @@ from anonflow.dashboards.data.column_form import ColumnChoice
 from anonflow.dashboards.prepare.steps_before import StepsBefore
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.errors import ParameterError
+from tests.cases.drafts import value_at
 
 FRAME = pd.DataFrame({"years": [20, 30, 40, 50, 60, 95], "ill": list("ababab")})
 COLUMNS = {"years": {"role": "quasi-identifier", "kind": "numeric"}, "ill": {"role": "sensitive"}}
@@ -35,7 +36,7 @@ def test_a_column_is_renamed_with_all_that_is_declared(form: StepsBefore) -> Non
     workspace = form.workspace
     renamed(form, "age")
     assert not form.wrong.visible
-    assert workspace.draft.get(("table", "columns")) == {"age": COLUMNS["years"], "ill": COLUMNS["ill"]}
+    assert value_at(workspace.draft, ("table", "columns")) == {"age": COLUMNS["years"], "ill": COLUMNS["ill"]}
     assert workspace.problems == ()
     assert list(workspace.table.frame.columns) == ["age", "ill"]
     assert form.column.options == ["age", "ill"]
@@ -56,7 +57,7 @@ def test_it_is_taken_back_and_undone_as_one(form: StepsBefore) -> None:
     workspace = form.workspace
     renamed(form, "age")
     form.remove.clicks += 1
-    assert workspace.draft.get(("table", "columns")) == COLUMNS
+    assert value_at(workspace.draft, ("table", "columns")) == COLUMNS
     renamed(form, "age")
     renamed(form, "lived")
     assert list(workspace.named.columns) == ["lived", "ill"]
@@ -68,8 +69,8 @@ def test_it_is_taken_back_and_undone_as_one(form: StepsBefore) -> None:
 def test_a_taken_name_is_refused(form: StepsBefore) -> None:
     renamed(form, "ill")
     assert "is taken" in form.wrong.object
-    assert form.workspace.draft.get(("table", "prepare")) is None
-    assert form.workspace.draft.get(("table", "columns")) == COLUMNS
+    assert value_at(form.workspace.draft, ("table", "prepare")) is None
+    assert value_at(form.workspace.draft, ("table", "columns")) == COLUMNS
 
 
 def test_screens_look_again_only_where_something_changed(form: StepsBefore) -> None:

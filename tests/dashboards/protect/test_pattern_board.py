@@ -12,6 +12,7 @@ pytest.importorskip("panel", reason="the dashboards are an extra")
 from anonflow.dashboards.protect.pattern_grid import PatternBoard, board
 from anonflow.dashboards.protect.patterns import METHODS, PatternChoice
 from anonflow.dashboards.session.workspace import Workspace
+from tests.cases.drafts import value_at
 from tests.cases.protect import people, steps_back
 
 
@@ -21,7 +22,7 @@ def workspace() -> Workspace:
 
 
 def patterns_of(workspace: Workspace) -> object:
-    return workspace.draft.get(("steps", "anonymize", "options", "pattern-guided", "patterns"))
+    return value_at(workspace.draft, ("steps", "anonymize", "options", "pattern-guided", "patterns"))
 
 
 def test_the_grid_is_that_of_the_library(workspace: Workspace) -> None:
@@ -123,7 +124,9 @@ def test_methods_that_take_patterns_are_known_by_what_they_do(workspace: Workspa
 def test_weights_and_patterns_run(workspace: Workspace) -> None:
     choice = PatternChoice(workspace)
     choice.weights = {"age": 3, "job": 1}
-    assert workspace.draft.get(("steps", "anonymize", "options", "pattern-guided", "weights")) == {"age": 3}
+    assert value_at(workspace.draft, ("steps", "anonymize", "options", "pattern-guided", "weights")) == {
+        "age": 3
+    }
     assert choice.grid["cost"].max() == 5
     choice.param.update(form="predicates", at_most=2, fallback="all")
     workspace.set_algorithms(["pattern-guided", "pattern-guided-optimal"])

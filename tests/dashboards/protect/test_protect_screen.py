@@ -28,9 +28,11 @@ from anonflow.dashboards.protect.diversity import NONE, DiversityChoice
 from anonflow.dashboards.protect.screen import ProtectScreen
 from anonflow.dashboards.protect.settings import Protection, share
 from anonflow.dashboards.session import workspace as workspace_module
+from anonflow.dashboards.session.draft_spec import NO_FLOW
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.dashboards.work import screen_work
 from anonflow.table.identification import uniqueness
+from tests.cases.drafts import value_at
 from tests.cases.protect import PEOPLE, people, steps_back
 from tests.dashboards.conftest import Hand
 
@@ -193,7 +195,7 @@ def test_options_go_for_their_method_alone(workspace: Workspace) -> None:
     assert results["reciprocal"] is True
     choice.set_option("greedy", "reciprocal", False)
     choice.set_option("k-concealment", "randomized", True)
-    assert workspace.draft.get(("steps", "anonymize", "options")) is None  # defaults are not written
+    assert value_at(workspace.draft, ("steps", "anonymize", "options")) is None  # defaults are not written
     with pytest.raises(KeyError):
         choice.set_option("greedy", "colour", "red")
 
@@ -220,7 +222,7 @@ def test_levels_and_widths_are_typed(workspace: Workspace) -> None:
     levels.value, widths.value = "city: *, job: values", "age: [5, 20]"
     place = ("steps", "anonymize", "options")
     mine = {"levels": {"city": "*", "job": "values"}, "widths": {"age": [5, 20]}}
-    assert workspace.draft.get(place) == {"full-domain": mine}
+    assert value_at(workspace.draft, place) == {"full-domain": mine}
     assert workspace.problems == ()
     assert levels.value == 'city: "*", job: values'
     workspace.start()
@@ -241,7 +243,7 @@ def test_levels_and_widths_are_typed(workspace: Workspace) -> None:
     widths.value = "age: [5, 7]"
     assert any("widths" in problem or "multiple" in problem for problem in workspace.problems)
     widths.value = ""
-    assert workspace.draft.get(place) is None
+    assert value_at(workspace.draft, place) is None
 
 
 def test_sets_of_columns_are_typed(workspace: Workspace) -> None:
@@ -254,7 +256,7 @@ def test_sets_of_columns_are_typed(workspace: Workspace) -> None:
     )
     assert (sets.value, of.value, importance.value, generalize.value) == ("", None, "", False)
     sets.value, importance.value, generalize.value = "[age, city], [job]", "city: 2", True
-    assert workspace.draft.get(("steps", "anonymize", "options")) == {
+    assert value_at(workspace.draft, ("steps", "anonymize", "options")) == {
         "local-suppression": {
             "sets": [["age", "city"], ["job"]], "importance": {"city": 2}, "generalize": True,
         }
@@ -285,7 +287,7 @@ def test_fields_of_options_follow_the_draft(workspace: Workspace) -> None:
     screen = ProtectScreen(workspace=workspace)
     field = screen._fields["greedy", "reciprocal"]
     field.value = True
-    assert workspace.draft.get(("steps", "anonymize", "options")) == {"greedy": {"reciprocal": True}}
+    assert value_at(workspace.draft, ("steps", "anonymize", "options")) == {"greedy": {"reciprocal": True}}
     workspace.draft.undo()
     assert field.value is False
     screen._toggle("k-concealment")
@@ -296,17 +298,17 @@ def test_partitions_loss_and_boundaries(workspace: Workspace) -> None:
     choice = Protection(workspace)
     choice.cut = "size"
     choice.size = 40
-    assert workspace.draft.get(("partition",)) == {"order": "lexicographic", "size": 40}
+    assert value_at(workspace.draft, ("partition",)) == {"size": 40}
     choice.cut = "time"
     choice.seconds = 5.0
-    assert workspace.draft.get(("partition",)) == {"order": "lexicographic", "size": "auto", "budget": 5.0}
+    assert value_at(workspace.draft, ("partition",)) == {"size": "auto", "budget": 5.0}
     assert workspace.problems == ()
     choice.cut = "whole"
-    assert workspace.draft.get(("partition",)) is None
+    assert value_at(workspace.draft, ("partition",)) is None
     choice.loss = "entropy"
     choice.boundaries = False
-    assert workspace.draft.get(("steps", "anonymize"))["loss"] == "entropy"
-    assert workspace.draft.get(("steps", "anonymize"))["boundaries"] is False
+    assert value_at(workspace.draft, ("steps", "anonymize"))["loss"] == "entropy"
+    assert value_at(workspace.draft, ("steps", "anonymize"))["boundaries"] is False
     choice.cut, choice.size = "size", 5
     assert any("smaller than k" in problem for problem in workspace.problems)
     for _ in range(2):
@@ -321,7 +323,7 @@ def test_the_best_method_for_a_time(workspace: Workspace) -> None:
     choice.seconds = 2.0
     choice.cut = "auto"
     choice.guarantee = "k-anonymity"
-    step = workspace.draft.get(("steps", "anonymize"))
+    step = value_at(workspace.draft, ("steps", "anonymize"))
     assert step == {"algorithm": "auto", "k": 10, "guarantee": "k-anonymity", "budget": 2.0}
     assert workspace.algorithms == ["auto"]
     assert workspace.draft.flow().runs[0].name == "auto k=10"
@@ -332,18 +334,18 @@ def test_the_best_method_for_a_time(workspace: Workspace) -> None:
     assert choice.cut == "whole"
     choice.cut = "auto"
     choice.algorithms = ["nh"]
-    assert workspace.draft.get(("steps", "anonymize")) == {"algorithm": "nh", "k": 10}
+    assert value_at(workspace.draft, ("steps", "anonymize")) == {"algorithm": "nh", "k": 10}
     choice.cut = "auto"
     choice.cut = "size"
-    assert workspace.draft.get(("steps", "anonymize")) == {"algorithm": "two-phase", "k": 10}
-    assert workspace.draft.get(("partition",))["size"] == choice.size
+    assert value_at(workspace.draft, ("steps", "anonymize")) == {"algorithm": "two-phase", "k": 10}
+    assert value_at(workspace.draft, ("partition",))["size"] == choice.size
 
 
 def test_reading_never_writes(workspace: Workspace) -> None:
-    before = workspace.draft.document
+    before = workspace.draft.spec
     screen = ProtectScreen(workspace=workspace)
     screen.__panel__()
-    assert workspace.draft.document is before
+    assert workspace.draft.spec is before
 
 
 # ---------------------------------------------------------------------------------------- diversity
@@ -389,7 +391,7 @@ def test_the_step_stands_where_the_loader_wants_it_and_goes_again(workspace: Wor
     assert [next(iter(step)) for step in workspace.draft.document["steps"]][:3] == [
         "anonymize", "diversify", "draw",
     ]  # fmt: skip
-    assert workspace.draft.get(("steps", "diversify")) == {
+    assert value_at(workspace.draft, ("steps", "diversify")) == {
         "criterion": "t-closeness", "column": "illness", "t": 0.3,
     }  # fmt: skip
     choice.column = "nobody"
@@ -400,7 +402,7 @@ def test_the_step_stands_where_the_loader_wants_it_and_goes_again(workspace: Wor
     assert choice.criterion == NONE
     choice.criterion = "l-diversity"
     choice.criterion = NONE
-    assert workspace.draft.get(("steps", "diversify")) is None
+    assert value_at(workspace.draft, ("steps", "diversify")) is None
 
 
 def test_without_a_sensitive_column_diversity_is_a_problem(workspace: Workspace) -> None:
@@ -420,17 +422,20 @@ def test_limits_are_typed_and_taken_away(workspace: Workspace) -> None:
     assert choice.choose("age", "weight", 2.5)
     assert choice.choose("age", "max-width", "3")
     assert choice.choose("city", "max-set", 2.0)
-    assert workspace.draft.get(("table", "columns", "age")) == {
+    assert value_at(workspace.draft, ("table", "columns", "age")) == {
         "role": "quasi-identifier", "kind": "numeric", "weight": 2.5, "max-width": 3,
     }  # fmt: skip
-    assert workspace.draft.get(("table", "columns", "city", "max-set")) == 2
+    assert value_at(workspace.draft, ("table", "columns", "city", "max-set")) == 2
     assert workspace.problems == ()
     assert choice.choose("age", "interval", 5)
     assert workspace.table.schema["age"].boundary == 5.0
     assert choice.choose("age", "interval", "")
     assert choice.choose("age", "weight", None)
     assert choice.choose("age", "max-width", float("nan"))
-    assert workspace.draft.get(("table", "columns", "age")) == {"role": "quasi-identifier", "kind": "numeric"}
+    assert value_at(workspace.draft, ("table", "columns", "age")) == {
+        "role": "quasi-identifier",
+        "kind": "numeric",
+    }
     workspace.draft.undo()
     assert choice.rows.set_index("column").loc["age", "max-width"] == 3
 
@@ -473,14 +478,14 @@ def test_what_cannot_work_is_said_on_the_page(workspace: Workspace) -> None:
     screen.diversity.param.update(criterion="l-diversity", l=9.0)
     assert "largest feasible" in screen.verdict.object
     tabs.active = 4
-    assert "cannot work" in screen.feasible.object
-    assert PRICE in screen.meaning.object
+    assert "cannot work" in screen.diverse.feasible.object
+    assert PRICE in screen.diverse.meaning.object
     screen.diversity.criterion = NONE
-    assert PRICE not in screen.meaning.object
+    assert PRICE not in screen.diverse.meaning.object
     tabs.active = 5
-    screen._limited(SimpleNamespace(row=0, column="weight", value=3))
-    assert workspace.draft.get(("table", "columns", "age", "weight")) == 3
-    assert list(screen.table.value["weight"]) == [3, 1, 1]
+    screen.limit_table.edited(SimpleNamespace(row=0, column="weight", value=3))
+    assert value_at(workspace.draft, ("table", "columns", "age", "weight")) == 3
+    assert list(screen.limit_table.table.value["weight"]) == [3, 1, 1]
 
 
 def test_a_page_before_any_table() -> None:
@@ -491,7 +496,7 @@ def test_a_page_before_any_table() -> None:
     assert "Open a table" in screen.risk.object
     screen.k.value = 20
     screen._toggle("mondrian")
-    assert item.draft.document == {}
+    assert item.draft.spec == NO_FLOW
 
 
 def test_what_was_chosen_runs(workspace: Workspace) -> None:
@@ -521,11 +526,10 @@ def test_the_flow_of_a_run_by_auto_names_what_was_picked(
     (run,) = workspace.runs
     assert run.ok
     assert run.result.algorithm == "k-member"
-    document = run.document
+    document = run.spec.document
     assert document["steps"][0]["anonymize"] == {
         "algorithm": "k-member",
         "k": 3,
-        "loss": "ncp",
         "improve": "chains",
         "kicks": 2,
     }

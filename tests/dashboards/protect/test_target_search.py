@@ -69,10 +69,10 @@ def test_trials_become_runs_and_the_flow_of_the_picked_one_repeats_it(
     best = report.best
     (run,) = [run for run in shown if run.result.anonymization is best.result.anonymization]
     assert workspace.chosen == run.id
-    assert run.document["target"]["risk"] == 0.2
-    (entry,) = [entry for entry in run.document["target"]["tried"] if entry.get("picked")]
+    assert run.spec.document["target"]["risk"] == 0.2
+    (entry,) = [entry for entry in run.spec.document["target"]["tried"] if entry.get("picked")]
     assert (entry["algorithm"], entry["k"]) == (best.candidate.setup.algorithm, best.candidate.k)
-    flow = Draft.read(strict_yaml.dumps(run.document), folder=workspace.folder).flow()
+    flow = Draft.read(strict_yaml.dumps(run.spec.document), folder=workspace.folder).flow()
     assert flow.space is None
     again = af.run(flow, seed=run.seed).results[0].anonymization
     assert again is not None

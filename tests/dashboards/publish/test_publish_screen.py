@@ -23,6 +23,7 @@ from anonflow.dashboards.work import screen_work
 from anonflow.engine.report.card import CardLine, ReleaseCard, Remedy
 from anonflow.release import Certificate
 from anonflow.table.infer import infer_columns
+from tests.cases.drafts import value_at
 from tests.dashboards.conftest import Hand
 from tests.dashboards.publish.drawing import drawn
 
@@ -246,7 +247,7 @@ def test_the_link_of_a_built_in_table_restores_it(done: Workspace) -> None:
     assert model.not_in_the_link() == []
     again = Workspace()
     again.open_dataset("census_like", n=90, seed=2)
-    again.draft.put(share_link.merged(again.draft.document, share_link.configuration(model.link())))
+    again.draft.put(share_link.merged(again.draft.spec, share_link.configuration(model.link())))
     assert (again.algorithms, again.ks) == (done.algorithms, done.ks)
     assert again.draft.document["table"] == done.draft.document["table"]
     again.close()
@@ -348,9 +349,9 @@ def test_a_line_that_fails_has_a_remedy_that_is_applied_and_run(hand: Hand) -> N
         assert [run.id for run in workspace.runs] == list(range(1, number + 1))
         assert workspace.chosen == number
         for path, value in remedy.change:
-            assert workspace.draft.get(path) == value
+            assert value_at(workspace.draft, path) == value
         workspace.draft.undo()
-        assert all(workspace.draft.get(path) != value for path, value in remedy.change)
+        assert all(value_at(workspace.draft, path) != value for path, value in remedy.change)
     workspace.close()
 
 

@@ -11,8 +11,7 @@ import pytest
 pytest.importorskip("panel", reason="the dashboards are an extra")
 from anonflow.dashboards.publish import review_form
 from anonflow.dashboards.publish.model import PublishModel
-from anonflow.dashboards.publish.review_form import ReviewForm
-from anonflow.dashboards.publish.texts import NO_BROWSER
+from anonflow.dashboards.publish.review_form import NO_BROWSER, ReviewForm
 from anonflow.dashboards.session.folders import SessionFolders
 from anonflow.dashboards.session.workspace import LONGEST_FIELD, Workspace
 from anonflow.engine.report.reviewer import FIELDS, filled_in

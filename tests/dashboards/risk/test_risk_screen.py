@@ -20,6 +20,7 @@ from anonflow.dashboards.risk.model import RiskModel, set_sizes
 from anonflow.dashboards.risk.screen import RiskScreen
 from anonflow.risk import population_risk
 from anonflow.table.infer import advise
+from tests.cases.drafts import value_at
 from tests.dashboards.data.uploading import send
 
 WAIT = 300.0
@@ -55,8 +56,8 @@ def test_without_a_table_it_says_where_to_get_one(workspace: Workspace) -> None:
     screen.model.background.wait(WAIT)
     assert screen.inside.visible
     assert not screen.nothing.visible
-    for name in list(workspace.draft.get(("table", "columns"), {})):
-        if workspace.draft.get(("table", "columns", name, "role")) == "quasi-identifier":
+    for name in list(value_at(workspace.draft, ("table", "columns"), {})):
+        if value_at(workspace.draft, ("table", "columns", name, "role")) == "quasi-identifier":
             workspace.set_column(name, role="insensitive")
     assert screen.nothing.visible
     assert "quasi-identifier" in screen.nothing.object or "cannot be used" in screen.nothing.object
@@ -178,7 +179,7 @@ def test_the_advisor_speaks_of_columns_that_it_sees_otherwise_first(workspace: W
     )
     workspace.open_frame(frame, None, "people")
     workspace.set_column("age", role="insensitive")
-    rows = str(parts.reasons(advise(frame), workspace.draft.get(("table", "columns"), {})))
+    rows = str(parts.reasons(advise(frame), workspace.draft.spec.columns))
     assert rows.index("<b>age</b>") < rows.index("<b>mail</b>")
     assert "→ quasi-identifier" in rows
 
@@ -227,7 +228,7 @@ def test_a_register_is_compared_and_attacks_what_is_published(workspace: Workspa
     assert figures.single == int((fits == 1).sum())
     assert figures.average == pytest.approx((1 / fits).mean())
     assert f"<b>{figures.single:,}</b>" in screen.of_register.object
-    named = workspace.draft.get(REGISTER)
+    named = value_at(workspace.draft, REGISTER)
     assert {"journalist": {"population": "register-people.csv"}} in named
     assert workspace.problems == ()
     workspace.set_algorithms(["mondrian"])
@@ -253,7 +254,7 @@ def test_a_register_is_compared_and_attacks_what_is_published(workspace: Workspa
     # undone and done again, it is the draft's; taken away, it is in no flow
     workspace.draft.undo()
     screen.forget.clicks += 1
-    assert workspace.draft.get(REGISTER) is None
+    assert value_at(workspace.draft, REGISTER) is None
     assert screen.register.figures is None
     assert not screen.forget.visible
 
@@ -272,7 +273,7 @@ def test_a_register_that_cannot_be_used_is_one_sentence(workspace: Workspace, ch
     dropped(screen, "voters.csv", change(everybody))
     assert says in screen.register.problem
     assert screen.register.problem in html_of(screen)
-    assert workspace.draft.get(REGISTER) is None
+    assert value_at(workspace.draft, REGISTER) is None
     assert not (workspace.folder / "register-voters.csv").exists()
     dropped(screen, "voters.pdf", everybody)
     assert "a table is a .csv, .parquet or .xlsx file" in screen.register.problem

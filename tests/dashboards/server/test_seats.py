@@ -11,6 +11,7 @@ import pytest
 pytest.importorskip("panel", reason="the dashboards are an extra")
 from anonflow.dashboards.server import seats as module
 from anonflow.dashboards.server.seats import Seat, Seats
+from anonflow.dashboards.session.draft_spec import NO_FLOW
 from anonflow.dashboards.session.workspace import Workspace
 from tests.dashboards.conftest import Hand
 
@@ -39,7 +40,7 @@ def at_once(change: Callable[[], None]) -> None:
 def begun(seats: Seats, workspaces: list[Workspace], key: str, document: Any, with_work: bool = True) -> Seat:
     workspace = Workspace()
     workspaces.append(workspace)
-    seat = seats.add(key, workspace, document, {})
+    seat = seats.add(key, workspace, document, NO_FLOW)
     seat.seen = True
     if with_work:
         workspace.open_dataset("census_like", n=30, seed=1)

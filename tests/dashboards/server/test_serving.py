@@ -20,7 +20,9 @@ from anonflow.dashboards import Limits, Workspace
 from anonflow.dashboards.server import server
 from anonflow.dashboards.server.accounts import Accounts, LoginThrottle, add_account, hashed
 from anonflow.dashboards.session.folders import SessionFolders
+from anonflow.engine.flows.spec import SourceSpec
 from anonflow.errors import ParameterError
+from tests.cases.drafts import value_at
 from tests.dashboards.server.running import PASSWORD, WAIT, Running, sign_in, until
 
 # ------------------------------------------------------------------------------------- names and pages
@@ -405,7 +407,7 @@ def test_a_session_begins_with_a_table_a_flow_or_a_link(
     two.token()
     (other,) = two.server._workspaces
     assert len(other.frame) == 40
-    assert other.draft.get(("steps",)) == workspace.draft.get(("steps",))
+    assert value_at(other.draft, ("steps",)) == value_at(workspace.draft, ("steps",))
     assert (tmp_path / "people.csv").exists()
     with pytest.raises(ParameterError, match="does not exist"):
         Running(start=tmp_path / "nothing.csv")
@@ -450,8 +452,8 @@ def test_the_table_that_sessions_begin_with_is_read_once_for_each_version_of_its
         len({each.folder for each in (first, second, third)}) == 3
     )  # the file itself is copied for each of them
     first.set_column("Age", role="insensitive")
-    assert second.draft.get(("table", "columns", "Age", "role")) == "quasi-identifier"
-    assert second.source == third.source == {"csv": "people.csv"}
+    assert value_at(second.draft, ("table", "columns", "Age", "role")) == "quasi-identifier"
+    assert second.source == third.source == SourceSpec(csv="people.csv")
     frame.head(30).to_csv(path, index=False)
     item.token()
     assert guesses == [40, 30]

@@ -9,6 +9,7 @@ import pytest
 pytest.importorskip("param", reason="the dashboards are an extra")
 from anonflow.dashboards import Workspace
 from anonflow.dashboards.session.diff import changes, differences
+from anonflow.dashboards.session.draft_spec import NO_FLOW
 
 TREE = {"nested": {"*": ["Male", {"other": ["Female"]}]}}
 
@@ -42,7 +43,7 @@ WORDS = [
     "works on the largest partitions that fit 10 s, before on the whole table at once",
     "diversity: none → p-sensitivity of Salary-class with p = 2",
     "Cuts of mondrian: relaxed",
-    "boundaries: no",
+    "boundaries: yes → no",
     "steps before: none → top-code",
 ]
 
@@ -50,18 +51,19 @@ WORDS = [
 def test_every_edit_is_told_in_words() -> None:
     workspace = Workspace()
     workspace.open_dataset("census_like", n=60, seed=1)
-    before = workspace.draft.document
+    before = workspace.draft.spec
     for at, words in enumerate(WORDS):
         edit(workspace, at)
-        assert changes(before, workspace.draft.document) == words
+        assert changes(before, workspace.draft.spec) == words
         assert not set("{}[]'") & set(words)
         assert changes(before, before) == "nothing that runs differently"
         workspace.draft.undo()
-        assert workspace.draft.document == before
+        assert workspace.draft.spec == before
     workspace.close()
 
 
 def test_what_a_search_wanted_and_tried_is_no_difference() -> None:
-    first = {"flow": "a", "steps": [{"anonymize": {"k": 5}}], "target": {"loss": 0.1, "tried": [{"k": 5}]}}
-    second = {"flow": "b", "steps": [{"anonymize": {"k": 6}}], "target": {"loss": 0.1, "tried": []}}
+    first = NO_FLOW.changed([(("target",), {"loss": 0.1, "tried": [{"algorithm": "nh", "k": 5}]})])
+    second = NO_FLOW.with_method(k=6).changed([(("flow",), "b"), (("target",), {"loss": 0.1})])
+    first = first.with_method(k=5)
     assert differences(first, second) == [("k", "5", "6")]

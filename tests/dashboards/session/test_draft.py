@@ -17,6 +17,7 @@ from anonflow.table.identification.uniqueness import Uniqueness, unique_as_added
 pytest.importorskip("param", reason="the dashboards are an extra")
 from anonflow.dashboards import Draft
 from tests import ROOT
+from tests.cases.drafts import value_at
 
 COLUMNS = {
     "parents": {"role": "quasi-identifier", "kind": "categorical"},
@@ -53,8 +54,8 @@ def test_attackers_wait_for_the_run_that_is_chosen(matrix: dict[str, list[int]],
     assert "publish" not in again.document
     first.set(("steps", "attack"), ["prosecuter"])
     assert any("prosecuter" in problem for problem in first.problems)
-    first.set(("matrix",), {"anonymize.k": 5})
-    assert first.problems
+    with pytest.raises(FlowError, match="must be a list"):
+        first.set(("matrix",), {"anonymize.k": 5})
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
@@ -68,21 +69,21 @@ def test_every_example_flow_goes_through_a_draft_unchanged(path: Path) -> None:
 def test_edits_are_told_to_watchers_and_undone() -> None:
     item = draft()
     messages = []
-    item.param.watch(lambda event: messages.append(event.new), "document")
-    before = item.document
+    item.param.watch(lambda event: messages.append(event.new), "spec")
+    before = item.spec
     item.set(("steps", "anonymize", "k"), 25)
     item.set(("steps", "anonymize", "k"), 25)  # nothing changed: no step
     item.set(("table", "columns", "finance", "role"), "insensitive")
     assert len(messages) == 2
-    assert before["steps"][0]["anonymize"]["k"] == 5  # an edit never changes what others hold
+    assert before.method.k == 5  # an edit never changes what others hold
     item.undo()
-    assert item.get(("table", "columns", "finance", "role")) == "quasi-identifier"
-    assert item.get(("steps", "anonymize", "k")) == 25
+    assert value_at(item, ("table", "columns", "finance", "role")) == "quasi-identifier"
+    assert value_at(item, ("steps", "anonymize", "k")) == 25
     item.undo()
-    assert item.document == before
+    assert item.spec == before
     assert not item.can_undo
     item.redo()
-    assert item.get(("steps", "anonymize", "k")) == 25
+    assert value_at(item, ("steps", "anonymize", "k")) == 25
     item.set(("steps", "anonymize", "k"), 7)
     assert not item.can_redo
 
@@ -93,9 +94,9 @@ def test_steps_and_matrix_are_added_and_taken_away() -> None:
     assert [run.anonymize.k for run in item.flow().runs] == [5, 10]
     item.set(("matrix",), None)
     item.set(("steps", "draw"), None)
-    assert item.get(("steps", "draw")) is None
+    assert value_at(item, ("steps", "draw")) is None
     assert item.problems == ()
-    assert item.get(("no", "such", "place"), "x") == "x"
+    assert value_at(item, ("no", "such", "place"), "x") == "x"
 
 
 def test_what_cannot_run_is_said() -> None:
@@ -104,10 +105,8 @@ def test_what_cannot_run_is_said() -> None:
     assert any("greedy" in problem for problem in item.problems)
     with pytest.raises(FlowError):
         item.flow()
-    with pytest.raises(FlowError, match="single value"):
-        item.set(("flow", "inside"), 1)
-    with pytest.raises(FlowError, match="empty"):
-        item.set((), 1)
+    with pytest.raises(FlowError, match="must be"):
+        item.set(("steps", "anonymize", "k"), 1)
     with pytest.raises(FlowError):
         Draft.read("flow: x\n")
 

@@ -32,7 +32,7 @@ def test_whoever_looks_never_sees_a_frame_without_its_columns() -> None:
 
     for owner, names in (
         (item, ["frame", "table", "problems", "algorithms", "ks"]),
-        (item.draft, ["document"]),
+        (item.draft, ["spec"]),
     ):
         owner.param.watch(look, names)
     item.open_dataset("census_like", n=60, seed=1)

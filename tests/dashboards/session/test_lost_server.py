@@ -12,6 +12,7 @@ pytest.importorskip("param", reason="the dashboards are an extra")
 from anonflow.dashboards.session.folders import SessionFolders
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.engine.execution import tasks
+from tests.cases.drafts import value_at
 from tests.dashboards.conftest import Hand
 
 WAIT = 300.0
@@ -160,7 +161,7 @@ def test_runs_that_were_at_work_are_named_and_run_again(tmp_path: Path, hand: Ha
 
 def test_a_draft_that_was_invalid_when_the_server_was_lost_comes_back(tmp_path: Path) -> None:
     first = begun(tmp_path / "home")
-    for name in list(first.draft.get(("table", "columns"))):
+    for name in list(value_at(first.draft, ("table", "columns"))):
         first.set_column(name, role="insensitive")
     assert first.problems
     lost(first)

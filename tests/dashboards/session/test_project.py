@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
 import io
 import json
@@ -25,6 +26,7 @@ pytest.importorskip("param", reason="the dashboards are an extra")
 from anonflow.dashboards import Limits, Workspace
 from anonflow.dashboards.session import project
 from anonflow.dashboards.session.paths import names_a_dataset
+from tests.cases.drafts import value_at
 
 WAIT = 300.0
 
@@ -103,8 +105,8 @@ def test_a_project_brings_flow_hierarchies_runs_and_notes_back(
     with pytest.raises(DataError, match="the column 'Age'"):
         other.open_file("wrong.csv", wrong)
     other.open_file("renamed.csv", people(tmp_path))
-    assert other.draft.get(("table", "source")) == {"csv": "renamed.csv"}
-    assert other.draft.get(("steps",)) == workspace.draft.get(("steps",))
+    assert value_at(other.draft, ("table", "source")) == {"csv": "renamed.csv"}
+    assert value_at(other.draft, ("steps",)) == value_at(workspace.draft, ("steps",))
     assert other.problems == ()
     (run,) = other.runs
     assert (run.name, run.note, run.pinned) == ("the first", "for the board", True)
@@ -158,8 +160,8 @@ NO_PROJECTS: list[tuple[dict[str, bytes | None], str]] = [
     ({"project__json": b'{"format": "anonflow project", "version": 2}'}, "version is no part"),
     ({"flow__yaml": b"\xff\xfe"}, "is not text"),
     ({"flow__yaml": b"- 1\n"}, "not a flow"),
-    ({"flow__yaml": b"flow: x\nversion: 1\ntable: {source: {csv: /etc/passwd}}\nsteps: []\n"}, "outside"),
-    ({"flow__yaml": b"flow: x\nversion: 1\ntable: {source: {csv: ../../secret}}\nsteps: []\n"}, "outside"),
+    ({"flow__yaml": b"flow: x\nversion: 1\ntable: {source: {csv: /etc/passwd}, columns: {}}\nsteps: [anonymize: {k: 2}]\n"}, "outside"),
+    ({"flow__yaml": b"flow: x\nversion: 1\ntable: {source: {csv: ../../secret}, columns: {}}\nsteps: [anonymize: {k: 2}]\n"}, "outside"),
     ({"files/../../evil__csv": b"x"}, "a file that no project has"),
     ({"files/": b""}, "a file that no project has"),
     ({"run__py": b"import os"}, "a file that no project has"),
@@ -214,6 +216,7 @@ def test_runs_of_a_stranger_are_checked(workspace: Workspace, other: Workspace, 
         ({"columns": [{"column": "a"}]}, "columns is no part"),
         ({"surprise": 1}, "a key that no project has"),
         ({"document": outside}, "outside"),
+        ({"document": {**run["document"], "steps": "none"}}, "steps must be a mapping"),
     ):
         bad = {**entry, "runs": [{**run, **change}]}
         content = changed(workspace.save_project(), project__json=json.dumps(bad).encode())
@@ -221,8 +224,9 @@ def test_runs_of_a_stranger_are_checked(workspace: Workspace, other: Workspace, 
             other.read_project_file(written(tmp_path, content))()
         assert text in " ".join([error.value.message, *error.value.problems]), change
         assert "evil" not in " ".join(error.value.problems)
-    # a run whose flow is none is refused when its table is there
-    bad = {**entry, "runs": [{**run, "document": {**run["document"], "steps": "none"}}]}
+    # a run that cannot be loaded is refused when its table is there
+    steps = [{"anonymize": {"algorithm": "nobody", "k": 5}}]
+    bad = {**entry, "runs": [{**run, "document": {**run["document"], "steps": steps}}]}
     content = changed(workspace.save_project(), project__json=json.dumps(bad).encode())
     other.read_project_file(written(tmp_path, content))()
     with pytest.raises(AnonflowError):
@@ -430,3 +434,69 @@ def test_a_shared_server_reads_no_flow_that_takes_long(
         with pytest.raises(DataError, match="the flow is larger than 128 KiB"):
             opened()
     assert names_a_dataset(alone, other.limits.flow_bytes)
+
+
+EARLIER = """\
+flow: people
+version: 1
+table:
+  source: {csv: people.csv, delimiter: ","}
+  columns:
+    Age: {role: quasi-identifier, kind: numeric, boundary: {width: 10}, weight: 2}
+    Gender: {role: quasi-identifier, kind: categorical}
+    Education: {role: quasi-identifier, kind: numeric, max-width: 3.5}
+  prepare: [top-code: {column: Age, at: 80}]
+steps:
+  - anonymize:
+      algorithm: mondrian
+      k: 4
+      options: {k-member: {kicks: 1}, optimal: {time-limit: 2.0}}
+      loss: ncp
+      boundaries: true
+  - draw: {}
+  - measure: [gcp]
+  - verify: [covers, guarantee]
+partition: {order: lexicographic, size: 20}
+matrix: {anonymize.algorithm: [mondrian, k-member], anonymize.k: [4, 6]}
+"""
+"""A flow as earlier versions wrote it: defaults and the options of forms stand in it."""
+
+
+def test_a_project_of_an_earlier_version_opens(
+    workspace: Workspace, other: Workspace, tmp_path: Path
+) -> None:
+    entry = entry_of(workspace, tmp_path)
+    steps = [
+        {"anonymize": {"algorithm": "mondrian", "k": 4, "loss": "ncp"}},
+        {"draw": {}},
+        {"measure": ["gcp"]},
+    ]
+    old = {**entry["runs"][0]["document"], "steps": steps, "partition": {"order": "random", "size": 20}}
+    text = json.dumps({**entry, "runs": [{**entry["runs"][0], "document": old}]})
+    content = changed(workspace.save_project(), project__json=text.encode(), flow__yaml=EARLIER.encode())
+    other.read_project_file(written(tmp_path, content))()
+    other.open_file("people.csv", people(tmp_path))
+    assert other.problems == ()
+    assert (other.algorithms, other.ks) == (["mondrian", "k-member"], [4, 6])
+    spec = other.draft.spec
+    assert (spec.partition.size, spec.columns["Education"].max_width) == (20, 3.5)
+    assert spec.method.of_methods == {"k-member": {"kicks": 1}, "optimal": {"time_limit": 2.0}}
+    assert other.runs[0].spec.partition.order == "random"
+
+
+def test_a_link_of_an_earlier_version_opens(workspace: Workspace, tmp_path: Path) -> None:
+    shared = {
+        "version": 1,
+        "partition": {"order": "random", "size": 20},
+        "matrix": {"anonymize.k": [4, 6]},
+        "steps": [
+            {"anonymize": {"algorithm": "nh", "k": 4, "options": {"optimal": {"time-limit": 2.0}}}},
+            {"draw": {}},
+            {"verify": ["covers", "guarantee"]},
+        ],
+    }
+    workspace.open_link("c=" + base64.urlsafe_b64encode(json.dumps(shared).encode()).decode().rstrip("="))
+    workspace.open_file("people.csv", people(tmp_path))
+    assert workspace.problems == ()
+    assert (workspace.algorithms, workspace.ks) == (["nh"], [4, 6])
+    assert workspace.draft.spec.partition.size == 20

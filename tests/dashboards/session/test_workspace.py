@@ -16,6 +16,7 @@ import pytest
 
 from anonflow import datasets, strict_yaml
 from anonflow.cli import main
+from anonflow.engine.flows.spec import SourceSpec
 from anonflow.errors import AnonflowError, DataError, FlowError, ParameterError
 
 pytest.importorskip("param", reason="the dashboards are an extra")
@@ -23,6 +24,7 @@ from anonflow.dashboards import Draft, Limits, Workspace
 from anonflow.dashboards.session import workspace as workspace_module
 from anonflow.dashboards.work import job_group, jobs, screen_work
 from anonflow.dashboards.work.fair_queue import FairQueue
+from tests.cases.drafts import value_at
 from tests.dashboards.conftest import Hand
 
 WAIT = 300.0
@@ -104,12 +106,12 @@ publish: {run: {anonymize.k: 3}, table: out/x.csv, report: out/x.html}
 def test_a_built_in_table_opens_ready_to_run(workspace: Workspace) -> None:
     opened(workspace, 400)
     assert len(workspace.frame) == 400
-    assert workspace.source == {"dataset": "census_like", "n": 400, "seed": 3}
+    assert workspace.source == SourceSpec(dataset="census_like", n=400, seed=3)
     assert workspace.table.n == 400
     assert workspace.problems == ()
     assert workspace.algorithms == ["greedy"]
     assert workspace.ks == [10]
-    assert workspace.draft.get(("partition", "size")) == 250
+    assert value_at(workspace.draft, ("partition", "size")) == 250
 
 
 @pytest.mark.parametrize("name", ["freeform_example", "zip_example", "location_example", "patients_example"])
@@ -126,7 +128,7 @@ def test_an_uploaded_file_is_moved_into_the_session(workspace: Workspace, tmp_pa
     assert not path.exists()
     kept = [item for item in workspace.folder.iterdir() if item.is_file()]
     assert len(kept) == 1
-    assert kept[0].name == next(iter(workspace.source.values()))
+    assert kept[0].name == workspace.source.file
     assert stat.S_IMODE(kept[0].stat().st_mode) == 0o600
     assert stat.S_IMODE(workspace.folder.stat().st_mode) == 0o700
     assert len(workspace.frame) == 50
@@ -139,7 +141,7 @@ def test_semicolons_are_found(workspace: Workspace, tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     datasets.census_like(20, seed=1).to_csv(path, index=False, sep=";")
     workspace.open_file("a.csv", path)
-    assert workspace.source == {"csv": "a.csv", "delimiter": ";"}
+    assert workspace.source == SourceSpec(csv="a.csv", delimiter=";")
     assert workspace.draft.problems == ()
 
 
@@ -188,15 +190,15 @@ def test_columns_are_edited_as_one_step_and_undone(workspace: Workspace) -> None
     workspace.set_column("Age", role="insensitive")
     assert workspace.table is not table
     assert "Age" not in workspace.table.qi_columns
-    assert workspace.draft.get(("table", "columns", "Age")) == {"role": "insensitive"}
+    assert value_at(workspace.draft, ("table", "columns", "Age")) == {"role": "insensitive"}
     workspace.draft.undo()
     assert "Age" in workspace.table.qi_columns
     workspace.draft.redo()
     workspace.set_column("Age", role="quasi-identifier")
-    assert workspace.draft.get(("table", "columns", "Age", "kind")) == "numeric"
+    assert value_at(workspace.draft, ("table", "columns", "Age", "kind")) == "numeric"
     workspace.set_column("Age", boundary={"width": 20})
     workspace.set_column("Age", kind="categorical")  # a boundary of widths does not go with it
-    assert workspace.draft.get(("table", "columns", "Age")) == {
+    assert value_at(workspace.draft, ("table", "columns", "Age")) == {
         "role": "quasi-identifier",
         "kind": "categorical",
     }
@@ -217,7 +219,7 @@ def test_methods_and_ks_live_in_the_draft(workspace: Workspace) -> None:
     opened(workspace)
     workspace.set_algorithms(["mondrian", "greedy"])
     workspace.set_ks([10, 5])
-    assert workspace.draft.get(("matrix",)) == {
+    assert value_at(workspace.draft, ("matrix",)) == {
         "anonymize.algorithm": ["mondrian", "greedy"],
         "anonymize.k": [5, 10],
     }
@@ -226,8 +228,8 @@ def test_methods_and_ks_live_in_the_draft(workspace: Workspace) -> None:
     workspace.draft.undo()
     assert workspace.ks == [10]
     workspace.set_algorithms(["nh"])
-    assert workspace.draft.get(("matrix",)) is None
-    assert workspace.draft.get(("steps", "anonymize", "algorithm")) == "nh"
+    assert value_at(workspace.draft, ("matrix",)) is None
+    assert value_at(workspace.draft, ("steps", "anonymize", "algorithm")) == "nh"
     with pytest.raises(ParameterError):
         workspace.set_ks([])
 

@@ -16,6 +16,7 @@ import pandas as pd
 import pytest
 
 import anonflow as af
+from anonflow.dashboards.session.draft_spec import NO_FLOW
 from anonflow.dashboards.session.paths import check_confined
 from anonflow.dashboards.session.table_sources import read_upload
 from anonflow.dashboards.work.user_limits import Limits
@@ -437,9 +438,9 @@ def test_a_missing_duckdb_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_the_dashboards_ask_no_database(tmp_path: Path) -> None:
-    document = {"table": {"source": {"sql": "select 1", "database": "p.duckdb"}}}
+    query = NO_FLOW.changed([(("table", "source"), {"sql": "select 1", "database": "p.duckdb"})])
     with pytest.raises(FlowError, match="the dashboards do not query databases"):
-        check_confined(document, tmp_path)
+        check_confined(query, tmp_path)
 
 
 def test_a_table_is_read_from_them(tmp_path: Path) -> None:
