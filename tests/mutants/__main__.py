@@ -11,6 +11,7 @@ import argparse
 import contextlib
 import hashlib
 import itertools
+import json
 import multiprocessing
 import os
 import pickle
@@ -29,7 +30,7 @@ from queue import Queue
 
 from tests import ROOT
 from tests.mutants.faults import ROOMS, Fault, sample
-from tests.mutants.one_run import LIBRARIES, run_tests
+from tests.mutants.one_run import FAILING, LIBRARIES, run_tests
 
 processes = multiprocessing.get_context("forkserver")
 
@@ -49,6 +50,11 @@ def main() -> int:
     parser.add_argument("--only", default="", metavar="TEXT", help="faults with this text in their name")
     parser.add_argument("--save", action="store_true", help="write survivors.txt")
     parser.add_argument("--root", type=Path, default=ROOT, help="another checkout, whose tests run")
+    parser.add_argument(
+        "--records",
+        type=Path,
+        help="a folder for what tests enter, which another run of the same checkout uses again",
+    )
     parser.add_argument("--survivors", type=Path, default=SURVIVORS, help="another file for survivors")
     arguments = parser.parse_args()
     rooms = arguments.rooms.split(",")
@@ -57,7 +63,7 @@ def main() -> int:
         for fault in sample(arguments.root, arguments.number)
         if fault.room in rooms and arguments.only in fault.name
     ]
-    survivors = run(arguments.root, faults, arguments.jobs)
+    survivors = run(arguments.root, faults, arguments.jobs, arguments.records)
     notes = _notes(arguments.survivors)
     new = [fault for fault in survivors if fault.name not in notes]
     print(
@@ -75,13 +81,13 @@ def main() -> int:
     return 1 if new and not arguments.save else 0
 
 
-def run(root: Path, faults: list[Fault], jobs: int) -> list[Fault]:
+def run(root: Path, faults: list[Fault], jobs: int, records: Path | None) -> list[Fault]:
     """Return the faults that no test notices; several run at a time, each in a copy of the checkout.
 
     Raises
     ------
     SystemExit
-        If the tests of a room fail without any fault.
+        If the tests of a room cannot be run without any fault.
     """
     processes.set_forkserver_preload(LIBRARIES)
     free: Queue[Path] = Queue()
@@ -92,12 +98,14 @@ def run(root: Path, faults: list[Fault], jobs: int) -> list[Fault]:
             free.put(home)
 
         limits = dict.fromkeys(ROOMS, float(FIRST_LIMIT))
+        records = records or Path(folder)
+        records.mkdir(exist_ok=True)
 
         def status(fault: Fault | None, room: str) -> int:
             home = free.get()
             try:
                 start = time.monotonic()
-                ended = _status(home, fault, room, limits[room])
+                ended = _status(home, fault, room, records / f"{room}.json", limits[room])
                 noticed = home / "noticed"
                 test = noticed.read_text(encoding="utf-8") if noticed.exists() else ""
                 noticed.unlink(missing_ok=True)
@@ -113,12 +121,15 @@ def run(root: Path, faults: list[Fault], jobs: int) -> list[Fault]:
             finally:
                 free.put(home)
 
-        rooms = sorted({fault.room for fault in faults})
-        failing = [
+        rooms = sorted({fault.room for fault in faults} - {path.stem for path in records.glob("*.json")})
+        broken = [
             room for room, ended in zip(rooms, pool.map(lambda room: status(None, room), rooms)) if ended
         ]
-        if failing:
-            raise SystemExit(f"without any fault, tests fail in: {', '.join(failing)}")
+        if broken:
+            raise SystemExit(f"without any fault, tests cannot be run in: {', '.join(broken)}")
+        for path in sorted(records.glob("*.json")):
+            for test in json.loads(path.read_text())[FAILING]:
+                print(f"fails without any fault: {test}")
         ends = pool.map(lambda fault: status(fault, fault.room), faults)
         return [fault for fault, ended in zip(faults, ends, strict=True) if ended == 0]
 
@@ -134,7 +145,7 @@ def _copy(root: Path, home: Path) -> None:
             shutil.copy2(root / name, home / name)
 
 
-def _status(home: Path, fault: Fault | None, room: str, limit: float) -> int:
+def _status(home: Path, fault: Fault | None, room: str, record: Path, limit: float) -> int:
     """Run a room's tests in a copy of the checkout, with a fault in it; return how they ended: 0 if nothing failed within the limit."""
     environment = {"NUMBA_CACHE_DIR": str(home.parent / "kernels"), "PYTHONHASHSEED": "0"}
     near = fault.path if fault else f"anonflow/{room}/__init__.py"
@@ -143,7 +154,7 @@ def _status(home: Path, fault: Fault | None, room: str, limit: float) -> int:
         function = fault.entered((home / fault.path).read_bytes())
     with _put_in(home, fault):
         child = processes.Process(
-            target=run_tests, args=(str(home), near, function, f"tests/{room}", environment)
+            target=run_tests, args=(str(home), near, function, record, f"tests/{room}", environment)
         )
         child.start()
         child.join(limit)

@@ -27,13 +27,18 @@ LIBRARIES = [
 ]
 """What most tests import: once for all faults."""
 
-CALLS = "calls-{}.json"
-"""Which functions each file of a folder's tests enters."""
+FAILING = "failing"
 PROCESS = "a process"
+"""In a record: the tests that fail without any fault, and what files enter that start processes."""
 
 
-def run_tests(home: str, near: str, function: str, folder: str, environment: dict[str, str]) -> None:
+def run_tests(
+    home: str, near: str, function: str, record: Path, folder: str, environment: dict[str, str]
+) -> None:
     """Run the quick tests of a folder in a checkout and end with pytest's status; the first test that fails is named in a file.
+
+    Where the record is not there yet, it is written, and no test ends the run: it says which functions each file of tests enters, and
+    which tests fail.
 
     Parameters
     ----------
@@ -42,8 +47,9 @@ def run_tests(home: str, near: str, function: str, folder: str, environment: dic
     near : str
         A file of the package; tests whose place is most like its own come first.
     function : str
-        Only files of tests run that enter this function, as the file `CALLS` of this folder of tests says. Empty: all run; where that
-        file is not there yet, it is written beside the checkout.
+        Only files of tests run that enter this function, as the record says. Empty: all run.
+    record : pathlib.Path
+        Tests that fail by it are left out: they would fail with a fault, too.
     folder : str
         The tests, from the checkout.
     environment : dict of str to str
@@ -61,39 +67,52 @@ def run_tests(home: str, near: str, function: str, folder: str, environment: dic
     sys.path.insert(0, home)
     import pytest
 
-    calls_file = Path(home).parent / CALLS.format(folder.replace("/", "-"))
-    calls: dict[str, Any] = json.loads(calls_file.read_text()) if function else {}
-    record = not function and not calls_file.exists()
+    known = record.exists()
+    calls: dict[str, Any] = json.loads(record.read_text()) if known else {FAILING: []}
 
     class NearFirst:
         """Puts tests near the fault first, and names the test that fails."""
 
         def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+            if known:
+                items[:] = [item for item in items if item.nodeid not in calls[FAILING]]
             if function:
                 items[:] = [item for item in items if _enters(calls, place_of(item), f"{near}::{function}")]
             items.sort(key=lambda item: _distance(near, place_of(item)))
 
         def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-            if report.failed:
+            if report.failed and known:
                 Path(home, "noticed").write_text(report.nodeid, encoding="utf-8")
+            elif report.failed:
+                calls[FAILING].append(report.nodeid)
 
         def pytest_collectreport(self, report: pytest.CollectReport) -> None:
             if report.failed:
                 Path(home, "noticed").write_text(report.nodeid, encoding="utf-8")
 
         def pytest_runtest_logstart(self, location: tuple[str, int | None, str]) -> None:
-            if record:
+            if not known:
                 _record_calls(calls.setdefault(location[0], set()), f"{home}/")
 
     def place_of(item: pytest.Item) -> str:
         return item.path.relative_to(home).as_posix()
 
-    arguments = ["-n", "0", "-x", "-q", "-p", "no:cacheprovider", "--hypothesis-seed=0", folder]
+    arguments = [
+        "-n",
+        "0",
+        *(["-x"] if known else []),
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "--hypothesis-seed=0",
+        folder,
+    ]
     status = pytest.main(arguments, plugins=[NearFirst()])
-    if record:
+    if not known:
         sys.settrace(None)
-        calls_file.write_text(json.dumps({place: sorted(names) for place, names in calls.items()}))
-    os._exit(0 if function and status == pytest.ExitCode.NO_TESTS_COLLECTED else status)
+        record.write_text(json.dumps({place: sorted(names) for place, names in calls.items()}))
+    passing = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
+    os._exit(0 if status in passing or (not known and status == pytest.ExitCode.TESTS_FAILED) else status)
 
 
 def _record_calls(functions: set[str], home: str) -> None:
