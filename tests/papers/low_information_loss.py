@@ -206,7 +206,7 @@ def ways_at(number: int, k: int) -> list[str]:
     both = k in PHASES_AT.get(number, ())
     return [
         *([TWO_PHASE] if both else []),
-        QUICK,
+        *([QUICK] if k in PHASES_AT.get(number, ENDS) else []),
         *([DENSE] if both else []),
         *([SPARSE] if k in SPARSE_AT.get(number, ()) else []),
     ]
