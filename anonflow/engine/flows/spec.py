@@ -65,9 +65,7 @@ NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
 
 
 class _Spec(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid", frozen=True, populate_by_name=True, use_attribute_docstrings=True
-    )
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
 
 def _pieces(value: Any) -> Any:
@@ -296,7 +294,7 @@ class RunSpec(_Spec):
 class AnonymizeSpec(BaseModel):
     """The method and its parameters; what is not declared here is an option of the method."""
 
-    model_config = ConfigDict(extra="allow", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="allow", frozen=True)
 
     algorithm: StrictStr
     """A name of the registry (`anonflow algorithms`), or auto: the one that loses least in the budget."""
