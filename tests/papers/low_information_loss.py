@@ -88,11 +88,13 @@ MORE = {f"{TWO_PHASE}, {near} candidates": {**WAYS[TWO_PHASE], "candidates": nea
 ENDS = (KS[0], KS[-1])
 PHASES_AT = {8: KS, **dict.fromkeys((9, 10, 11, 12), ENDS), 13: KS, 14: KS, 15: ENDS, 16: ENDS}
 """Table -> k with the paper's two phases, and with chains: of the larger tables the smallest and the largest, because they take long."""
+SAME = {17: 15, 18: 16}
+"""Tables of 10,000,000 records -> the tables whose records they share, as far as they are taken; our runs are theirs."""
 SPARSE_AT = {13: (3,), 14: (3,)}
 """Table -> k for which a sparse start is tried before chains."""
 WITHOUT = "without sorting"
 """Of Tables 19 and 20, in the paper's name; ours are named after their way, and after their pieces if they are smaller."""
-PRINTED_AS = {**dict.fromkeys(OURS, TWO_PHASE), f"{WITHOUT}{QUICK.removeprefix(TWO_PHASE)}": WITHOUT}
+PRINTED_AS = dict.fromkeys(OURS, TWO_PHASE)
 CANDIDATES = 32
 """The usual number of candidates of a record."""
 FEW_CANDIDATES = "a record chooses among 32 candidates; with more, Two-phase loses less (Section 3.2)"
@@ -203,11 +205,11 @@ def bound_once(kind: str, n: int, k: int) -> float:
 
 def ways_at(number: int, k: int) -> list[str]:
     """The ways of Two-phase that a table shows for a k."""
-    both = k in PHASES_AT.get(number, ())
+    both, ours = k in PHASES_AT.get(number, ()), k in PHASES_AT.get(SAME.get(number, number), ())
     return [
         *([TWO_PHASE] if both else []),
-        *([QUICK] if k in PHASES_AT.get(number, ENDS) else []),
-        *([DENSE] if both else []),
+        *([QUICK] if PHASES_AT.get(number) == KS else []),
+        *([DENSE] if ours else []),
         *([SPARSE] if k in SPARSE_AT.get(number, ()) else []),
     ]
 
@@ -356,27 +358,22 @@ def unsorted(place: str, run: Run) -> Iterator[Figure]:
         if case.startswith("Occ") != (place == "Table 19") or of_paper == CUT:
             continue
         pieces = of_paper // CUT
-        if of_paper <= MOST:
-            for k in (3, 10) if run.full and place == "Table 19" else (3,):
-                yield from cut_both_ways(place, case, k, QUICK, pieces, CUT if run.full else 100)
         few = pieces if run.full else min(pieces, 12)
         size = SMALL_CUT if run.full else 100
-        yield from cut_both_ways(place, case, 3, TWO_PHASE, few, size, f"pieces of {SMALL_CUT:,}")
+        yield from cut_both_ways(place, case, few, size)
 
 
-def cut_both_ways(
-    place: str, case: str, k: int, way: str, pieces: int, cut: int, apart: str = ""
-) -> Iterator[Figure]:
+def cut_both_ways(place: str, case: str, pieces: int, cut: int) -> Iterator[Figure]:
     """By how much the loss grows if a table of so many pieces is cut as it is instead of sorted, and the minutes of both."""
-    n = pieces * cut
-    name = ("" if way == TWO_PHASE else way.removeprefix(TWO_PHASE)) + (f", {apart}" if apart else "")
-    key = Key(place, case, k, f"{WITHOUT}{name}", "gap, %")
+    n, k = pieces * cut, KS[0]
+    apart = f"pieces of {SMALL_CUT:,}"
+    key = Key(place, case, k, f"{WITHOUT}, {apart}", "gap, %")
     in_order, as_it_is = (
-        run_once(way, kind_of(case), n, k, cut, order) for order in ("lexicographic", "input")
+        run_once(TWO_PHASE, kind_of(case), n, k, cut, order) for order in ("lexicographic", "input")
     )
     yield Figure(key, 100 * (as_it_is[0] / in_order[0] - 1), n)
     yield Figure(key._replace(quantity="minutes"), as_it_is[1] / 60, n)
-    yield Figure(key._replace(method=f"sorted{name}", quantity="minutes"), in_order[1] / 60, n)
+    yield Figure(key._replace(method=f"sorted, {apart}", quantity="minutes"), in_order[1] / 60, n)
 
 
 PARTS: dict[str, Callable[[Run], Iterator[Figure]]] = {
@@ -592,19 +589,15 @@ def ends_of(pairs: Mapping[float, tuple[float, float]]) -> dict[float, tuple[flo
 
 
 def cut_claims(numbers: Numbers, place: str) -> list[Claim]:
-    """What is said of Tables 19 and 20, for the smallest k: by the paper's two phases, and by ours."""
+    """What is said of Tables 19 and 20, for the smallest k."""
     figures = [figure for figure in numbers.at_place(place) if figure.key.quantity == "gap, %"]
     results = []
     for name in dict.fromkeys(figure.key.method for figure in figures):
         lost = by_case(figures, name)
-        own = name.startswith(f"{WITHOUT}{QUICK.removeprefix(TWO_PHASE)}")
         size: dict[str, Any] = {
             "records": tuple(f.records for f in figures if f.key.method == name and f.key.at == KS[0]),
             "of_paper": RECORDS[place],
-            "ours": own,
         }
-        if own:
-            size["of_paper"] = max(size["records"])
         measured = ", ".join(f"{case}: {value:.3g} %" for case, value in lost.items())
         grows = [
             lost[few] <= lost[many]

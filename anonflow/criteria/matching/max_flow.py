@@ -101,25 +101,40 @@ def _thinned(u: int, v: int, left: np.ndarray, right: np.ndarray, kept: int) -> 
 def _dinic(
     supply: np.ndarray, demand: np.ndarray, left: np.ndarray, right: np.ndarray, capacity: np.ndarray
 ) -> MaxFlow:
+    """Return a maximum flow; the network leads from the right side to the left one, along which edges mostly lie in order."""
     u, v = len(supply), len(demand)
+    order = None
+    ascending = (right[1:] > right[:-1]) | ((right[1:] == right[:-1]) & (left[1:] > left[:-1]))
+    if not ascending.all():
+        order = np.lexsort((left, right))
+        left, right, capacity = left[order], right[order], capacity[order]
+    del ascending
     source, sink = u + v, u + v + 1
-    tail = np.concatenate([left, u + np.arange(v), np.full(u, source)])
-    head = np.concatenate([u + right.astype(np.int64), np.full(v, sink), np.arange(u)])
-    room = np.minimum(capacity, np.minimum(supply[left], demand[right]))
-    weight = np.concatenate([room, demand, supply]).astype(np.int32)
-    network = csr_array((weight, (tail, head)), shape=(u + v + 2, u + v + 2))
-    result = maximum_flow(csr_matrix(network), source, sink, method="dinic")
-    flow = result.flow.tocsr()
-    flow.sort_indices()
-    at = np.repeat(np.arange(u + v + 2), np.diff(flow.indptr))
-    inner = (at < u) & (flow.indices < u + v)
-    key = at[inner].astype(np.int64) * v + (flow.indices[inner] - u)
-    mine = left.astype(np.int64) * v + right
-    place = np.searchsorted(key, mine)
-    edge = flow.data[inner][place].astype(np.int64)
+    room = np.minimum(supply.astype(np.int32)[left], demand.astype(np.int32)[right])
+    np.minimum(room, capacity, out=room, casting="unsafe")
+    indices = np.concatenate(
+        [np.full(u, sink, np.int32), left.astype(np.int32), u + np.arange(v, dtype=np.int32)]
+    )
+    weight = np.concatenate([supply.astype(np.int32), room, demand.astype(np.int32)])
+    degree = np.concatenate([[0], np.ones(u, np.int64), np.bincount(right, minlength=v), [v, 0]])
+    network = csr_matrix((weight, indices, np.cumsum(degree).astype(np.int32)), shape=(u + v + 2, u + v + 2))
+    del room, weight, indices
+    result = maximum_flow(network, source, sink, method="dinic")
+    flow = result.flow
+    of_right = slice(flow.indptr[u], flow.indptr[u + v])
+    inner = flow.indices[of_right] < u
+    edge = flow.data[of_right][inner].astype(np.int64)
+    end = flow.indices[of_right][inner]
+    value = int(result.flow_value)
+    del result, flow, inner
+    if not np.array_equal(end, left):  # within a row they may lie in any order
+        edge = edge[np.lexsort((end, right))]
     sent = np.bincount(left, edge, u).astype(np.int64)
     met = np.bincount(right, edge, v).astype(np.int64)
-    return MaxFlow(int(result.flow_value), edge, supply - sent, demand - met)
+    if order is not None:
+        ordered, edge = edge, np.empty_like(edge)
+        edge[order] = ordered
+    return MaxFlow(value, edge, supply - sent, demand - met)
 
 
 def matched_all(left: np.ndarray, right: np.ndarray, n: int) -> bool:

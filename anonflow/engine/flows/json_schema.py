@@ -93,10 +93,12 @@ def _sentences() -> dict[str, dict[str, str]]:
     """Return the docstring of each field of the flow format, by model; pydantic would read them at every import, for a quarter of a second."""
     sentences: dict[str, dict[str, str]] = {}
     for model in ast.parse(inspect.getsource(spec)).body:
-        for field, text in itertools.pairwise(model.body) if isinstance(model, ast.ClassDef) else ():
+        if not isinstance(model, ast.ClassDef):
+            continue
+        for field, text in itertools.pairwise(model.body):
             if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr):
-                (name, doc) = (ast.unparse(field.target), ast.literal_eval(text.value))
-                sentences.setdefault(model.name, {})[name] = " ".join(doc.split())
+                sentence = " ".join(str(ast.literal_eval(text.value)).split())
+                sentences.setdefault(model.name, {})[ast.unparse(field.target)] = sentence
     return sentences
 
 
