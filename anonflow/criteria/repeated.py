@@ -65,7 +65,7 @@ def repeated(
     few = left < people
     detail = (
         f"{len(history.releases):,} releases leave each of {len(left):,} people at least {int(left.min()):,} people whose rows "
-        "may be theirs"
+        f"may be theirs, {left.mean():.1f} on average"
     )
     if values > 1:
         column = _sensitive(evidence, column, values)

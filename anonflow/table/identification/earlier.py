@@ -93,7 +93,7 @@ class Overlap:
             f"{self.again:,} of {self.people:,} people are in {times} from this owner's folder, by {self.by}: an attacker "
             "with all of them can intersect them, and then k no longer holds (a sensitive value was named right for 0.39 of the "
             "people from one draw, 0.48 from two, 0.53 from three, 0.62 from five, 0.75 from ten); publish one of them "
-            "only, or measure it with af.attack(..., earlier=[...]); anonflow risk --earlier lists them for the owner; where the same "
+            "only, or go on from the earlier one (earlier= in Python, earlier: in a flow), or measure it with af.attack(..., earlier=[...]); anonflow risk --earlier lists them for the owner; where the same "
             "number means another person, give its column a scope"
         )
 
