@@ -172,6 +172,42 @@ def test_the_intersection_attacker_gains_nothing(tmp_path: Path) -> None:
     assert gain[1] < 0.01
 
 
+def test_cohorts_beyond_a_boundary_or_limit_are_held_back(tmp_path: Path) -> None:
+    """People of a class whose ages lie in one interval of ten years now, but not next year."""
+    frame = people(300)
+    limits = NAMED | {"age": NAMED["age"] | {"boundary": {"width": 10}}}
+    first = af.anonymize(af.Table(frame, limits), "k-member", k=3)
+    first.release(seed=2**127, owner=tmp_path)
+    older = af.Table(frame.assign(age=frame["age"] + 1), limits)
+    second = af.anonymize(older, "k-member", k=3, earlier=tmp_path)
+    published = first.table.identifiers["name"][~first.suppressed]
+    assert 0 < second.facts["persisting"] < len(published)
+    assert af.verify(second.table, second, ["boundary"])
+    group = dict(zip(first.table.identifiers["name"], first.classes.tolist(), strict=True))
+    again = {group[name] for name in second.table.identifiers["name"]}
+    apart = {
+        label
+        for label in set(group.values())
+        if older.frame["age"][first.classes == label].floordiv(10).nunique() > 1
+    }
+    assert not again & apart
+    free = af.anonymize(older, "k-member", k=3, earlier=tmp_path, boundaries=False)
+    assert free.facts["persisting"] >= len(published)
+    few = pd.concat(
+        [
+            older.frame.assign(name=frame["name"]),
+            pd.DataFrame({"name": ["a", "b", "c"], "age": [1, 31, 61], "work": "a", "ill": "u"}),
+        ]
+    )
+    joined = af.anonymize(af.Table(few, limits), "k-member", k=3, earlier=tmp_path)
+    assert joined.facts["newcomers"] == 0
+    narrow = NAMED | {"age": NAMED["age"] | {"max-width": 2}}
+    second = af.anonymize(
+        af.Table(older.frame.assign(name=frame["name"]), narrow), "k-member", k=3, earlier=tmp_path
+    )
+    assert af.verify(second.table, second, ["boundary"])
+
+
 def test_suppressed_people_of_a_release_of_matches_are_held_back(tmp_path: Path) -> None:
     """They were a class of more than k."""
     limits = NAMED | {"age": NAMED["age"] | {"boundary": {"width": 1}}}
@@ -240,15 +276,6 @@ def test_wrong_input_is_named(tmp_path: Path) -> None:
         af.anonymize(table, "k-member", k=5, people=3)
     with pytest.raises(InfeasibleError, match="fewer than 50 people whose rows may be theirs"):
         af.anonymize(table, "k-member", k=50, earlier=tmp_path)
-    bounded = af.Table(
-        year(list(range(100)), 1).frame.assign(name=table.identifiers["name"]),
-        NAMED | {"age": NAMED["age"] | {"boundary": {"width": 10}}},
-    )
-    with pytest.raises(ParameterError, match="boundaries do not go together"):
-        af.anonymize(bounded, "k-member", k=5, earlier=tmp_path)
-    assert (
-        af.anonymize(bounded, "k-member", k=5, earlier=tmp_path, boundaries=False).facts["persisting"] == 100
-    )
     again = af.anonymize(table, "k-member", k=5, earlier=tmp_path)
     with pytest.raises(ParameterError, match="cohorts"):
         af.diversify(again, "p-sensitivity", p=2)
