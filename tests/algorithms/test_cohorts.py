@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import warnings
+from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +17,17 @@ from hypothesis import strategies as st
 
 import anonflow as af
 from anonflow.errors import AnonflowWarning, DataError, InfeasibleError, ParameterError, VerificationError
-from anonflow.release import Earlier, Release
+from anonflow.release import Earlier, Release, write_release
+from tests.attacks.test_repeated import size
 from tests.cases.released_twice import NAMED, people
+from tests.cases.runs import shell
 from tests.naive.repeated import Published, connected, left
 from tests.strategies import examples
 
 LEAST = 2
+SHARES: dict[Any, Fraction] = {
+    value: Fraction(1, number + 2) for number, value in enumerate([*range(12), *"uvwxyz"])
+}
 
 
 def year(numbers: list[int], t: int, people_of: int = 400) -> af.Table:
@@ -60,7 +68,7 @@ def seen(several: list[tuple[list[frozenset[int]], list[int]]], tied: bool) -> l
 def test_sequences_leave_everybody_enough_people(
     method: str, k: int, data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """Three releases of at most 12 people; each world that fits them is tried."""
+    """Three releases of at most 12 people; each world that fits them is tried, by who links all rows, and by illnesses alone."""
     folder = tmp_path_factory.mktemp("owner")
     several = []
     options: dict[str, Any] = {"partition_size": 4} if method == "greedy" else {}
@@ -82,11 +90,16 @@ def test_sequences_leave_everybody_enough_people(
         several.append(published(anon.table, release))
         if t:
             assert af.verify(anon.table, release, [{"repeated": {"earlier": folder, "people": LEAST}}])
-    years = seen(several, method == "greedy")
-    if max(map(len, connected(years))) <= 8:
-        for each in left(years).values():
-            assert len(each.rows) >= LEAST
-            assert each.likeliest_row * LEAST <= 1
+    tied = method == "greedy"
+    ill = people()["ill"].to_numpy()
+    for years in (
+        seen(several, tied),
+        [replace(each, shown=ill[each.shown]) for each in seen(several, tied)],
+    ):
+        if max(map(len, connected(years))) <= 8 and size(years) < 2_000:
+            for each in left(years, SHARES).values():
+                assert len(each.rows) >= LEAST
+                assert each.likeliest_row * LEAST <= 1
 
 
 def first_release(
@@ -238,6 +251,35 @@ def test_another_years_table_may_have_other_columns(tmp_path: Path) -> None:
         release = again.release(seed=2**127, owner=tmp_path)
     request = {"repeated": {"earlier": tmp_path, "values": 10, "column": "pay"}}
     assert af.verify(again.table, release, ["covers", "guarantee", request])
+
+
+def test_a_published_file_is_verified_with_the_whole_table(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The owner's folder says who was held back."""
+    folder = tmp_path / "owner"
+    first_release(folder, k=10)
+    whole = year(list(range(7, 103)), 1)
+    again = af.anonymize(whole, "k-member", k=10, people=4, earlier=folder)
+    release = again.release(seed=2**127, owner=folder)
+    assert again.facts["held_back"] > 0
+    request = {"repeated": {"earlier": folder, "people": 4}}
+    for subject in (release, release.frame):
+        result = af.verify(
+            whole, subject, ["covers", "guarantee", request], k=4, certificate=release.certificate
+        )
+        assert [finding.criterion for finding in result.findings] == ["covers", "k-anonymity", "repeated"]
+        assert result
+        assert any("people of the table were held back" in remark for remark in result.remarks)
+    assert not af.verify(whole, release, ["covers", "guarantee"])
+    write_release(release, tmp_path / "out.csv")
+    whole.frame.assign(name=whole.identifiers["name"]).to_csv(tmp_path / "people.csv", index=False)
+    (tmp_path / "schema.yaml").write_text("columns: " + json.dumps(NAMED))
+    status, _, text = shell(
+        capsys, "verify", "--original", tmp_path / "people.csv", "--release", tmp_path / "out.csv", "--schema",
+        tmp_path / "schema.yaml", "--k", "4", "--criterion", "covers", "--criterion", f"repeated(earlier={folder},people=4)",
+    )  # fmt: skip
+    assert status == 0, text
 
 
 def test_newcomers_who_are_too_few_wait(tmp_path: Path) -> None:
