@@ -18,10 +18,9 @@ from hypothesis import strategies as st
 import anonflow as af
 from anonflow.errors import AnonflowWarning, DataError, InfeasibleError, ParameterError, VerificationError
 from anonflow.release import Earlier, Release, write_release
-from tests.attacks.test_repeated import size
 from tests.cases.released_twice import NAMED, people
 from tests.cases.runs import shell
-from tests.naive.repeated import Published, connected, left
+from tests.naive.repeated import Published, connected, left, most_worlds
 from tests.strategies import examples
 
 LEAST = 2
@@ -96,7 +95,7 @@ def test_sequences_leave_everybody_enough_people(
         seen(several, tied),
         [replace(each, shown=ill[each.shown]) for each in seen(several, tied)],
     ):
-        if max(map(len, connected(years))) <= 8 and size(years) < 2_000:
+        if max(map(len, connected(years))) <= 8 and most_worlds(years) < 2_000:
             for each in left(years, SHARES).values():
                 assert len(each.rows) >= LEAST
                 assert each.likeliest_row * LEAST <= 1
