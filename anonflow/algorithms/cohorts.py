@@ -12,6 +12,8 @@ from anonflow.algorithms.anonymization import Anonymization
 from anonflow.algorithms.assembly import gathered
 from anonflow.algorithms.method import Algorithm, Outcome
 from anonflow.candidate_lists import Candidates
+from anonflow.criteria.boundaries import beyond_limits
+from anonflow.criteria.evidence import Subject, collect
 from anonflow.criteria.guarantee import promises_classes, promises_matches
 from anonflow.errors import BUG, AnonflowError, InfeasibleError, ParameterError
 from anonflow.partition import bounded, limited
@@ -58,8 +60,8 @@ def anonymized_again(
     Raises
     ------
     ParameterError
-        If the method makes neither classes nor matches, earlier releases are of the other kind or have another k, `people` is
-        outside its domain, or columns have boundaries or limits; or as :func:`anonflow.table.identification.earlier.history_of`.
+        If the method makes neither classes nor matches, earlier releases are of the other kind or have another k, or `people` is
+        outside its domain; or as :func:`anonflow.table.identification.earlier.history_of`.
     DataError
         As there.
     InfeasibleError
@@ -69,15 +71,10 @@ def anonymized_again(
     -----
     The page *A table that is published every year* has the rule and its proof. A cohort, people of one fate in one class or one
     closed component, is published again as a whole, or not at all; a class may be divided into two of at least `people` each: those who are published, and the
-    rest. Nothing looks at values besides quasi-identifiers. O(pairs of a row and a person), besides the method on newcomers.
+    rest. One that has grown apart beyond boundaries or limits is held back. Nothing looks at values besides quasi-identifiers. O(pairs of a row and a person), besides the method on newcomers.
     """
     classes = _is_of_classes(method)
     least = _checked_people(people, k, classes)
-    if boundaries and (bounded(table.records) or limited(table.records)):
-        raise ParameterError(
-            "earlier releases and boundaries do not go together: people of a cohort may have grown apart beyond a boundary; leave "
-            "out boundaries and limits, or earlier"
-        )
     _, history, marks = history_of(earlier, table)
     _check_kind(history, method, classes, k)
     few = int((history.people_left < least).sum())
@@ -93,8 +90,16 @@ def anonymized_again(
     again = _published_again(history.cohorts, position >= 0, least, divides=classes)
     if not classes:  # of suppressed people, who were one class
         again = again[history.people_left[again] <= k + 1]
+    if boundaries and len(again) and (bounded(table.records) or limited(table.records)):
+        again = again[_within_limits(table.take(position[again]), history, again, classes)]
     new = np.flatnonzero(~known)
-    fresh = run(table.take(new)) if len(new) >= k else None
+    fresh = None
+    if len(new) >= k:
+        try:
+            fresh = run(table.take(new))
+        except InfeasibleError:  # newcomers alone may have no place within boundaries
+            if not len(again):
+                raise
     joining = np.flatnonzero(~fresh.suppressed) if fresh is not None else np.zeros(0, np.int64)
     chosen = np.sort(np.concatenate([position[again], new[joining]]))
     if not len(chosen):
@@ -221,6 +226,13 @@ def _outcome_again(records: Records, history: History, people: np.ndarray, class
     matches = np.full((len(people), int(degree.max())), -1, np.int64)
     matches[track, np.arange(len(track)) - (np.cumsum(degree) - degree)[track]] = person
     return Outcome.of_matches(records, matches)
+
+
+def _within_limits(part: Table, history: History, people: np.ndarray, classes: bool) -> np.ndarray:
+    """Return whose whole cohort keeps boundaries and limits, shape (people,), bool."""
+    cells = _outcome_again(part.records, history, people, classes).generalization
+    beyond = beyond_limits(collect(part, Subject(part.n, cells, None), None, None))
+    return ~np.isin(history.cohorts[people], history.cohorts[people[beyond]])
 
 
 def _outcome_of(fresh: Anonymization, joining: np.ndarray) -> Outcome:

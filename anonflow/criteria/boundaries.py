@@ -17,7 +17,7 @@ from anonflow.option import Option
 from anonflow.table import Domain
 from anonflow.table.level_cells import RunsAtLevel, cells_at
 
-__all__ = ["BOUNDARY", "PATTERN", "boundary", "pattern", "read_patterns"]
+__all__ = ["BOUNDARY", "PATTERN", "beyond_limits", "boundary", "pattern", "read_patterns"]
 
 _HIDDEN = frozenset("*1☆")
 _SHOWN = frozenset("0-_.□")
@@ -59,6 +59,13 @@ def boundary(evidence: Evidence) -> Finding:
     counted = ", ".join(f"{name} {count}" for name, count in counts.items())
     detail = how + (f"; cells beyond: {counted}" if counted else "")
     return Finding.of("boundary", failing, "published", detail)
+
+
+def beyond_limits(evidence: Evidence) -> np.ndarray:
+    """Return which records of an anonymization go beyond a limit, or beyond their own original's boundary, shape (n,), bool."""
+    every = np.arange(evidence.n)
+    over = _over_limit(evidence) | _beyond(evidence, every, every, evidence.suppressed)
+    return np.asarray(over.any(axis=0))
 
 
 def _over_limit(evidence: Evidence) -> np.ndarray:

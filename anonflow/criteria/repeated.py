@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
 
 from anonflow.criteria.criterion import Criterion
 from anonflow.criteria.evidence import Evidence
@@ -11,7 +13,12 @@ from anonflow.errors import ParameterError
 from anonflow.option import Option
 from anonflow.table.identification.earlier import history_of
 
-__all__ = ["REPEATED", "repeated"]
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from anonflow.table import Table
+
+__all__ = ["REPEATED", "released_people", "repeated"]
 
 _NO_TRUTH = "needs a release in memory, or one that was kept in the owner's folder: a file does not say whose columns a row has"
 
@@ -65,7 +72,7 @@ def repeated(
     few = left < people
     detail = (
         f"{len(history.releases):,} releases leave each of {len(left):,} people at least {int(left.min()):,} people whose rows "
-        "may be theirs"
+        f"may be theirs, {left.mean():.1f} on average"
     )
     if values > 1:
         column = _sensitive(evidence, column, values)
@@ -78,6 +85,31 @@ def repeated(
     if gone:
         detail += f"; {gone:,} people with fewer are in earlier releases only"
     return Finding.of("repeated", failing, "original", detail, parameters, holds=not few.any())
+
+
+def released_people(table: Table, frame: pd.DataFrame, earlier: Any) -> Table:
+    """Return the people of a table who are in a release that was kept in an owner's folder; all of them if it is not there.
+
+    Parameters
+    ----------
+    table : Table
+        With those who were held back.
+    frame : pandas.DataFrame
+        The release.
+    earlier : path or list of paths
+        As :func:`repeated` takes it.
+
+    Raises
+    ------
+    ParameterError, DataError
+        As :func:`anonflow.table.identification.earlier.history_of`.
+    """
+    place, history, marks = history_of(earlier, table)
+    seal = place.seal_of(frame)
+    for release in history.releases:
+        if release.seal == seal:
+            return table.take(np.flatnonzero(np.isin(marks, release.marks)))
+    return table
 
 
 def _sensitive(evidence: Evidence, column: str | None, values: int) -> str:

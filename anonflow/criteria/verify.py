@@ -19,6 +19,7 @@ from anonflow.criteria.matching.claim import uncovered
 from anonflow.criteria.matching.covers import covers
 from anonflow.criteria.order import order_remarks
 from anonflow.criteria.registry import CRITERIA
+from anonflow.criteria.repeated import REPEATED, released_people
 from anonflow.criteria.request import CriterionRequest, read_criteria
 from anonflow.criteria.verification import Finding, Verification
 from anonflow.errors import DataError, ParameterError
@@ -85,7 +86,7 @@ def verify(
     -------
     Verification
         True only if every criterion holds and could be checked. If the release has another number of rows, every criterion
-        fails, unless another tool deleted records. Without the original, or with deletions, criteria that need the missing
+        fails, unless another tool deleted records, or the criterion ``repeated`` names the owner's folder that says who was held back. Without the original, or with deletions, criteria that need the missing
         data are not checked, and every other finding says what it could not see. For a file or frame it remarks that the
         data do not show whether there was a draw, and describes the order.
 
@@ -125,6 +126,12 @@ def verify(
             requests = read_criteria(
                 ["guarantee"], guarantee
             )  # rows that are no classes do not fail for being none
+    held_back = 0
+    if isinstance(table, Table) and published.frame is not None and published.rows < table.n:
+        for each in requests or ():
+            if each.name == REPEATED.name:
+                part = released_people(table, published.frame, each.parameters["earlier"])
+                held_back, table = held_back + table.n - part.n, part
     if published.rows == 0 and isinstance(table, Schema):
         raise DataError("the release has no rows: there is nothing to check")
     if requests is None and k is None:
@@ -162,12 +169,16 @@ def verify(
         findings += _findings(evidence, "units", {})
     shown = int((evidence.suppressed & ~evidence.blank).sum())
     remarks: tuple[str, ...] = ()
+    if held_back:
+        remarks += (
+            f"{held_back:,} people of the table were held back, by the owner's folder: what was checked are the others",
+        )
     if certificate is None and published.frame is not None and 0 < shown < (k or 0):
         sentence = f"{'1 row is' if shown == 1 else f'{shown} rows are'} {_SHOWN}"
         if requests is None:
             findings.append(Finding("suppressed", None, detail=sentence))
         else:
-            remarks = (sentence,)
+            remarks += (sentence,)
     if about is not None and about.k is not None and k is not None and about.k > k:
         remarks += (f"the description beside the file says k = {about.k}; what was checked is k = {k}",)
     if evidence.published.aggregates is not None and all(each.criterion != "aggregates" for each in findings):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import warnings
+from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +17,16 @@ from hypothesis import strategies as st
 
 import anonflow as af
 from anonflow.errors import AnonflowWarning, DataError, InfeasibleError, ParameterError, VerificationError
-from anonflow.release import Earlier, Release
+from anonflow.release import Earlier, Release, write_release
 from tests.cases.released_twice import NAMED, people
-from tests.naive.repeated import Published, connected, left
+from tests.cases.runs import shell
+from tests.naive.repeated import Published, connected, left, most_worlds
 from tests.strategies import examples
 
 LEAST = 2
+SHARES: dict[Any, Fraction] = {
+    value: Fraction(1, number + 2) for number, value in enumerate([*range(12), *"uvwxyz"])
+}
 
 
 def year(numbers: list[int], t: int, people_of: int = 400) -> af.Table:
@@ -60,7 +67,7 @@ def seen(several: list[tuple[list[frozenset[int]], list[int]]], tied: bool) -> l
 def test_sequences_leave_everybody_enough_people(
     method: str, k: int, data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """Three releases of at most 12 people; each world that fits them is tried."""
+    """Three releases of at most 12 people; each world that fits them is tried, by who links all rows, and by illnesses alone."""
     folder = tmp_path_factory.mktemp("owner")
     several = []
     options: dict[str, Any] = {"partition_size": 4} if method == "greedy" else {}
@@ -82,11 +89,16 @@ def test_sequences_leave_everybody_enough_people(
         several.append(published(anon.table, release))
         if t:
             assert af.verify(anon.table, release, [{"repeated": {"earlier": folder, "people": LEAST}}])
-    years = seen(several, method == "greedy")
-    if max(map(len, connected(years))) <= 8:
-        for each in left(years).values():
-            assert len(each.rows) >= LEAST
-            assert each.likeliest_row * LEAST <= 1
+    tied = method == "greedy"
+    ill = people()["ill"].to_numpy()
+    for years in (
+        seen(several, tied),
+        [replace(each, shown=ill[each.shown]) for each in seen(several, tied)],
+    ):
+        if max(map(len, connected(years))) <= 8 and most_worlds(years) < 2_000:
+            for each in left(years, SHARES).values():
+                assert len(each.rows) >= LEAST
+                assert each.likeliest_row * LEAST <= 1
 
 
 def first_release(
@@ -172,6 +184,42 @@ def test_the_intersection_attacker_gains_nothing(tmp_path: Path) -> None:
     assert gain[1] < 0.01
 
 
+def test_cohorts_beyond_a_boundary_or_limit_are_held_back(tmp_path: Path) -> None:
+    """People of a class whose ages lie in one interval of ten years now, but not next year."""
+    frame = people(300)
+    limits = NAMED | {"age": NAMED["age"] | {"boundary": {"width": 10}}}
+    first = af.anonymize(af.Table(frame, limits), "k-member", k=3)
+    first.release(seed=2**127, owner=tmp_path)
+    older = af.Table(frame.assign(age=frame["age"] + 1), limits)
+    second = af.anonymize(older, "k-member", k=3, earlier=tmp_path)
+    published = first.table.identifiers["name"][~first.suppressed]
+    assert 0 < second.facts["persisting"] < len(published)
+    assert af.verify(second.table, second, ["boundary"])
+    group = dict(zip(first.table.identifiers["name"], first.classes.tolist(), strict=True))
+    again = {group[name] for name in second.table.identifiers["name"]}
+    apart = {
+        label
+        for label in set(group.values())
+        if older.frame["age"][first.classes == label].floordiv(10).nunique() > 1
+    }
+    assert not again & apart
+    free = af.anonymize(older, "k-member", k=3, earlier=tmp_path, boundaries=False)
+    assert free.facts["persisting"] >= len(published)
+    few = pd.concat(
+        [
+            older.frame.assign(name=frame["name"]),
+            pd.DataFrame({"name": ["a", "b", "c"], "age": [1, 31, 61], "work": "a", "ill": "u"}),
+        ]
+    )
+    joined = af.anonymize(af.Table(few, limits), "k-member", k=3, earlier=tmp_path)
+    assert joined.facts["newcomers"] == 0
+    narrow = NAMED | {"age": NAMED["age"] | {"max-width": 2}}
+    second = af.anonymize(
+        af.Table(older.frame.assign(name=frame["name"]), narrow), "k-member", k=3, earlier=tmp_path
+    )
+    assert af.verify(second.table, second, ["boundary"])
+
+
 def test_suppressed_people_of_a_release_of_matches_are_held_back(tmp_path: Path) -> None:
     """They were a class of more than k."""
     limits = NAMED | {"age": NAMED["age"] | {"boundary": {"width": 1}}}
@@ -202,6 +250,35 @@ def test_another_years_table_may_have_other_columns(tmp_path: Path) -> None:
         release = again.release(seed=2**127, owner=tmp_path)
     request = {"repeated": {"earlier": tmp_path, "values": 10, "column": "pay"}}
     assert af.verify(again.table, release, ["covers", "guarantee", request])
+
+
+def test_a_published_file_is_verified_with_the_whole_table(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The owner's folder says who was held back."""
+    folder = tmp_path / "owner"
+    first_release(folder, k=10)
+    whole = year(list(range(7, 103)), 1)
+    again = af.anonymize(whole, "k-member", k=10, people=4, earlier=folder)
+    release = again.release(seed=2**127, owner=folder)
+    assert again.facts["held_back"] > 0
+    request = {"repeated": {"earlier": folder, "people": 4}}
+    for subject in (release, release.frame):
+        result = af.verify(
+            whole, subject, ["covers", "guarantee", request], k=4, certificate=release.certificate
+        )
+        assert [finding.criterion for finding in result.findings] == ["covers", "k-anonymity", "repeated"]
+        assert result
+        assert any("people of the table were held back" in remark for remark in result.remarks)
+    assert not af.verify(whole, release, ["covers", "guarantee"])
+    write_release(release, tmp_path / "out.csv")
+    whole.frame.assign(name=whole.identifiers["name"]).to_csv(tmp_path / "people.csv", index=False)
+    (tmp_path / "schema.yaml").write_text("columns: " + json.dumps(NAMED))
+    status, _, text = shell(
+        capsys, "verify", "--original", tmp_path / "people.csv", "--release", tmp_path / "out.csv", "--schema",
+        tmp_path / "schema.yaml", "--k", "4", "--criterion", "covers", "--criterion", f"repeated(earlier={folder},people=4)",
+    )  # fmt: skip
+    assert status == 0, text
 
 
 def test_newcomers_who_are_too_few_wait(tmp_path: Path) -> None:
@@ -240,15 +317,6 @@ def test_wrong_input_is_named(tmp_path: Path) -> None:
         af.anonymize(table, "k-member", k=5, people=3)
     with pytest.raises(InfeasibleError, match="fewer than 50 people whose rows may be theirs"):
         af.anonymize(table, "k-member", k=50, earlier=tmp_path)
-    bounded = af.Table(
-        year(list(range(100)), 1).frame.assign(name=table.identifiers["name"]),
-        NAMED | {"age": NAMED["age"] | {"boundary": {"width": 10}}},
-    )
-    with pytest.raises(ParameterError, match="boundaries do not go together"):
-        af.anonymize(bounded, "k-member", k=5, earlier=tmp_path)
-    assert (
-        af.anonymize(bounded, "k-member", k=5, earlier=tmp_path, boundaries=False).facts["persisting"] == 100
-    )
     again = af.anonymize(table, "k-member", k=5, earlier=tmp_path)
     with pytest.raises(ParameterError, match="cohorts"):
         af.diversify(again, "p-sensitivity", p=2)

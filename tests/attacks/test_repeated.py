@@ -6,7 +6,6 @@ divided by who is published again, must leave each row's owner among k people, w
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Hashable
 from fractions import Fraction
 from itertools import pairwise
@@ -14,7 +13,7 @@ from itertools import pairwise
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from tests.naive.repeated import Published, connected, left, parts_by_fate
+from tests.naive.repeated import Published, left, most_worlds, parts_by_fate
 from tests.strategies import examples
 
 K = 2
@@ -128,27 +127,13 @@ def sequences(draw: st.DrawFn) -> tuple[list[Published], set[int]]:
     return years, ever
 
 
-def size(years: list[Published]) -> int:
-    """About how many worlds there are."""
-    most = 1
-    for people in connected(years):
-        number = 1
-        for year in years:
-            here = [shown for shown, each in zip(year.shown, year.lists, strict=True) if each & set(people)]
-            for count in Counter(here).values():
-                for factor in range(2, count + 1):
-                    number *= factor
-        most = max(most, number)
-    return most
-
-
 @examples(100)
 @given(sequences())
 def test_groups_that_stay_or_are_divided_by_fate_leave_k_people(
     case: tuple[list[Published], set[int]],
 ) -> None:
     years, ever = case
-    assume(size(years) < 2_000)
+    assume(most_worlds(years) < 2_000)
     shares: dict[Hashable, Fraction] = {person: Fraction(1, person + 2) for person in range(8)}
     found = left(years, SHARES | shares)
     assert set(found) == ever

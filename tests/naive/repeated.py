@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -125,6 +125,20 @@ def connected(years: Sequence[Published]) -> list[list[Person]]:
         groups = [group for group in groups if not group & members]
         groups.append(set(members).union(*joined))
     return [sorted(group) for group in groups]
+
+
+def most_worlds(years: Sequence[Published]) -> int:
+    """How many worlds of connected people there are at most: rows that show the same may be exchanged."""
+    most = 1
+    for people in connected(years):
+        number = 1
+        for year in years:
+            here = [shown for shown, each in zip(year.shown, year.lists, strict=True) if each & set(people)]
+            for count in Counter(here).values():
+                for factor in range(2, count + 1):
+                    number *= factor
+        most = max(most, number)
+    return most
 
 
 def parts_by_fate(

@@ -93,7 +93,7 @@ class Overlap:
             f"{self.again:,} of {self.people:,} people are in {times} from this owner's folder, by {self.by}: an attacker "
             "with all of them can intersect them, and then k no longer holds (a sensitive value was named right for 0.39 of the "
             "people from one draw, 0.48 from two, 0.53 from three, 0.62 from five, 0.75 from ten); publish one of them "
-            "only, or measure it with af.attack(..., earlier=[...]); anonflow risk --earlier lists them for the owner; where the same "
+            "only, or go on from the earlier one (earlier= in Python, earlier: in a flow), or measure it with af.attack(..., earlier=[...]); anonflow risk --earlier lists them for the owner; where the same "
             "number means another person, give its column a scope"
         )
 
@@ -136,11 +136,8 @@ class Earlier:
         if not self._files():
             return Overlap(table.n, 0, 0, _named(by))
         key = self._key()
-        content = None
-        if release is not None:
-            content = _content(release)
         mine, count = np.unique(unit_marks(table.units, by, key), return_counts=True)
-        same = None if content is None else _seal(key, content)
+        same = None if release is None or release.frame is None else self.seal_of(release.frame)
         most = times = 0
         for file in self._files():
             then = self._read(file)
@@ -269,7 +266,7 @@ class Earlier:
         order = np.argsort(marks, kind="stable")
         people = ReleasedPeople(
             marks[order],
-            _seal(key, _content(release)),
+            self.seal_of(release.frame) if release.frame is not None else "",
             datetime.now(UTC).isoformat(timespec="microseconds"),
             _named(table.unit_columns),
         )
@@ -311,6 +308,19 @@ class Earlier:
             If the disk is full.
         """
         return unit_marks(table.units, table.unit_columns, self.key())
+
+    def seal_of(self, frame: pd.DataFrame) -> str:
+        """Return a keyed hash of a release's cells in their order.
+
+        Raises
+        ------
+        DataError
+            If the folder is a link or cannot be written to, or the key cannot be read.
+        AnonflowError
+            If the disk is full.
+        """
+        content = Content.of(frame, [str(name) for name in frame.columns])
+        return hmac.new(self.key().encode(), content.to_bytes(), "sha256").hexdigest()
 
     def history(self) -> History:
         """Return the releases of this folder with whose each row may be, in the order of their dates.
@@ -497,17 +507,6 @@ def _people(marks: np.ndarray, about: Mapping[str, Any], arrays: Mapping[str, np
         tracks=tracks,
         values=values,
     )
-
-
-def _content(release: Drawn) -> Content:
-    frame = release.frame
-    assert frame is not None, "an anonymization is not kept"
-    return Content.of(frame, [str(name) for name in frame.columns])
-
-
-def _seal(key: str, content: Content) -> str:
-    """Return a keyed hash of a release's cells in their order."""
-    return hmac.new(key.encode(), content.to_bytes(), "sha256").hexdigest()
 
 
 def _named(columns: Sequence[str]) -> str:
