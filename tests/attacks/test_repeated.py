@@ -31,16 +31,16 @@ def of_graph(lists: list[str], shown: str, tied: dict[int, tuple[int, int]] | No
 
 
 def test_two_plain_releases_name_everybody() -> None:
-    found = left([classes("ab", "cd"), classes("ac", "bd")])
-    assert {len(each.rows) for each in found.values()} == {1}
-    assert {each.likeliest_row for each in found.values()} == {1}
+    beliefs = left([classes("ab", "cd"), classes("ac", "bd")])
+    assert {len(each.rows) for each in beliefs.values()} == {1}
+    assert {each.likeliest_row for each in beliefs.values()} == {1}
 
 
 def test_whoever_leaves_alone_is_named_by_what_is_missing() -> None:
     """Of unique values, and of common ones: the difference of two classes is the value of the person who left."""
     assert left([classes("abc"), classes("ab")])[ord("c")].likeliest_row == 1
-    found = left([classes("abc", shown="xxy"), classes("ab", shown="xx")])
-    assert found[ord("c")].values == {"y"}
+    beliefs = left([classes("abc", shown="xxy"), classes("ab", shown="xx")])
+    assert beliefs[ord("c")].values == {"y"}
 
 
 def test_whoever_joins_a_class_is_named_by_what_is_new() -> None:
@@ -135,8 +135,8 @@ def test_groups_that_stay_or_are_divided_by_fate_leave_k_people(
     years, ever = case
     assume(most_worlds(years) < 2_000)
     shares: dict[Hashable, Fraction] = {person: Fraction(1, person + 2) for person in range(8)}
-    found = left(years, SHARES | shares)
-    assert set(found) == ever
-    for each in found.values():
+    beliefs = left(years, SHARES | shares)
+    assert set(beliefs) == ever
+    for each in beliefs.values():
         assert each.likeliest_row <= Fraction(1, K)
         assert len(each.rows) >= K

@@ -83,16 +83,16 @@ def careers(n: int, years: int, turnover: float, seed: int = 1) -> Iterator[af.T
     other = datasets.census_like(len(pool), seed=seed + 1)
     pool.insert(0, "number", np.arange(len(pool)))
     schema = {"number": {"role": "identifier"}, **datasets.schema("census_like")}
-    here, following = np.arange(n), n
+    members, following = np.arange(n), n
     changes = {"Marital": 0.03, "Occupation": 0.1, "Workclass": 0.05, "Salary-class": 0.2}
     for _ in range(years + 1):
-        yield af.Table(pool.iloc[here].reset_index(drop=True), schema)
+        yield af.Table(pool.iloc[members].reset_index(drop=True), schema)
         pool["Age"] = pool["Age"] + 1
         for name, share in changes.items():
             moved = rng.random(len(pool)) < share
             drawn = other[name].to_numpy()[rng.integers(0, len(other), len(pool))]
             pool[name] = pd.Series(np.where(moved, drawn, pool[name]), index=pool.index)
-        stay = rng.random(len(here)) >= turnover
+        stay = rng.random(len(members)) >= turnover
         new = np.arange(following, following + int((~stay).sum()))
         following += len(new)
-        here = np.concatenate([here[stay], new])
+        members = np.concatenate([members[stay], new])

@@ -26,8 +26,8 @@ def released(frame: pd.DataFrame, folder: Path, seed: int = 1, **schema: Any) ->
 
 
 def finding(table: af.Table, release: Any, folder: Any, **options: Any) -> Any:
-    (found,) = af.verify(table, release, [{"repeated": {"earlier": folder, **options}}], k=K).findings
-    return found
+    (answer,) = af.verify(table, release, [{"repeated": {"earlier": folder, **options}}], k=K).findings
+    return answer
 
 
 def test_a_single_release_leaves_the_people_of_each_class(tmp_path: Path) -> None:

@@ -94,7 +94,7 @@ def left(years: Sequence[Published], shares: Mapping[Hashable, Fraction] | None 
         total = Fraction(0)
         row_weight: dict[tuple[Person, int, int], Fraction] = defaultdict(Fraction)
         value_weight: dict[tuple[Person, Hashable], Fraction] = defaultdict(Fraction)
-        found = {person: Left() for person in people}
+        beliefs = {person: Left() for person in people}
         for world in worlds(years, people):
             values = {
                 person: next(years[t].shown[row] for t, row in enumerate(rows) if row is not None)
@@ -103,17 +103,17 @@ def left(years: Sequence[Published], shares: Mapping[Hashable, Fraction] | None 
             weight = prod((shares[value] for value in values.values()) if shares else (), start=Fraction(1))
             total += weight
             for person, rows in world.items():
-                found[person].rows.add(rows)
-                found[person].values.add(values[person])
+                beliefs[person].rows.add(rows)
+                beliefs[person].values.add(values[person])
                 value_weight[person, values[person]] += weight
                 for t, row in enumerate(rows):
                     if row is not None:
                         row_weight[person, t, row] += weight
         for (person, _, _), weight in row_weight.items():
-            found[person].likeliest_row = max(found[person].likeliest_row, weight / total)
+            beliefs[person].likeliest_row = max(beliefs[person].likeliest_row, weight / total)
         for (person, _), weight in value_weight.items():
-            found[person].likeliest_value = max(found[person].likeliest_value, weight / total)
-        result.update(found)
+            beliefs[person].likeliest_value = max(beliefs[person].likeliest_value, weight / total)
+        result.update(beliefs)
     return result
 
 
@@ -133,8 +133,8 @@ def most_worlds(years: Sequence[Published]) -> int:
     for people in connected(years):
         number = 1
         for year in years:
-            here = [shown for shown, each in zip(year.shown, year.lists, strict=True) if each & set(people)]
-            for count in Counter(here).values():
+            rows = [shown for shown, each in zip(year.shown, year.lists, strict=True) if each & set(people)]
+            for count in Counter(rows).values():
                 for factor in range(2, count + 1):
                     number *= factor
         most = max(most, number)
