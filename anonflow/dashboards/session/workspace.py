@@ -479,9 +479,10 @@ class Workspace(param.Parameterized):
         DataError, ParameterError
             If its table cannot be had.
         """
-        spec = DraftSpec.of(strict_yaml.read(path, error=FlowError).data)
-        brought = bring(spec, Path(path).parent, self._own_folder())
-        self.open_flow(strict_yaml.dumps(brought.document))
+        home, folder = Path(path).parent, self._own_folder()
+        spec = bring(DraftSpec.read(strict_yaml.read(path, error=FlowError), home), home, folder)
+        check_confined(spec, folder)
+        self._open_spec(spec)
 
     def save_project(self, with_table: bool = False) -> bytes:
         """Return the flow, its hierarchies, and the runs with their measures and notes, in one file.
