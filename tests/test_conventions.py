@@ -315,6 +315,18 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
     assert imports == {}
 
 
+def test_a_watcher_of_the_screens_has_its_reason() -> None:
+    """What is shown says what it depends on (`param.depends`, `pn.bind`): a watcher is an exception, with a comment above it."""
+    without = []
+    for path in MODULES:
+        if "dashboards" in path.parts:
+            lines = path.read_text(encoding="utf-8").splitlines()
+            for at, line in enumerate(lines):
+                if ".watch(" in line and not lines[at - 1].strip().startswith(("#", "self.param.watch(")):
+                    without.append(f"{place(path)}:{at + 1}")
+    assert without == []
+
+
 def test_a_class_name_stands_for_one_class() -> None:
     places: dict[str, list[str]] = {}
     for path in MODULES:

@@ -155,7 +155,7 @@ def _rank(fault: Fault) -> bytes:
 def _files(root: Path, room: str) -> list[Path]:
     paths = sorted((root / "anonflow" / room).rglob("*.py"))
     if room == "dashboards":
-        others = {"screen.py", "texts.py", "app.py", "__init__.py"}
+        others = {"screen.py", "app.py", "__init__.py"}
         rooms = {"components", "server", "session"}
         paths = [path for path in paths if path.name not in others and path.parent.name not in rooms]
     return paths

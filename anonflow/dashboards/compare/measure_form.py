@@ -9,7 +9,7 @@ import pandas as pd
 import panel as pn
 
 from anonflow.dashboards.components.option_field import option_field
-from anonflow.option import NEEDED, Option
+from anonflow.option import Option
 from anonflow.utility import MEASURES
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def _field(key: str, option: Option, names: list[str]) -> Any:
         )
     if key == "formula":
         return pn.widgets.TextInput(label=option.label, placeholder="income ~ age + education", width=380)
-    return option_field(option, None if option.default is NEEDED else option.default, width=150)
+    return option_field(option, option.default, width=150)
 
 
 def _plain(value: Any) -> Any:

@@ -38,9 +38,8 @@ class DraftForm(param.Parameterized):
         self._read_from: tuple[Any, ...] = ()
         self.renew()
         if self.WRITES:
-            self.param.watch(
-                self._edited, list(self.WRITES)
-            )  # each form has others: it says which have changed
+            # not a dependency: each form has other params, and is told which have changed
+            self.param.watch(self._edited, list(self.WRITES))
 
     def renew(self) -> None:
         """Read the draft again."""

@@ -8,23 +8,7 @@ from typing import Any
 import panel as pn
 import param
 
-__all__ = ["Filling", "LatePart", "ShownPart"]
-
-
-class Filling:
-    """Whether a part of a page sets its own widgets: true inside ``with filling:``, where no change is its user's."""
-
-    def __init__(self) -> None:
-        self._is_on = False
-
-    def __enter__(self) -> None:
-        self._is_on = True
-
-    def __exit__(self, *error: object) -> None:
-        self._is_on = False
-
-    def __bool__(self) -> bool:
-        return self._is_on
+__all__ = ["LatePart", "ShownPart"]
 
 
 class ShownPart(pn.viewable.Viewer):
@@ -46,12 +30,14 @@ class ShownPart(pn.viewable.Viewer):
     def __init__(self, **params: Any) -> None:
         self._due: dict[Callable[[], None], None] = {}
         super().__init__(**params)
+        # before what subclasses do when they are shown
         self.param.watch(self._draw_due, "shown")
 
     def draw_after(
         self, owner: param.Parameterized, names: str | Sequence[str], draw: Callable[[], None]
     ) -> None:
         """Call `draw` after each change of params of `owner`: at once while this is shown, else once when it is."""
+        # not a dependency of a method: while this is hidden, nothing is drawn
         owner.param.watch(lambda *events: self.draw_once_shown(draw), names)
 
     def draw_once_shown(self, draw: Callable[[], None]) -> None:
@@ -92,6 +78,7 @@ class LatePart(ShownPart):
             self._place.append(self._part)
 
         self.draw_once_shown(first)
+        # after the part was built
         self.param.watch(self._tell_part, "shown")
 
     def _tell_part(self, *events: Any) -> None:

@@ -103,6 +103,7 @@ class HierarchyChoice(DraftForm):
         self._busy = False
         self._seen: Any = None
         super().__init__(workspace, **params)
+        # not dependencies: nothing is drawn before the form was read for the first time
         self.param.watch(self._column_chosen, "column")
         self.param.watch(
             self._built, ["way", "step", "levels", "fanout", "origin", "hide", "lengths", "periods"]

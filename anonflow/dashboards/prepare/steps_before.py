@@ -215,7 +215,7 @@ def _shown(value: Any) -> str:
 
 def _field(step: str, name: str, option: Option) -> Any:
     if option.kind is not None:
-        return option_field(option, None if option.default is NEEDED else option.default, width=150)
+        return option_field(option, option.default, width=150)
     example = {
         ("recode", "values"): "old = new, old = new",
         ("date-part", "on"): "2024-01-01",

@@ -9,7 +9,8 @@ import param
 from anonflow.algorithms.budget import AUTO, GUARANTEES, first_method
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.dashboards.components.draft_form import DraftForm
-from anonflow.dashboards.session.draft_spec import MethodSpec
+from anonflow.dashboards.session.draft import FIRST_K, FIRST_METHOD, PARTITION
+from anonflow.dashboards.session.draft_spec import NO_FLOW, MethodSpec
 from anonflow.dashboards.work.screen_work import Background
 from anonflow.engine.flows.spec import PartitionSpec
 from anonflow.hierarchy.wording import plural
@@ -45,13 +46,15 @@ class Protection(DraftForm):
     (:class:`anonflow.table.identification.uniqueness.Uniqueness`); for every k after that the count is a binary search.
     """
 
-    k = param.Integer(default=10, bounds=(2, None), doc="Among how many records each one hides.")
+    k = param.Integer(default=FIRST_K, bounds=(2, None), doc="Among how many records each one hides.")
     more = param.List(default=[], doc="Further ks to compare.")
-    algorithms = param.List(default=["greedy"], doc="Methods to run.")
-    loss = param.Selector(default="ncp", objects=list(LOSSES))
-    boundaries = param.Boolean(default=True, doc="Whether methods keep boundaries and limits.")
+    algorithms = param.List(default=[FIRST_METHOD], doc="Methods to run.")
+    loss = param.Selector(default=NO_FLOW.method.loss, objects=list(LOSSES))
+    boundaries = param.Boolean(
+        default=NO_FLOW.method.boundaries, doc="Whether methods keep boundaries and limits."
+    )
     cut = param.Selector(default="whole", objects=list(CUTS.values()))
-    size = param.Integer(default=250, bounds=(2, None), doc="Records in a partition.")
+    size = param.Integer(default=PARTITION, bounds=(2, None), doc="Records in a partition.")
     seconds = param.Number(default=10.0, bounds=(0.1, None), doc="That a method may take.")
     guarantee = param.Selector(default=GUARANTEES[0], objects=list(GUARANTEES))
     order = param.Selector(objects=list(get_args(PartitionSpec.model_fields["order"].annotation)))

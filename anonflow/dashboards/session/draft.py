@@ -15,7 +15,13 @@ from anonflow.engine import Flow
 from anonflow.engine.flows.spec import SourceSpec
 from anonflow.errors import AnonflowError
 
-__all__ = ["Draft"]
+__all__ = ["FIRST_K", "FIRST_METHOD", "PARTITION", "Draft"]
+
+FIRST_METHOD, FIRST_K = "greedy", 10
+"""The method and the k that a first draft has; of few records a smaller k."""
+
+PARTITION = 250
+"""Records in a partition of a first draft, where the table has more."""
 
 HISTORY = 200
 """Steps that can be undone."""
@@ -62,7 +68,11 @@ class Draft(param.Parameterized):
 
     @classmethod
     def start(
-        cls, source: SourceSpec | dict[str, Any], columns: dict[str, Any], name: str = "draft", k: int = 10
+        cls,
+        source: SourceSpec | dict[str, Any],
+        columns: dict[str, Any],
+        name: str = "draft",
+        k: int = FIRST_K,
     ) -> Draft:
         """Return a first flow over a table.
 
@@ -81,7 +91,7 @@ class Draft(param.Parameterized):
             "version": 1,
             "table": {"source": source, "columns": columns},
             "steps": [
-                {"anonymize": {"algorithm": "greedy", "k": k}},
+                {"anonymize": {"algorithm": FIRST_METHOD, "k": k}},
                 {"draw": {}},
                 {"verify": ["covers", "guarantee"]},
                 {"measure": ["gcp", "usefulness"]},

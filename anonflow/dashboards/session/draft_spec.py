@@ -319,7 +319,7 @@ class DraftSpec(FlowSpec):
         run : anonflow.engine.Run
             Of this flow.
         """
-        anonymize = MethodSpec(**run.anonymize.model_dump(exclude_none=True))
+        anonymize = MethodSpec(**run.anonymize.model_dump())
         files = PublishSpec(table=f"out/{self.flow}.csv", report=ReportSpec(file=f"out/{self.flow}.html"))
         alone = self.unpublished().with_steps(anonymize=anonymize, draw=DrawSpec())
         return alone.model_copy(

@@ -21,7 +21,7 @@ import param
 
 from anonflow import datasets, engine, strict_yaml
 from anonflow.algorithms.budget import AUTO
-from anonflow.dashboards.session.draft import Draft
+from anonflow.dashboards.session.draft import FIRST_K, PARTITION, Draft
 from anonflow.dashboards.session.draft_spec import NO_FLOW, DraftSpec, DraftTable, written
 from anonflow.dashboards.session.folders import SessionFolder, local_folders
 from anonflow.dashboards.session.noted import Noted
@@ -75,9 +75,6 @@ __all__ = ["FinishedRun", "Workspace"]
 
 LONGEST_FIELD = 4_000
 """Characters of a field of the reviewer's report, at most."""
-
-PARTITION = 250
-"""Records in a partition of a first draft, where the table has more."""
 
 CODING = "the table is being coded under its columns; wait a few seconds"
 """Why nothing can run while a large table is coded aside."""
@@ -482,9 +479,10 @@ class Workspace(param.Parameterized):
         DataError, ParameterError
             If its table cannot be had.
         """
-        spec = DraftSpec.of(strict_yaml.read(path, error=FlowError).data)
-        brought = bring(spec, Path(path).parent, self._own_folder())
-        self.open_flow(strict_yaml.dumps(brought.document))
+        home, folder = Path(path).parent, self._own_folder()
+        spec = bring(DraftSpec.read(strict_yaml.read(path, error=FlowError), home), home, folder)
+        check_confined(spec, folder)
+        self._open_spec(spec)
 
     def save_project(self, with_table: bool = False) -> bytes:
         """Return the flow, its hierarchies, and the runs with their measures and notes, in one file.
@@ -719,7 +717,7 @@ class Workspace(param.Parameterized):
         if self._project is not None:
             self._take_project(self._project, frame, source)
             return
-        k = max(2, min(10, len(frame) // 3))
+        k = max(2, min(FIRST_K, len(frame) // 3))
         spec = Draft.start(source, columns, name=flow_name(name), k=k).spec
         if len(frame) > PARTITION:
             spec = spec.with_partition(size=PARTITION)
