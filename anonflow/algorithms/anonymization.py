@@ -16,7 +16,8 @@ from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
 from anonflow.loss import information_loss, measure_named
 from anonflow.table import Table
-from anonflow.utility.bounds import covers_at_least, lower_bound
+from anonflow.utility.bounds import covers_at_least, is_regular, lower_bound
+from anonflow.utility.subject import part_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -141,15 +142,17 @@ class Anonymization:
 
         Notes
         -----
-        :func:`anonflow.utility.bounds.lower_bound`. For each record it takes the least cost of covering itself and k -
-        1 others, regardless of all other records. So the bound holds for k-anonymous, (k,1)- anonymous and k-regular
-        releases alike. A suppressed record has the highest cost of all. The bound ignores partitions and boundaries,
-        which only raise the loss.
+        :func:`anonflow.utility.bounds.lower_bound`. Of a k-regular result and of classes it is the bound of all k-regular and
+        k-anonymous releases, from prices of records. Of others it takes for each record the least cost of covering itself and
+        k - 1 others, regardless of all other records: this holds for (k,1)-anonymous releases, too. A suppressed record
+        has the highest cost of all. The bound ignores partitions and boundaries, which only raise the loss.
         """
         own = measure_named(str(self.parameters.get("loss", "ncp")) if measure is None else measure)
         if (own, effort) not in self._bounds:
             self._bounds[own, effort] = (
-                lower_bound(self.table.records, self.k, own, effort) if self.is_bounded else None
+                lower_bound(self.table.records, self.k, own, effort, self.is_regular)
+                if self.is_bounded
+                else None
             )
         return self._bounds[own, effort]
 
@@ -159,6 +162,11 @@ class Anonymization:
         if self.guarantee in CRITERIA and CRITERIA[self.guarantee].covers_k:
             return True
         return covers_at_least(self.table.records, self.generalization, self.k)
+
+    @property
+    def is_regular(self) -> bool:
+        """Whether records, but for suppressed ones, have k matches each or are in classes of at least k."""
+        return is_regular(part_of(self.table.records, self), self.k)
 
     def summary(self) -> str:
         """Return a sentence with the table's loss and the lower bound of the loss with this k.

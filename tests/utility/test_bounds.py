@@ -209,7 +209,7 @@ def test_a_result_shows_its_bound_once_it_is_computed() -> None:
     assert "below" not in repr(anon)
     bound = anon.lower_bound("gcp")
     assert bound is not None
-    assert anon.lower_bound() == bound == bounds.lower_bound(table.records, 3)
+    assert anon.lower_bound() == bound == bounds.lower_bound(table.records, 3, regular=True)
     text = f"GCP {anon.loss('gcp'):.4f}, no release with this k can be below {int(bound * 1e4) / 1e4:.4f}"
     assert anon.summary() == text
     assert text in repr(anon)
