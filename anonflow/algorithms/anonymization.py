@@ -174,13 +174,13 @@ class Anonymization:
         Returns
         -------
         str
-            Such as ``GCP 0.0300, no release with this k can be below 0.0210``; without the second half where there is
-            no bound. For a diversified result it also names the loss of diverse ``k-member`` and the guarantee; for a
+            Such as ``GCP 0.0300, no k-regular or k-anonymous release can be below 0.0210, so it is at most 43% above the
+            least``; without the second half where there is no bound. For a diversified result it also names the loss of diverse ``k-member`` and the guarantee; for a
             result with a budget, the choice that was made.
         """
         own = measure_named(str(self.parameters.get("loss", "ncp")))
         sentences = [self.facts[name] for name in ("compared", "promise", "picked") if name in self.facts]
-        return ". ".join([_sentence(own, self.loss(own), self.lower_bound(own)), *sentences])
+        return ". ".join([_sentence(own, self.loss(own), self.lower_bound(own), self.is_regular), *sentences])
 
     def assignments(self) -> np.ndarray:
         """Return the matches as disjoint assignments, every match in exactly one: see :func:`anonflow.release.assignments`.
@@ -277,7 +277,7 @@ class Anonymization:
         bound = next((bound for (own, _), bound in self._bounds.items() if own == "ncp"), None)
         return (
             f"Anonymization({self.algorithm.name}, k={self.k}, {self.n} records, "
-            + _sentence("ncp", self.loss("ncp"), bound)
+            + _sentence("ncp", self.loss("ncp"), bound, self.is_regular)
             + (f", {hidden} suppressed" if hidden else "")
             + (f", {without} without a pattern)" if without else ")")
         )
@@ -306,9 +306,10 @@ class Anonymization:
         )
 
 
-def _sentence(measure: str, loss: float, bound: float | None) -> str:
+def _sentence(measure: str, loss: float, bound: float | None, regular: bool) -> str:
     name = "GCP" if measure == "ncp" else measure
-    least = (
-        "" if bound is None else f", no release with this k can be below {math.floor(bound * 1e4) / 1e4:.4f}"
-    )
-    return f"{name} {loss:.4f}{least}"
+    if bound is None:
+        return f"{name} {loss:.4f}"
+    releases = "no k-regular or k-anonymous release" if regular else "no release with this k"
+    above = f", so it is at most {math.ceil(100 * (loss / bound - 1))}% above the least" if bound > 0 else ""
+    return f"{name} {loss:.4f}, {releases} can be below {math.floor(bound * 1e4) / 1e4:.4f}{above}"

@@ -626,7 +626,7 @@ def lagrangian(
     sets: np.ndarray,
     cost: np.ndarray,
     weight: np.ndarray,
-    most: float,
+    highest: np.ndarray,
     price: np.ndarray,
     surplus: np.ndarray,
     direction: np.ndarray,
@@ -638,8 +638,8 @@ def lagrangian(
     sets : numpy.ndarray, shape (s, k), int32
     cost : numpy.ndarray, shape (s,), float64
     weight : numpy.ndarray, shape (u,), int64
-    most : float
-        A k-th of what it costs to suppress an original.
+    highest : numpy.ndarray, shape (u,), float64
+        What each price may be at most: a k-th of what it costs to suppress an original, or less.
     price : numpy.ndarray, shape (u,), float64
     surplus : numpy.ndarray, shape (u,), float64
         Written: the least cost, less the prices, of a set with each original.
@@ -663,13 +663,13 @@ def lagrangian(
     direction[:] = 0.0
     for j in range(u):
         value = surplus[j] + k * price[j]
-        if value < k * most:
+        if value < k * highest[j]:
             total += weight[j] * value
             direction[j] += k * weight[j]
             for c in range(k):
                 direction[sets[cheapest[j], c]] -= weight[j]
         else:
-            total += weight[j] * k * most
+            total += weight[j] * k * highest[j]
     return total
 
 
@@ -680,7 +680,7 @@ def ascent(
     sets: np.ndarray,
     cost: np.ndarray,
     weight: np.ndarray,
-    most: float,
+    highest: np.ndarray,
     price: np.ndarray,
     rounds: int,
     reach: float,
@@ -689,7 +689,7 @@ def ascent(
 
     Parameters
     ----------
-    sets, cost, weight, most
+    sets, cost, weight, highest
         As :func:`lagrangian` takes them.
     price : numpy.ndarray, shape (u,), float64
         Written: prices; but for rounding, no set costs less than its prices.
@@ -707,7 +707,7 @@ def ascent(
     trial = price.copy()
     surplus = np.empty(u)
     direction = np.empty(u)
-    best = lagrangian(sets, cost, weight, most, price, surplus, direction)
+    best = lagrangian(sets, cost, weight, highest, price, surplus, direction)
     mean = direction.copy()
     idle = 0
     for _ in range(rounds):
@@ -719,8 +719,8 @@ def ascent(
             break
         step = reach / square
         for j in range(u):
-            trial[j] = price[j] + step * mean[j] / weight[j]
-        value = lagrangian(sets, cost, weight, most, trial, surplus, direction)
+            trial[j] = min(price[j] + step * mean[j] / weight[j], highest[j])
+        value = lagrangian(sets, cost, weight, highest, trial, surplus, direction)
         if value > best:
             best = value
             price[:] = trial
@@ -732,9 +732,9 @@ def ascent(
                 reach *= 0.7
                 idle = 0
     for _ in range(10):
-        lagrangian(sets, cost, weight, most, price, surplus, direction)
+        lagrangian(sets, cost, weight, highest, price, surplus, direction)
         for j in range(u):
-            price[j] = min(price[j] + surplus[j] / k, most)
+            price[j] = min(price[j] + surplus[j] / k, highest[j])
     return best
 
 

@@ -48,7 +48,7 @@ SEARCH = 2e7
 COMBINATIONS = 4e8
 """The most combinations of levels, times records, that are counted: about five seconds."""
 
-LIMIT = 10_000
+LIMIT = 50_000
 """The fewest candidates that the search for prices may look at for an original; with fewer it hardly ever helps."""
 
 BLOCK = 256
@@ -68,7 +68,7 @@ def lower_bound(
         A loss, or an alias.
     effort : float, optional
         As :func:`record_bounds` takes it. With `regular`, as many candidates are looked at as joins there; prices are
-        sought only where that is at least 10,000 for each different record: 2,000 of them with the usual effort.
+        sought only where that is at least 50,000 for each different record: 400 of them with the usual effort.
     regular : bool, optional
         Whether it is about k-regular releases and equivalence classes only (:func:`is_regular`). The bound is then higher:
         nobody can be covered in place of others.

@@ -49,17 +49,24 @@ __all__ = ["PricedRecords", "priced_total"]
 LEVELS = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 """Shares of the prices that known sets allow, which are proved one after the other."""
 
-FIRST = 0.1
-"""Share of the search's limit with which sets are looked for, before prices are proved."""
+FIRST = 0.02
+LEAST = 4_000
+"""Share of the search's limit with which sets are looked for, before prices are proved, and the least such limit."""
 
-ROUNDS = 12
+ROUNDS = 8
 """Rounds in which sets are looked for."""
+
+RISE = 1.4
+"""The factor by which a price rises at most in a round."""
 
 STEPS = 600
 """Steps of the prices in each of them."""
 
 REACH = 0.05
 """Share of the cost of cheap sets by which the first steps of the prices aim above their value."""
+
+ENOUGH = 1.001
+"""A round in which the prices rise by less and no set is cheaper is the last one."""
 
 SLACK = 2.0**-13
 """Share of the mean cost of covering k records by which a search may miss the least, for each original."""
@@ -123,10 +130,13 @@ class PricedRecords:
         _in_blocks(work, u)
         return proved, least, sets
 
-    def raised(self, sets: np.ndarray, cost: np.ndarray, price: np.ndarray, reach: float) -> np.ndarray:
-        """Return higher prices that these sets allow, but for rounding."""
+    def raised(self, sets: np.ndarray, cost: np.ndarray, price: np.ndarray, mean: float) -> np.ndarray:
+        """Return higher prices that these sets allow, but for rounding, at most by `RISE`; `mean` is what cheap sets cost."""
+        # otherwise prices rise far above what the sets that are not known yet allow
+        highest = np.minimum(RISE * np.maximum(price, mean / self.k), self.most)
         price = price.copy()
-        (ascent_jit if self.compiled else ascent)(sets, cost, self.weight, self.most, price, STEPS, reach)
+        reach = REACH * mean * float(self.weight.sum())
+        (ascent_jit if self.compiled else ascent)(sets, cost, self.weight, highest, price, STEPS, reach)
         return self.on_grid(price)
 
     def on_grid(self, price: np.ndarray) -> np.ndarray:
@@ -160,24 +170,29 @@ def priced_total(records: PricedRecords, start: np.ndarray, limit: int) -> float
     # where each record is in a set that costs nothing, not all of them need have room there
     mean = float(records.weight @ cost) / float(records.weight.sum()) or records.most
     slack = math.ceil(SLACK * mean / records.k / GRID) * GRID
+    look = min(limit, max(LEAST, int(FIRST * limit)))
     for _ in range(ROUNDS):
-        price = records.raised(sets, cost, price, REACH * mean * float(records.weight.sum()))
+        before, price = records.total(price), records.raised(sets, cost, price, mean)
         rank = _ranks(price)
-        proved, least, cheaper = records.surplus(price, rank, slack, max(1, int(FIRST * limit)))
+        proved, least, cheaper = records.surplus(price, rank, slack, look)
         best = max(best, records.total(price + proved))
         new = np.flatnonzero(least < -slack)
-        if not len(new):
+        if not len(new) and records.total(price) <= ENOUGH * before:
             break
         sets = np.concatenate([sets, cheaper[new]])
         cost = np.concatenate([cost, least[new] + price[cheaper[new]].sum(axis=1)])
     if (proved >= -slack).all():
         return best
     # what a search of this limit proves at a low level only stays there
+    total = 0.0
     highest, price, stays = price, np.zeros(len(price)), np.zeros(len(price), bool)
     for level in LEVELS:
         trial = np.where(stays, price, records.on_grid(level * highest))
         proved, _, _ = records.surplus(trial, rank, slack, limit)
-        best = max(best, records.total(trial + proved))
+        before, total = total, records.total(trial + proved)
+        best = max(best, total)
+        if total < before:
+            break  # higher prices need a longer search
         missed = proved < -slack
         price = np.where(missed, np.where(stays, trial + proved, np.maximum(price, trial + proved)), trial)
         stays |= missed
