@@ -62,7 +62,7 @@ def insert(greatest: np.ndarray, size: int, most: int, value: float) -> int:
 insert_jit = jit(insert, borrows=True)
 
 
-def covered(plan: Plan, B: State, b: Index, A: State, j: Index, e: Index, t: Index) -> bool:
+def covered(plan: Plan, B: State, b: Index, A: State, j: Index, e: Index, t: int) -> bool:
     """Return whether the join of B's record b and A's record j covers A's record e in QI t: ranges are counted first, then sets."""
     r = len(plan.range_form)
     if t < r:
@@ -84,7 +84,7 @@ def covered(plan: Plan, B: State, b: Index, A: State, j: Index, e: Index, t: Ind
 covered_jit = jit(covered, borrows=True)
 
 
-def growth(plan: Plan, B: State, b: Index, A: State, e: Index, t: Index) -> float:
+def growth(plan: Plan, B: State, b: Index, A: State, e: Index, t: int) -> float:
     """Return what it costs that B's record b covers A's record e in QI t, too; -1 if it does."""
     r = len(plan.range_form)
     if t < r:
@@ -106,7 +106,7 @@ def growth(plan: Plan, B: State, b: Index, A: State, e: Index, t: Index) -> floa
 growth_jit = jit(growth, borrows=True)
 
 
-def widen_cell(plan: Plan, B: State, b: Index, A: State, e: Index, t: Index, room: State) -> None:
+def widen_cell(plan: Plan, B: State, b: Index, A: State, e: Index, t: int, room: State) -> None:
     """Make B's record b cover A's record e in QI t; `room` has one record."""
     r = len(plan.range_form)
     move(room, np.int64(0), b, B)
@@ -129,7 +129,7 @@ def shifted(
     B: State,
     b: Index,
     A: State,
-    t: Index,
+    t: int,
     who: np.ndarray,
     cost: np.ndarray,
     next_who: np.ndarray,
@@ -192,7 +192,7 @@ shifted_jit = jit(shifted, borrows=True)
 
 
 def without(
-    plan: Plan, B: State, b: Index, A: State, e: Index, t: Index, who: np.ndarray, cost: np.ndarray
+    plan: Plan, B: State, b: Index, A: State, e: Index, t: int, who: np.ndarray, cost: np.ndarray
 ) -> int:
     """Move candidates whose join with B's record b does not cover A's record e in QI t to the front; return how many they are."""
     r = len(plan.range_form)
@@ -435,20 +435,21 @@ def least_surplus(
                 total = 0.0
                 for c in range(need):
                     total += greatest[c]
-                here = box.cost[d]
+                inner = box.cost[d]
                 far = aim + own + total
-                if here >= far:
-                    floor = min(floor, here - own - total)
+                if inner >= far:
+                    floor = min(floor, inner - own - total)
                     d -= 1
                     continue
-                scale = (BUCKETS - 1) / (far - here)
+                scale = (BUCKETS - 1) / (far - inner)
                 ends[:] = 0
                 nearest[:] = np.inf
                 for a in range(m):
-                    more = cost[d, a] - here
-                    b = 0 if more <= 0.0 else min(np.int64(more * scale) + 1, BUCKETS - 1)
+                    b = 0
                     if cost[d, a] >= far:
                         b = BUCKETS
+                    elif cost[d, a] > inner:
+                        b = min(int((cost[d, a] - inner) * scale) + 1, BUCKETS - 1)
                     bucket[a] = b
                     ends[b + 1] += 1
                     nearest[b] = min(nearest[b], cost[d, a])
@@ -699,8 +700,8 @@ def ascent(
 
     Notes
     -----
-    Averaged subgradients and the step of Polyak (1969), as the volume algorithm has them (Barahona and Anbil 2000). In
-    the end each original's price takes a k-th of its surplus. O(s k) for each round.
+    Subgradients are averaged, as the volume algorithm does it, and a step is as long as if the value could rise by
+    `reach`, which shrinks. In the end each original's price takes a k-th of its surplus. O(s k) for each round.
     """
     k = sets.shape[1]
     u = len(price)

@@ -46,18 +46,18 @@ from anonflow.threads import in_threads
 
 __all__ = ["PricedRecords", "priced_total"]
 
-LEVELS = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+LEVELS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 """Shares of the prices that known sets allow, which are proved one after the other."""
 
 FIRST = 0.02
 LEAST = 4_000
 """Share of the search's limit with which sets are looked for, before prices are proved, and the least such limit."""
 
-ROUNDS = 8
+ROUNDS = 12
 """Rounds in which sets are looked for."""
 
-RISE = 1.4
-"""The factor by which a price rises at most in a round."""
+RISE, LEAP = 1.4, 4.0
+"""The factor by which a price rises at most in a round, and in one after all known sets were enough."""
 
 STEPS = 600
 """Steps of the prices in each of them."""
@@ -130,10 +130,12 @@ class PricedRecords:
         _in_blocks(work, u)
         return proved, least, sets
 
-    def raised(self, sets: np.ndarray, cost: np.ndarray, price: np.ndarray, mean: float) -> np.ndarray:
-        """Return higher prices that these sets allow, but for rounding, at most by `RISE`; `mean` is what cheap sets cost."""
+    def raised(
+        self, sets: np.ndarray, cost: np.ndarray, price: np.ndarray, mean: float, rise: float
+    ) -> np.ndarray:
+        """Return higher prices that these sets allow, but for rounding, at most by the factor `rise`; `mean` is what cheap sets cost."""
         # otherwise prices rise far above what the sets that are not known yet allow
-        highest = np.minimum(RISE * np.maximum(price, mean / self.k), self.most)
+        highest = np.minimum(rise * np.maximum(price, mean / self.k), self.most)
         price = price.copy()
         reach = REACH * mean * float(self.weight.sum())
         (ascent_jit if self.compiled else ascent)(sets, cost, self.weight, highest, price, STEPS, reach)
@@ -171,20 +173,22 @@ def priced_total(records: PricedRecords, start: np.ndarray, limit: int) -> float
     mean = float(records.weight @ cost) / float(records.weight.sum()) or records.most
     slack = math.ceil(SLACK * mean / records.k / GRID) * GRID
     look = min(limit, max(LEAST, int(FIRST * limit)))
+    rise = RISE
     for _ in range(ROUNDS):
-        before, price = records.total(price), records.raised(sets, cost, price, mean)
+        before, price = records.total(price), records.raised(sets, cost, price, mean, rise)
         rank = _ranks(price)
         proved, least, cheaper = records.surplus(price, rank, slack, look)
         best = max(best, records.total(price + proved))
         new = np.flatnonzero(least < -slack)
-        if not len(new) and records.total(price) <= ENOUGH * before:
+        if not len(new) and rise == LEAP and records.total(price) <= ENOUGH * before:
             break
+        rise = RISE if len(new) else LEAP
         sets = np.concatenate([sets, cheaper[new]])
         cost = np.concatenate([cost, least[new] + price[cheaper[new]].sum(axis=1)])
     if (proved >= -slack).all():
         return best
     # what a search of this limit proves at a low level only stays there
-    total = 0.0
+    total = -math.inf
     highest, price, stays = price, np.zeros(len(price)), np.zeros(len(price), bool)
     for level in LEVELS:
         trial = np.where(stays, price, records.on_grid(level * highest))
