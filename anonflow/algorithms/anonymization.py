@@ -16,7 +16,8 @@ from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
 from anonflow.loss import information_loss, measure_named
 from anonflow.table import Table
-from anonflow.utility.bounds import covers_at_least, lower_bound
+from anonflow.utility.bounds import covers_at_least, is_regular, lower_bound
+from anonflow.utility.subject import part_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -144,15 +145,17 @@ class Anonymization:
 
         Notes
         -----
-        :func:`anonflow.utility.bounds.lower_bound`. For each record it takes the least cost of covering itself and k -
-        1 others, regardless of all other records. So the bound holds for k-anonymous, (k,1)- anonymous and k-regular
-        releases alike. A suppressed record has the highest cost of all. The bound ignores partitions and boundaries,
-        which only raise the loss.
+        :func:`anonflow.utility.bounds.lower_bound`. Of a k-regular result and of classes it is the bound of all k-regular and
+        k-anonymous releases, from prices of records. Of others it takes for each record the least cost of covering itself and
+        k - 1 others, regardless of all other records: this holds for (k,1)-anonymous releases, too. A suppressed record
+        has the highest cost of all. The bound ignores partitions and boundaries, which only raise the loss.
         """
         own = measure_named(str(self.parameters.get("loss", "ncp")) if measure is None else measure)
         if (own, effort) not in self._bounds:
             self._bounds[own, effort] = (
-                lower_bound(self.table.records, self.k, own, effort) if self.is_bounded else None
+                lower_bound(self.table.records, self.k, own, effort, self.is_regular)
+                if self.is_bounded
+                else None
             )
         return self._bounds[own, effort]
 
@@ -163,19 +166,24 @@ class Anonymization:
             return True
         return covers_at_least(self.table.records, self.generalization, self.k)
 
+    @property
+    def is_regular(self) -> bool:
+        """Whether records, but for suppressed ones, have k matches each or are in classes of at least k."""
+        return is_regular(part_of(self.table.records, self), self.k)
+
     def summary(self) -> str:
         """Return a sentence with the table's loss and the lower bound of the loss with this k.
 
         Returns
         -------
         str
-            Such as ``GCP 0.0300, no release with this k can be below 0.0210``; without the second half where there is
-            no bound. For a diversified result it also names the loss of diverse ``k-member`` and the guarantee; for a
+            Such as ``GCP 0.0300, no k-regular or k-anonymous release can be below 0.0210, so it is at most 43% above the
+            least``; without the second half where there is no bound. For a diversified result it also names the loss of diverse ``k-member`` and the guarantee; for a
             result with a budget, the choice that was made.
         """
         own = measure_named(str(self.parameters.get("loss", "ncp")))
         sentences = [self.facts[name] for name in ("compared", "promise", "picked") if name in self.facts]
-        return ". ".join([_sentence(own, self.loss(own), self.lower_bound(own)), *sentences])
+        return ". ".join([_sentence(own, self.loss(own), self.lower_bound(own), self.is_regular), *sentences])
 
     def assignments(self) -> np.ndarray:
         """Return the matches as disjoint assignments, every match in exactly one: see :func:`anonflow.release.assignments`.
@@ -274,7 +282,7 @@ class Anonymization:
         bound = next((bound for (own, _), bound in self._bounds.items() if own == "ncp"), None)
         return (
             f"Anonymization({self.algorithm.name}, k={self.k}, {self.n} records, "
-            + _sentence("ncp", self.loss("ncp"), bound)
+            + _sentence("ncp", self.loss("ncp"), bound, self.is_regular)
             + (f", {hidden} suppressed" if hidden else "")
             + (f", {without} without a pattern)" if without else ")")
         )
@@ -303,9 +311,10 @@ class Anonymization:
         )
 
 
-def _sentence(measure: str, loss: float, bound: float | None) -> str:
+def _sentence(measure: str, loss: float, bound: float | None, regular: bool) -> str:
     name = "GCP" if measure == "ncp" else measure
-    least = (
-        "" if bound is None else f", no release with this k can be below {math.floor(bound * 1e4) / 1e4:.4f}"
-    )
-    return f"{name} {loss:.4f}{least}"
+    if bound is None:
+        return f"{name} {loss:.4f}"
+    releases = "no k-regular or k-anonymous release" if regular else "no release with this k"
+    above = f", so it is at most {math.ceil(100 * (loss / bound - 1))}% above the least" if bound > 0 else ""
+    return f"{name} {loss:.4f}, {releases} can be below {math.floor(bound * 1e4) / 1e4:.4f}{above}"

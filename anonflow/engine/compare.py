@@ -161,16 +161,17 @@ def compared(
         report = _run(flow, table, secret, workers, on_event)
         if compiled_here() == compiled:
             break  # otherwise the methods' seconds include the compiler's: run again, for the methods alone
-    least: dict[int, float | None] = {}
+    least: dict[tuple[int, bool], float | None] = {}
     results = []
     for result in report.results:
         anonymization = result.anonymization
         if anonymization is not None:
             numbers = dict(result.measures)
             if bounds:
-                if result.k not in least:
-                    least[result.k] = lower_bound(table.records, result.k)
-                numbers["lower-bound"] = least[result.k] if anonymization.is_bounded else None
+                key = result.k, anonymization.is_regular
+                if anonymization.is_bounded and key not in least:
+                    least[key] = lower_bound(table.records, result.k, regular=anonymization.is_regular)
+                numbers["lower-bound"] = least[key] if anonymization.is_bounded else None
             size = (
                 {"partition.size": anonymization.parameters["partition_size"]} if budget is not None else {}
             )

@@ -25,10 +25,13 @@ from anonflow.loss import LOSSES, measure_named, plan
 from anonflow.loss.costs import ROUNDED
 from anonflow.table import Records
 from anonflow.threads import in_threads
+from anonflow.utility.record_prices import PricedRecords, priced_total
+from anonflow.utility.subject import Part
 
 __all__ = [
     "cover_costs",
     "covers_at_least",
+    "is_regular",
     "least_total",
     "lower_bound",
     "pair_costs",
@@ -45,10 +48,15 @@ SEARCH = 2e7
 COMBINATIONS = 4e8
 """The most combinations of levels, times records, that are counted: about five seconds."""
 
+LIMIT = 50_000
+"""The fewest candidates that the search for prices may look at for an original; with fewer it hardly ever helps."""
+
 BLOCK = 256
 
 
-def lower_bound(records: Records, k: int, measure: str = "ncp", effort: float = 1.0) -> float | None:
+def lower_bound(
+    records: Records, k: int, measure: str = "ncp", effort: float = 1.0, regular: bool = False
+) -> float | None:
     """Return a lower bound of the loss of all releases with this k.
 
     Parameters
@@ -59,12 +67,17 @@ def lower_bound(records: Records, k: int, measure: str = "ncp", effort: float = 
     measure : str
         A loss, or an alias.
     effort : float, optional
-        As :func:`record_bounds` takes it.
+        As :func:`record_bounds` takes it. With `regular`, as many candidates are looked at as joins there; prices are
+        sought only where that is at least 50,000 for each different record: 400 of them with the usual effort.
+    regular : bool, optional
+        Whether it is about k-regular releases and equivalence classes only (:func:`is_regular`). The bound is then higher:
+        nobody can be covered in place of others.
 
     Returns
     -------
     float or None
-        The mean of :func:`record_bounds` over the records; None for entropy, which has no such bound.
+        The mean of :func:`record_bounds` over the records, or more if `regular`; None for entropy, which has no such
+        bound.
 
     Raises
     ------
@@ -75,15 +88,39 @@ def lower_bound(records: Records, k: int, measure: str = "ncp", effort: float = 
 
     Notes
     -----
-    It holds for every release whose generalized records each cover at least k originals, their own among
+    Without `regular`, it holds for every release whose generalized records each cover at least k originals, their own among
     them: k-anonymity, (k,1)- and (k,k)-anonymity and k-regularity have it, however the table is cut.
     A suppressed record is published as the whole domain of each QI. That is the highest possible cost, no less than
     covering its k nearest, so suppression does not get below the bound either.
+
+    With `regular`, :mod:`anonflow.utility.record_prices` has the theorem and its proof.
     """
     own = measure_named(measure)
     if not LOSSES[own].monotone:
         return None
-    return _below(float(record_bounds(records, k, own, effort).mean()), records.q)
+    if not regular:
+        return _below(float(record_bounds(records, k, own, effort).mean()), records.q)
+    weighted = _WeightedRecords.of(records, k, own)
+    bounds = _record_bounds(weighted, effort)
+    total = float(weighted.weight @ bounds)
+    limit = int(effort * SEARCH / len(bounds))
+    if k > 1 and limit >= LIMIT:
+        hidden = Generalization.of(weighted.records.take(np.zeros(1, np.int64))).with_suppressed(
+            np.ones(1, bool)
+        )
+        whole = load(weighted.plan, hidden.lo, hidden.hi, hidden.bits).cost[0]
+        priced = PricedRecords(weighted.plan, weighted.origin(True), weighted.weight, k, whole / k)
+        total = max(total, priced_total(priced, bounds, limit))
+    return _below(total / records.n, records.q)
+
+
+def is_regular(part: Part, k: int) -> bool:
+    """Return whether generalized records, but for suppressed ones, have k matches each or are in classes of at least k."""
+    if part.candidates is None:
+        return False
+    hidden = part.generalization.suppressed_rows() if part.hidden is None else part.hidden
+    sizes = part.sizes[part.labels] if part.homogeneous else part.candidates.sizes
+    return bool((sizes[~hidden] >= k).all())
 
 
 def least_total(records: Records, k: int, measure: str, effort: float) -> float:
@@ -157,15 +194,20 @@ def record_bounds(records: Records, k: int, measure: str = "ncp", effort: float 
     Equal records are merged first and counted. The result does not depend on the machine: counts decide which bounds
     are computed. Costs are the kernels', within 1e-11 of the loss.
     """
+    weighted = _WeightedRecords.of(records, k, measure)
+    return _record_bounds(weighted, effort)[weighted.label]
+
+
+def _record_bounds(weighted: _WeightedRecords, effort: float) -> np.ndarray:
+    """Return the bound of each different record, shape (u,)."""
     if not 0 <= effort < float("inf"):
         raise ParameterError("effort is a number of at least 0, 1 being the usual")
-    weighted = _WeightedRecords.of(records, k, measure)
     bounds, exact = _relaxed(weighted, effort=effort)
-    if not exact and float(len(weighted.weight)) ** 2 * max(records.q, 1) <= PAIRS:
+    if not exact and float(len(weighted.weight)) ** 2 * max(weighted.records.q, 1) <= PAIRS:
         bounds = np.maximum(bounds, _pairs(weighted))
         if effort:
             bounds = np.maximum(bounds, _covers(weighted, int(effort * SEARCH / len(weighted.weight)))[0])
-    return bounds[weighted.label]
+    return bounds
 
 
 def relaxed_costs(records: Records, k: int, measure: str = "ncp", compiled: bool = True) -> np.ndarray:

@@ -215,7 +215,8 @@ def measure(
         widths: a range over a gap is not spread into the gap.
     ``lower-bound``
         A lower bound of the GCP of all releases of the table with this k
-        (:func:`anonflow.utility.bounds.lower_bound`). Options ``loss`` (``ncp``; not entropy) and ``effort`` (1).
+        (:func:`anonflow.utility.bounds.lower_bound`); of a k-regular result or of classes, of all k-regular and k-anonymous
+        ones, which is higher. Options ``loss`` (``ncp``; not entropy) and ``effort`` (1).
     ``partition-lower-bound``
         The same for this partitioning only: the mean over records of the least loss of their partition; a
         record in no partition is suppressed. Only for an anonymization, whose partitions are known. The same options;
@@ -632,19 +633,29 @@ def _mean_of_sums(prepared: Any, sums: list[tuple[float, ...]]) -> float:
     return sum(total for total, _ in sums) / sum(count for _, count in sums)
 
 
+@dataclass(frozen=True)
+class _Bounds:
+    """A lower bound of all releases with this k, and of those that are k-regular or have classes of k."""
+
+    k: int
+    alike: float
+    regular: float
+
+
 def _bound_prepare(
     records: Records,
     k: int | None,
     *,
     loss: Annotated[str, Option("Information loss")] = "ncp",
     effort: Annotated[float, Option("Effort", least=0)] = 1.0,
-) -> float:
-    bound = bounds.lower_bound(records, _needed_k("lower-bound", k), loss, effort)
-    if bound is None:
+) -> _Bounds:
+    k = _needed_k("lower-bound", k)
+    alike, regular = (bounds.lower_bound(records, k, loss, effort, regular) for regular in (False, True))
+    if alike is None or regular is None:
         raise ParameterError(
             "measure 'lower-bound': no bound is known for entropy, which may fall when more is covered"
         )
-    return bound
+    return _Bounds(k, alike, regular)
 
 
 def _queries_prepare(
@@ -921,8 +932,8 @@ MEASURES: dict[str, Measure] = {
     ),
     "lower-bound": Measure(
         _bound_prepare,
-        lambda prepared, part: None,
-        lambda prepared, chunks: prepared,
+        lambda prepared, part: bounds.is_regular(part, prepared.k),
+        lambda prepared, chunks: prepared.regular if all(chunks) else prepared.alike,
         "A number that the GCP of no release of the table with this k can be below.",
         "",
     ),

@@ -57,6 +57,10 @@ MOST = 0.03
 """Two-phase's mean excess, at most."""
 
 
+FEW = 300
+"""People of whom all k-regular releases are bounded."""
+
+
 def run(small: bool) -> list[dict[str, Any]]:
     """Samples of 8 and of 14 records, and bounds."""
     table = people(small)
@@ -165,13 +169,23 @@ def fourteen(table: af.Table, numbers: range, ks: Any, limit: float, small: bool
 
 def bounds(table: af.Table, small: bool) -> list[dict[str, Any]]:
     """Lower bounds: seconds and values, on Adult and on Murakami 2018's random table."""
-    lower_bound(sample(table, 50, 0).records, 3)
+    lower_bound(sample(table, 50, 0).records, 3, regular=True)
     rows = []
     for k in (5, 10):
         begin = time.perf_counter()
         bound = lower_bound(table.records, k)
         rows.append(row(f"lower bound, {table.n} people, k = {k}", time.perf_counter() - begin, "s"))
         rows.append(row(f"lower bound, {table.n} people, k = {k}: GCP", bound or 0.0, "", least=0))
+        few = sample(table, FEW, 0)
+        begin, busy = time.perf_counter(), time.process_time()
+        bound = lower_bound(few.records, k, regular=True)
+        title = f"lower bound of k-regular releases, {few.n} people, k = {k}"
+        rows.append(row(title, time.perf_counter() - begin, "s"))
+        rows.append(row(f"{title}: processor", time.process_time() - busy, "s"))
+        rows.append(row(f"{title}: GCP", bound or 0.0, "", least=lower_bound(few.records, k)))
+        rows.append(
+            row(f"two-phase, {few.n} people, k = {k}: GCP", af.anonymize(few, "two-phase", k=k).loss(), "")
+        )
     n = 2_000 if small else 100_000
     frame = af.datasets.random_normal(n, 10, sd=1.0, seed=0)
     qi = {"role": "quasi-identifier", "kind": "suppression"}

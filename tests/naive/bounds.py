@@ -5,6 +5,9 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 
+import numpy as np
+from scipy.optimize import linprog
+
 Cost = Callable[[Sequence[int]], float]
 """The cost of the generalized record that covers some originals."""
 
@@ -39,3 +42,28 @@ def least_regular(cost: Cost, n: int, k: int) -> float:
 
     place(0, [k] * n, 0.0)
     return best
+
+
+def least_fractional(cost: Cost, n: int, k: int, whole: float) -> float:
+    """The least cost of fractions of sets of k records in which each record is k times, or suppressed at the cost `whole`."""
+    sets = list(itertools.combinations(range(n), k))
+    member = np.array([[i in rows for rows in sets] for i in range(n)], float)
+    prices = [*(cost(rows) for rows in sets), *[whole] * n]
+    return float(linprog(prices, A_eq=np.hstack([member, k * np.eye(n)]), b_eq=np.full(n, k)).fun)
+
+
+def least_classes(cost: Cost, n: int, k: int, whole: float) -> float:
+    """The least sum of costs of records in classes of at least k, or suppressed at the cost `whole` each."""
+
+    def place(left: tuple[int, ...]) -> float:
+        if not left:
+            return 0.0
+        first, *others = left
+        best = whole + place(tuple(others))
+        for size in range(k - 1, min(2 * k - 1, len(left))):
+            for chosen in itertools.combinations(others, size):
+                rest = tuple(i for i in others if i not in chosen)
+                best = min(best, (size + 1) * cost([first, *chosen]) + place(rest))
+        return best
+
+    return place(tuple(range(n)))

@@ -209,8 +209,11 @@ def test_a_result_shows_its_bound_once_it_is_computed() -> None:
     assert "below" not in repr(anon)
     bound = anon.lower_bound("gcp")
     assert bound is not None
-    assert anon.lower_bound() == bound == bounds.lower_bound(table.records, 3)
-    text = f"GCP {anon.loss('gcp'):.4f}, no release with this k can be below {int(bound * 1e4) / 1e4:.4f}"
+    assert anon.lower_bound() == bound == bounds.lower_bound(table.records, 3, regular=True)
+    text = (
+        f"GCP {anon.loss('gcp'):.4f}, no k-regular or k-anonymous release can be below {int(bound * 1e4) / 1e4:.4f}, "
+        f"so it is at most {np.ceil(100 * (anon.loss('gcp') / bound - 1)):.0f}% above the least"
+    )
     assert anon.summary() == text
     assert text in repr(anon)
     assert af.measure(table, anon, "lower-bound") == {"lower-bound": bound}
