@@ -282,7 +282,7 @@ class Anonymization:
         bound = next((bound for (own, _), bound in self._bounds.items() if own == "ncp"), None)
         return (
             f"Anonymization({self.algorithm.name}, k={self.k}, {self.n} records, "
-            + _sentence("ncp", self.loss("ncp"), bound, self.is_regular)
+            + _sentence("ncp", self.loss("ncp"), bound, bound is not None and self.is_regular)
             + (f", {hidden} suppressed" if hidden else "")
             + (f", {without} without a pattern)" if without else ")")
         )

@@ -303,8 +303,8 @@ case("patterns: of another length", 2, "characters", guided("['010101']"))
 case("patterns: a weight of no column", 2, "no quasi-identifier 'citi'", flow(
     anonymize="{algorithm: pattern-guided, k: 3, weights: {citi: 2}}"
 ))  # fmt: skip
-case("patterns: an unknown exact method", 2, "exact' of pattern-guided-optimal must be one of", flow(
-    anonymize="{algorithm: pattern-guided-optimal, k: 3, exact: best}"
+case("patterns: a proof by what is gone", 2, "'exact' is gone; leave it out", flow(
+    anonymize="{algorithm: pattern-guided-optimal, k: 3, exact: two}"
 ))  # fmt: skip
 case("patterns: a local search that is none", 2, "must be true or false", flow(
     anonymize="{algorithm: pattern-guided, k: 3, local_search: 1}"

@@ -11,6 +11,7 @@ import pytest
 
 import anonflow as af
 from anonflow import engine
+from anonflow.dashboards.session.draft_spec import NO_FLOW
 from anonflow.dashboards.session.paths import check_confined
 from anonflow.errors import DataError, FlowError, ParameterError
 from tests.cases.runs import shell
@@ -129,14 +130,14 @@ def test_what_does_not_go_with_earlier_releases_is_named(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    "document",
+    ("path", "value"),
     [
-        {"earlier": {"owner": ["/somewhere"]}},
-        {"steps": [{"verify": [{"repeated": {"earlier": "/somewhere"}}]}]},
-        {"steps": [{"verify": [{"repeated": {"earlier": ["/somewhere"]}}]}]},
-        {"steps": [{"verify": ["repeated(earlier=/somewhere)"]}]},
+        (("earlier",), {"owner": ["/somewhere"]}),
+        (("steps", "verify"), [{"repeated": {"earlier": "/somewhere"}}]),
+        (("steps", "verify"), [{"repeated": {"earlier": ["/somewhere"]}}]),
+        (("steps", "verify"), ["repeated(earlier=/somewhere)"]),
     ],
 )
-def test_dashboards_read_no_owners_folder(document: dict[str, Any], tmp_path: Path) -> None:
+def test_dashboards_read_no_owners_folder(path: tuple[str, ...], value: Any, tmp_path: Path) -> None:
     with pytest.raises(FlowError, match="run the flow with anonflow run"):
-        check_confined(document, tmp_path)
+        check_confined(NO_FLOW.changed([(path, value)]), tmp_path)
