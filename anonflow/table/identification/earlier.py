@@ -277,6 +277,7 @@ class Earlier:
             or truth is None
             or not proof.complete
             or (people.marks[1:] == people.marks[:-1]).any()
+            or _nameless(table).any()
         ):
             return people
         rank = np.empty(table.n, np.int64)
@@ -423,9 +424,10 @@ def history_of(folders: Any, table: Table) -> tuple[Earlier, History, np.ndarray
     ParameterError
         If no folder is named, or people of the table have no identifier, or several rows.
     DataError
-        If a folder has no releases, or releases of other people; if folders have different keys, or are not in the order of their dates.
+        If a folder has no releases, or releases of other people; if folders have different keys, or are not in the order of their
+        dates; if two rows have the same identifier, or a row has none.
     """
-    paths = [folders] if isinstance(folders, str | PathLike) else list(folders)
+    paths = list(folders) if isinstance(folders, list | tuple) else [folders]
     if not paths:
         raise ParameterError("earlier names no owner's folder; name the one in which releases were kept")
     if table.unit_rows > 1:
@@ -450,8 +452,12 @@ def history_of(folders: Any, table: Table) -> tuple[Earlier, History, np.ndarray
     for each in releases:
         if each.by != by:
             raise DataError(
-                f"{places[0].path}: people are recognized by {each.by} there, by {by} in this table; give both tables the same identifier"
+                f"{places[0].path}: people of the release of {each.when} are recognized by {each.by}, those of this table by {by}; give both "
+                "the same identifier, or keep releases of other people in another folder"
             )
+    nameless = int(_nameless(table).sum())
+    if nameless:
+        raise DataError(f"{nameless:,} rows have no {by}; each person needs a number of their own")
     history = History(tuple(releases))
     mine = places[0].marks_of(table)
     if len(np.unique(mine)) < table.n:
@@ -467,6 +473,11 @@ def _home(path: str | PathLike[str]) -> Path:
     """Return the folder with the marks: a flow's own folder lies in it."""
     place = as_path(path)
     return place if (place / _FOLDER).is_dir() or not (place.parent / _FOLDER).is_dir() else place.parent
+
+
+def _nameless(table: Table) -> np.ndarray:
+    """Return which rows have no identifier: two of them may be two people, shape (n,), bool."""
+    return table.units.isna().all(axis=1).to_numpy(bool)
 
 
 def _people(marks: np.ndarray, about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> ReleasedPeople:
