@@ -143,6 +143,7 @@ def anonymized_again(
         facts=facts,
         parameters=parameters,
         frozen=frozen,
+        earlier=earlier,
     )
 
 

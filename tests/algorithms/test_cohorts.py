@@ -281,6 +281,30 @@ def test_a_published_file_is_verified_with_the_whole_table(
     assert status == 0, text
 
 
+def test_a_release_in_another_folder_goes_on_with_the_key_and_needs_the_folders_before_it(
+    tmp_path: Path,
+) -> None:
+    a, b, c = (tmp_path / name for name in "abc")
+    first_release(a, k=10)
+    first_release(c, k=10)
+    second = af.anonymize(year(list(range(3, 100)), 1), "k-member", k=10, people=4, earlier=a)
+    with pytest.raises(VerificationError, match="has another key than"):
+        second.release(seed=2**127, owner=c)
+    second.release(seed=2**127, owner=b)
+    later = year(list(range(100)), 2)
+    with pytest.raises(
+        DataError, match="go on from 1 earlier releases that are in none of the folders named"
+    ):
+        af.anonymize(later, "k-member", k=10, people=4, earlier=b)
+    third = af.anonymize(later, "k-member", k=10, people=4, earlier=[a, b])
+    assert third.facts["persisting"] == 100
+    third.release(seed=2**127, owner=b)
+    plain = af.anonymize(later, "k-member", k=10).release(seed=2**126)
+    Earlier(a).keep(later, plain)
+    with pytest.raises(VerificationError, match="anonymize again with earlier="):
+        third.release(seed=2**127, owner=b)
+
+
 def test_newcomers_who_are_too_few_wait(tmp_path: Path) -> None:
     first_release(tmp_path)
     second = af.anonymize(year(list(range(103)), 1), "k-member", k=5, earlier=tmp_path)

@@ -150,8 +150,15 @@ class Earlier:
             most = max(most, shared)
         return Overlap(table.n, most, times, _named(by))
 
-    def check_left(self, table: Table, release: Drawn) -> ReleasedPeople:
+    def check_left(self, table: Table, release: Drawn, folders: Any) -> ReleasedPeople:
         """Refuse a release that was made for its people to be published again, if all releases leave somebody fewer than k people.
+
+        Parameters
+        ----------
+        table : Table
+        release : Release
+        folders : path, or list of them
+            The owner's folders that it goes on from. This one takes their key if it has none.
 
         Returns
         -------
@@ -161,12 +168,17 @@ class Earlier:
         Raises
         ------
         VerificationError
-            If they do, or it is not known.
+            If they do, or it is not known; or this folder has another key.
         DataError
             If what is kept cannot be read.
         """
-        mine = self.people_of(table, release)
-        before = [self._read(file) for file in self._files()]
+        places = _places(folders)
+        if self.key(places[0]) != places[0].key():
+            raise VerificationError(
+                f"{self.path}: has another key than {places[0].path}, so next year people are not recognized; keep the release in that folder, or in a new one"
+            )
+        before = _releases([*places, self])
+        mine = replace(self.people_of(table, release), after=tuple(each.seal for each in before))
         if not any(each.tracks is None or each.by != mine.by for each in [*before, mine]):
             few = int((History(tuple(before)).then(mine).people_left < mine.k).sum())
             if not few:
@@ -239,6 +251,7 @@ class Earlier:
                 "k": people.k,
                 "criterion": people.criterion,
                 "sensitive": [*(people.values or {})],
+                "after": people.after,
             }
             arrays |= {name: getattr(people.tracks, name) for name in _TRACKS}
             arrays |= {
@@ -323,6 +336,16 @@ class Earlier:
         content = Content.of(frame, [str(name) for name in frame.columns])
         return hmac.new(self.key().encode(), content.to_bytes(), "sha256").hexdigest()
 
+    def releases(self) -> list[ReleasedPeople]:
+        """Return the releases of this folder in the order of their dates.
+
+        Raises
+        ------
+        DataError
+            If one cannot be read.
+        """
+        return sorted((self._read(file) for file in self._files()), key=lambda each: each.when)
+
     def history(self) -> History:
         """Return the releases of this folder with whose each row may be, in the order of their dates.
 
@@ -331,7 +354,7 @@ class Earlier:
         DataError
             If there is no release, one cannot be read, or one does not say whose its rows may be.
         """
-        releases = sorted((self._read(file) for file in self._files()), key=lambda each: each.when)
+        releases = self.releases()
         if not releases:
             raise DataError(
                 f"{self.path}: has no earlier release; name the owner's folder in which releases were kept"
@@ -344,8 +367,8 @@ class Earlier:
                 )
         return History(tuple(releases))
 
-    def key(self) -> str:
-        """Return the folder's key, with which marks are made; folder and key are made if they are not there.
+    def key(self, before: Earlier | None = None) -> str:
+        """Return the folder's key, with which marks are made; folder and key are made if they are not there, with the key of a folder before it.
 
         Raises
         ------
@@ -364,18 +387,18 @@ class Earlier:
                     folder.chmod(0o700)
         except OSError as error:
             raise DataError(f"{self.path}: the owner's folder cannot be made: {error.strerror}") from None
-        return self._key()
+        return self._key(before)
 
     def _files(self) -> list[Path]:
         home = self.path / _FOLDER
         return sorted(home.glob("[0-9]*.npz")) if home.is_dir() else []
 
-    def _key(self) -> str:
+    def _key(self, before: Earlier | None = None) -> str:
         """Return the folder's key; a new key is written completely, and if two processes write one, the first counts."""
         place = self.path / _FOLDER / _KEY
         if not os.path.exists(place):  # a folder that cannot be read cannot be written either
             draft = place.with_name(f".{secrets.token_hex(8)}.key")
-            text = secrets.token_hex(UNIT_KEY_LENGTH // 2)
+            text = secrets.token_hex(UNIT_KEY_LENGTH // 2) if before is None else before.key()
             write_whole(draft, lambda path: path.write_text(text, encoding="ascii", newline="\n"), OWNER_ONLY)
             try:
                 os.link(draft, place)
@@ -427,9 +450,7 @@ def history_of(folders: Any, table: Table) -> tuple[Earlier, History, np.ndarray
         If a folder has no releases, or releases of other people; if folders have different keys, or are not in the order of their
         dates; if two rows have the same identifier, or a row has none.
     """
-    paths = list(folders) if isinstance(folders, list | tuple) else [folders]
-    if not paths:
-        raise ParameterError("earlier names no owner's folder; name the one in which releases were kept")
+    places = _places(folders)
     if table.unit_rows > 1:
         raise ParameterError(
             "earlier releases are counted together only where each person has one row; make one row of each person first"
@@ -438,16 +459,20 @@ def history_of(folders: Any, table: Table) -> tuple[Earlier, History, np.ndarray
         raise ParameterError(
             "earlier releases need a column that identifies people in every year: give one the role identifier; quasi-identifiers change"
         )
-    places = [Earlier(_home(path)) for path in paths]
-    releases: list[ReleasedPeople] = []
     for place in places:
-        there = place.history().releases
-        releases += [each for each in there if all(each.seal != other.seal for other in releases)]
+        place.history()
         if place.key() != places[0].key():
             raise DataError(
                 f"{place.path}: has another key than {places[0].path}, so people cannot be recognized; keep all releases in one owner's folder"
             )
+    releases = _releases(places)
     checked_order(releases)
+    absent = {seal for each in releases for seal in each.after} - {each.seal for each in releases}
+    if absent:
+        raise DataError(
+            f"{places[-1].path}: its releases go on from {len(absent):,} earlier releases that are in none of the folders named; name their owner's "
+            "folder as well, the oldest first"
+        )
     by = _named(table.unit_columns)
     for each in releases:
         if each.by != by:
@@ -467,6 +492,22 @@ def history_of(folders: Any, table: Table) -> tuple[Earlier, History, np.ndarray
             f"{places[0].path}: nobody of this table is in an earlier release there; name the owner's folder of the same people"
         )
     return places[0], history, mine
+
+
+def _places(folders: Any) -> list[Earlier]:
+    paths = list(folders) if isinstance(folders, list | tuple) else [folders]
+    if not paths:
+        raise ParameterError("earlier names no owner's folder; name the one in which releases were kept")
+    return [Earlier(_home(path)) for path in paths]
+
+
+def _releases(places: Sequence[Earlier]) -> list[ReleasedPeople]:
+    """Return the releases of several folders, each once, in the order of their dates in each folder."""
+    by_seal: dict[str, ReleasedPeople] = {}
+    for place in places:
+        for each in place.releases():
+            by_seal.setdefault(each.seal, each)
+    return list(by_seal.values())
 
 
 def _home(path: str | PathLike[str]) -> Path:
@@ -517,6 +558,7 @@ def _people(marks: np.ndarray, about: Mapping[str, Any], arrays: Mapping[str, np
         criterion=str(about["criterion"]),
         tracks=tracks,
         values=values,
+        after=tuple(map(str, about.get("after", ()))),
     )
 
 

@@ -42,6 +42,8 @@ class ReleasedPeople:
         other columns are hidden have none. None where it is not known whose columns a row has, or marks repeat.
     values : mapping of str to numpy.ndarray, shape (n,), uint64
         Sensitive column -> keyed marks of the people's values.
+    after : tuple of str
+        Seals of the releases that it goes on from.
     """
 
     marks: np.ndarray
@@ -52,6 +54,7 @@ class ReleasedPeople:
     criterion: str = ""
     tracks: Candidates | None = None
     values: dict[str, np.ndarray] | None = None
+    after: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
