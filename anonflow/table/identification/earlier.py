@@ -396,7 +396,12 @@ class Earlier:
     def _key(self, before: Earlier | None = None) -> str:
         """Return the folder's key; a new key is written completely, and if two processes write one, the first counts."""
         place = self.path / _FOLDER / _KEY
+        there = self._files()  # before the key is looked for, which another process may be writing
         if not os.path.exists(place):  # a folder that cannot be read cannot be written either
+            if there:
+                raise DataError(
+                    f"{place}: is missing; restore it, or delete the folder and its memory of releases"
+                )
             draft = place.with_name(f".{secrets.token_hex(8)}.key")
             text = secrets.token_hex(UNIT_KEY_LENGTH // 2) if before is None else before.key()
             write_whole(draft, lambda path: path.write_text(text, encoding="ascii", newline="\n"), OWNER_ONLY)
