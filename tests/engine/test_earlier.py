@@ -128,6 +128,7 @@ def test_what_does_not_go_with_earlier_releases_is_named(tmp_path: Path) -> None
         ("earlier: {people: 1}\n", "at least 2"),
         ("earlier: {folder: owner}\n", "folder"),
         ("earlier: {owner: owner}\n", "owner"),
+        ("earlier: {owner: []}\n", "'owner' must not be empty"),
     ):
         with pytest.raises(FlowError, match=words):
             engine.load_flow(flow_file(tmp_path, more))
