@@ -305,6 +305,24 @@ def test_a_release_in_another_folder_goes_on_with_the_key_and_needs_the_folders_
         third.release(seed=2**127, owner=b)
 
 
+def test_a_quasi_identifier_is_in_no_year_a_column_that_is_published_as_it_is(tmp_path: Path) -> None:
+    """The attacker knows it of everybody, in the year before or after."""
+    first_release(tmp_path, k=10)
+    with_name = people().iloc[:100]
+    shown = {"name": NAMED["name"], "age": NAMED["age"], "work": {"role": "sensitive"}}
+    with pytest.raises(
+        DataError,
+        match=r"'work' is a quasi-identifier in the release of .*, and published as it is in this table",
+    ):
+        af.anonymize(af.Table(with_name, shown), "k-member", k=10, earlier=tmp_path)
+    hidden = NAMED | {"ill": {"role": "quasi-identifier", "kind": "categorical"}}
+    with pytest.raises(
+        DataError,
+        match=r"'ill' is published as it is in the release of .*, and a quasi-identifier in this table",
+    ):
+        af.anonymize(af.Table(with_name, hidden), "k-member", k=10, earlier=tmp_path)
+
+
 def test_newcomers_who_are_too_few_wait(tmp_path: Path) -> None:
     first_release(tmp_path)
     second = af.anonymize(year(list(range(103)), 1), "k-member", k=5, earlier=tmp_path)

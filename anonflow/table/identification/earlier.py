@@ -251,6 +251,7 @@ class Earlier:
                 "k": people.k,
                 "criterion": people.criterion,
                 "sensitive": [*(people.values or {})],
+                "columns": people.columns,
                 "after": people.after,
             }
             arrays |= {name: getattr(people.tracks, name) for name in _TRACKS}
@@ -309,6 +310,7 @@ class Earlier:
                 row_list.astype(np.int32), listed.offsets, rank[listed.originals].astype(np.int32)
             ),
             values=values,
+            columns=_columns(table),
         )
 
     def marks_of(self, table: Table) -> np.ndarray:
@@ -453,7 +455,7 @@ def history_of(folders: Any, table: Table) -> tuple[Earlier, History, np.ndarray
         If no folder is named, or people of the table have no identifier, or several rows.
     DataError
         If a folder has no releases, or releases of other people; if folders have different keys, or are not in the order of their
-        dates; if two rows have the same identifier, or a row has none.
+        dates; if two rows have the same identifier, or a row has none; if a quasi-identifier is published as it is in another year.
     """
     places = _places(folders)
     if table.unit_rows > 1:
@@ -485,6 +487,13 @@ def history_of(folders: Any, table: Table) -> tuple[Earlier, History, np.ndarray
                 f"{places[0].path}: people of the release of {each.when} are recognized by {each.by}, those of this table by {by}; give both "
                 "the same identifier, or keep releases of other people in another folder"
             )
+        for name, generalized in _columns(table).items():
+            if generalized != each.columns.get(name, generalized):
+                roles = "published as it is", "a quasi-identifier"
+                raise DataError(
+                    f"{name!r} is {roles[not generalized]} in the release of {each.when}, and {roles[generalized]} in this table; "
+                    "give it the same role, or leave it out"
+                )
     nameless = int(_nameless(table).sum())
     if nameless:
         raise DataError(f"{nameless:,} rows have no {by}; each person needs a number of their own")
@@ -519,6 +528,11 @@ def _home(path: str | PathLike[str]) -> Path:
     """Return the folder with the marks: a flow's own folder lies in it."""
     place = as_path(path)
     return place if (place / _FOLDER).is_dir() or not (place.parent / _FOLDER).is_dir() else place.parent
+
+
+def _columns(table: Table) -> dict[str, bool]:
+    """Return the published columns, and whether each is a quasi-identifier: the attacker knows it of everybody, in any year."""
+    return dict.fromkeys(table.other_columns, False) | dict.fromkeys(table.qi_columns, True)
 
 
 def _nameless(table: Table) -> np.ndarray:
@@ -563,6 +577,9 @@ def _people(marks: np.ndarray, about: Mapping[str, Any], arrays: Mapping[str, np
         criterion=str(about["criterion"]),
         tracks=tracks,
         values=values,
+        columns={
+            str(name): bool(generalized) for name, generalized in dict(about.get("columns", {})).items()
+        },
         after=tuple(map(str, about.get("after", ()))),
     )
 
