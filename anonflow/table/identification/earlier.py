@@ -359,7 +359,7 @@ class Earlier:
         releases = self.releases()
         if not releases:
             raise DataError(
-                f"{self.path}: has no earlier release; name the owner's folder in which releases were kept"
+                f"{self.path}: has no earlier release; name the owner's folder in which releases were kept; a first release is made without earlier"
             )
         for each in releases:
             if each.tracks is None:
