@@ -61,6 +61,8 @@ class Anonymization:
         Of such a result: what the same steps make of the same table with another seed; :meth:`again` calls it.
     frozen : numpy.ndarray, shape (n,), bool, or None
         Of a table that was published before: records whose cohort stays. Of matches they are not drawn again: each has its own columns.
+    earlier : path or list of paths, or None
+        The owner's folders of the earlier releases of such a table.
     """
 
     table: Table
@@ -78,6 +80,7 @@ class Anonymization:
     replay: Callable[[Table], Anonymization] | None = None
     rerun: Callable[[int | bytes | str | None], Anonymization] | None = None
     frozen: np.ndarray | None = None
+    earlier: Any = None
     _bounds: dict[tuple[str, float], float | None] = field(default_factory=dict, init=False)
 
     @property

@@ -81,7 +81,7 @@ def anonymized_again(
     if few:
         raise InfeasibleError(
             f"the earlier releases leave {few:,} people fewer than {least} people whose rows may be theirs, and no further release "
-            "mends that; lower k, or publish one of them only"
+            f"mends that; lower {'people' if classes else 'k'}, or publish one of them only"
         )
     at = np.minimum(np.searchsorted(history.marks, marks), len(history.marks) - 1)
     known = history.marks[at] == marks
@@ -143,6 +143,7 @@ def anonymized_again(
         facts=facts,
         parameters=parameters,
         frozen=frozen,
+        earlier=earlier,
     )
 
 

@@ -150,7 +150,10 @@ def _checked(name: str, parameters: dict[str, Any]) -> CriterionRequest:
         if options[key].default is not NEEDED and (problem := options[key].problem(value)):
             raise ParameterError(f"criterion {known_as!r}: {key} {problem}")
     for key in CRITERIA[known_as].needed:
-        if options[key].problem(parameters.get(key)) is not None:
-            words = options[key].value_words()
+        option = options[key]
+        if key not in parameters or option.problem(parameters[key]) is not None:
+            words = (
+                option.value_words() if option.kind else f"the {option.label[:1].lower()}{option.label[1:]}"
+            )
             raise ParameterError(f"criterion {known_as!r}: needs {key}, {words}: {known_as}({key}=...)")
     return CriterionRequest(known_as, parameters)

@@ -75,9 +75,11 @@ class DrawnRelease:
         return attack(self.session, self.table, self.release, self.result)
 
     def remember(self) -> Path | None:
-        """Store marks of the released people in the owner's folder."""
+        """Store marks of the released people in the owner's folder; releases that were stored there meanwhile count as well."""
         assert self.session.owner is not None
-        return Earlier(self.session.owner.path.parent).keep(self.table, self.release)
+        earlier, folders = Earlier(self.session.owner.path.parent), self.session.flow.earlier
+        people = earlier.check_left(self.table, self.release, folders) if folders else None
+        return earlier.keep(self.table, self.release, people)
 
     def write_release(self, path: Path) -> ReleaseMetadata | None:
         """Write the published table and its description."""
@@ -128,7 +130,7 @@ def release_of(
             )
         earlier = Earlier(session.owner.path.parent)
         if session.flow.earlier:
-            earlier.check_left(table, release)
+            earlier.check_left(table, release, session.flow.earlier)
         elif overlap := earlier.overlap(table, release):
             session.warn(overlap.sentence())
     knowledge = (

@@ -169,9 +169,9 @@ def publish_once(
     """
     release = publish(anonymization, seed)
     earlier = Earlier(owner)
-    people = None
-    if getattr(anonymization, "frozen", None) is not None:
-        people = earlier.check_left(anonymization.table, release)
+    people, folders = None, getattr(anonymization, "earlier", None)
+    if folders is not None:
+        people = earlier.check_left(anonymization.table, release, folders)
     elif overlap := earlier.overlap(anonymization.table, release):
         warnings.warn(overlap.sentence(), ReleaseWarning, stacklevel=3)
     earlier.keep(anonymization.table, release, people)

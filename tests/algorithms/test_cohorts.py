@@ -281,6 +281,48 @@ def test_a_published_file_is_verified_with_the_whole_table(
     assert status == 0, text
 
 
+def test_a_release_in_another_folder_goes_on_with_the_key_and_needs_the_folders_before_it(
+    tmp_path: Path,
+) -> None:
+    a, b, c = (tmp_path / name for name in "abc")
+    first_release(a, k=10)
+    first_release(c, k=10)
+    second = af.anonymize(year(list(range(3, 100)), 1), "k-member", k=10, people=4, earlier=a)
+    with pytest.raises(VerificationError, match="has another key than"):
+        second.release(seed=2**127, owner=c)
+    second.release(seed=2**127, owner=b)
+    later = year(list(range(100)), 2)
+    with pytest.raises(
+        DataError, match="go on from 1 earlier releases that are in none of the folders named"
+    ):
+        af.anonymize(later, "k-member", k=10, people=4, earlier=b)
+    third = af.anonymize(later, "k-member", k=10, people=4, earlier=[a, b])
+    assert third.facts["persisting"] == 100
+    third.release(seed=2**127, owner=b)
+    plain = af.anonymize(later, "k-member", k=10).release(seed=2**126)
+    Earlier(a).keep(later, plain)
+    with pytest.raises(VerificationError, match="anonymize again with earlier="):
+        third.release(seed=2**127, owner=b)
+
+
+def test_a_quasi_identifier_is_in_no_year_a_column_that_is_published_as_it_is(tmp_path: Path) -> None:
+    """The attacker knows it of everybody, in the year before or after."""
+    first_release(tmp_path, k=10)
+    with_name = people().iloc[:100]
+    shown = {"name": NAMED["name"], "age": NAMED["age"], "work": {"role": "sensitive"}}
+    with pytest.raises(
+        DataError,
+        match=r"'work' is a quasi-identifier in the release of .*, and published as it is in this table",
+    ):
+        af.anonymize(af.Table(with_name, shown), "k-member", k=10, earlier=tmp_path)
+    hidden = NAMED | {"ill": {"role": "quasi-identifier", "kind": "categorical"}}
+    with pytest.raises(
+        DataError,
+        match=r"'ill' is published as it is in the release of .*, and a quasi-identifier in this table",
+    ):
+        af.anonymize(af.Table(with_name, hidden), "k-member", k=10, earlier=tmp_path)
+
+
 def test_newcomers_who_are_too_few_wait(tmp_path: Path) -> None:
     first_release(tmp_path)
     second = af.anonymize(year(list(range(103)), 1), "k-member", k=5, earlier=tmp_path)
@@ -335,5 +377,5 @@ def test_two_plain_releases_cannot_be_mended(tmp_path: Path) -> None:
     table = year(list(range(100)), 7)
     release = af.anonymize(table, "k-member", k=5).release(seed=2**127)
     Earlier(tmp_path).keep(table, release)
-    with pytest.raises(InfeasibleError, match="no further release mends that"):
+    with pytest.raises(InfeasibleError, match="no further release mends that; lower people, or"):
         af.anonymize(year(list(range(100)), 8), "k-member", k=5, earlier=tmp_path)

@@ -153,6 +153,10 @@ def test_an_older_key_and_its_marks_are_read(tmp_path: Path) -> None:
     (home / "units.key").write_text("0123", encoding="ascii")
     with pytest.raises(DataError, match="is no key"):
         Earlier(tmp_path).overlap(table)
+    (home / "units.key").unlink()  # a new key would recognize nobody
+    with pytest.raises(DataError, match="is missing; restore it"):
+        Earlier(tmp_path).overlap(table)
+    assert not (home / "units.key").exists()
 
 
 def test_of_more_people_than_can_be_marked_none_are_and_the_owner_is_told(

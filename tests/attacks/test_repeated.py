@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Hashable
 from fractions import Fraction
 from itertools import pairwise
+from math import prod
 
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from tests.naive.repeated import Published, left, most_worlds, parts_by_fate
+from tests.naive.repeated import Published, left, most_worlds, parts_by_fate, worlds
 from tests.strategies import examples
 
 K = 2
@@ -76,6 +77,18 @@ def test_m_invariance_among_survivors_of_one_signature_keeps_values_equally_like
         Published([frozenset("ac")] * 2, ["flu", "hiv"]),
     ]
     assert {each.likeliest_value for each in left(years, SHARES).values()} == {Fraction(1, 2)}
+
+
+def test_a_value_that_makes_people_leave_tells_who_left_from_who_was_held_back() -> None:
+    """c left, d is held back with c; 9 of 10 with HIV leave, and 1 of 10 with flu. The first release alone says less."""
+    first, second = classes("abcd", shown="hfff"), classes("ab", shown="ff")
+    for years, expected in (([first], Fraction(27, 28)), ([first, second], Fraction(81, 82))):
+        weight = {value: Fraction(0) for value in "hf"}
+        for world in worlds(years, list(map(ord, "abcd"))):
+            value = {chr(person): first.shown[rows[0] or 0] for person, rows in world.items()}
+            leaves = {each: Fraction(9 if value[each] == "h" else 1, 10) for each in "abcd"}
+            weight[str(value["c"])] += leaves["c"] * prod(1 - leaves[each] for each in "abd")
+        assert weight["h"] / sum(weight.values()) == expected
 
 
 @st.composite

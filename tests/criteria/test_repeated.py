@@ -63,6 +63,7 @@ def test_wrong_input_is_named(tmp_path: Path) -> None:
     for wrong, options, words in (
         (tmp_path / "nothing", {}, "has no earlier release"),
         ([], {}, "names no owner's folder"),
+        (5, {}, "named by its path, not by a int"),
         (folder, {"values": 7, "column": "ill"}, "has 6 values, so no release can leave 7"),
         (folder, {"values": 2, "column": "age"}, "is not a sensitive column"),
     ):
@@ -75,7 +76,7 @@ def test_wrong_input_is_named(tmp_path: Path) -> None:
         finding(table, release, [folder, other])
     plain = {key: NAMED[key] for key in ("age", "work", "ill")}
     renamed = af.Table(people(60).rename(columns={"name": "id"}), plain | {"id": {"role": "identifier"}})
-    with pytest.raises(DataError, match="recognized by 'name' there, by 'id'"):
+    with pytest.raises(DataError, match="recognized by 'name', those of this table by 'id'"):
         finding(renamed, af.anonymize(renamed, "mondrian", k=K).release(), folder)
     nameless = af.Table(people(60).drop(columns="name"), plain)
     with pytest.raises(ParameterError, match="need a column that identifies people"):
@@ -85,6 +86,22 @@ def test_wrong_input_is_named(tmp_path: Path) -> None:
     )
     with pytest.raises(DataError, match="two rows have the same 'name'"):
         finding(twins, af.anonymize(twins, "mondrian", k=K).release(), folder)
+    part = table.take(np.arange(50))
+    for subject in (af.anonymize(part, "mondrian", k=K).release(), release):
+        with pytest.raises(ParameterError, match="needs earlier, the owner's folder of the earlier releases"):
+            af.verify(part, subject, ["repeated"], k=K)
+
+
+def test_whoever_has_no_number_is_nobody_of_another_year(tmp_path: Path) -> None:
+    """Two missing numbers are not one person's."""
+    unnamed = people(60)
+    unnamed.loc[7, "name"] = None
+    table, release = released(people(60), tmp_path / "owner")
+    with pytest.raises(DataError, match="1 rows have no 'name'; each person needs a number of their own"):
+        finding(af.Table(unnamed, NAMED), release, tmp_path / "owner")
+    released(unnamed, tmp_path / "unnamed")
+    with pytest.raises(DataError, match="or its people have no number of their own"):
+        finding(table, release, tmp_path / "unnamed")
 
 
 def test_releases_in_a_wrong_order_or_without_a_certificate_are_refused(tmp_path: Path) -> None:

@@ -107,6 +107,20 @@ def test_without_the_key_the_owner_is_warned(tmp_path: Path) -> None:
     assert any("are in an earlier release" in warning for warning in engine.run(flow).warnings)
 
 
+def test_flows_of_a_folder_for_each_year(tmp_path: Path) -> None:
+    """The third names both folders before it; with the last alone its people of the first year would be new."""
+    folders = [tmp_path / name for name in ("first", "second", "third")]
+    for t, folder in enumerate(folders):
+        folder.mkdir()
+        table(folder, range(t, 150), t)
+    assert engine.run(flow_file(folders[0])).ok
+    assert engine.run(flow_file(folders[1], "earlier: {people: 4, owner: [../first/owner]}\n")).ok
+    with pytest.raises(DataError, match="in none of the folders named"):
+        engine.run(flow_file(folders[2], "earlier: {people: 4, owner: [../second/owner]}\n"))
+    flow = flow_file(folders[2], "earlier: {people: 4, owner: [../first/owner, ../second/owner]}\n")
+    assert engine.run(flow).ok
+
+
 def test_what_does_not_go_with_earlier_releases_is_named(tmp_path: Path) -> None:
     table(tmp_path, range(150))
     for more, words in (
@@ -114,6 +128,7 @@ def test_what_does_not_go_with_earlier_releases_is_named(tmp_path: Path) -> None
         ("earlier: {people: 1}\n", "at least 2"),
         ("earlier: {folder: owner}\n", "folder"),
         ("earlier: {owner: owner}\n", "owner"),
+        ("earlier: {owner: []}\n", "'owner' must not be empty"),
     ):
         with pytest.raises(FlowError, match=words):
             engine.load_flow(flow_file(tmp_path, more))
@@ -125,12 +140,14 @@ def test_what_does_not_go_with_earlier_releases_is_named(tmp_path: Path) -> None
     )
     with pytest.raises(FlowError, match="would unite the people of the earlier releases"):
         engine.load_flow(flow)
-    with pytest.raises(DataError, match="has no earlier release"):
+    with pytest.raises(
+        DataError, match=r"has no earlier release; .* a first release is made without earlier"
+    ):
         engine.run(flow_file(tmp_path, "earlier: {}\n"))
 
 
 @pytest.mark.parametrize(
-    ("path", "value"),
+    ("place", "value"),
     [
         (("earlier",), {"owner": ["/somewhere"]}),
         (("steps", "verify"), [{"repeated": {"earlier": "/somewhere"}}]),
@@ -138,6 +155,6 @@ def test_what_does_not_go_with_earlier_releases_is_named(tmp_path: Path) -> None
         (("steps", "verify"), ["repeated(earlier=/somewhere)"]),
     ],
 )
-def test_dashboards_read_no_owners_folder(path: tuple[str, ...], value: Any, tmp_path: Path) -> None:
+def test_dashboards_read_no_owners_folder(place: tuple[str, ...], value: Any, tmp_path: Path) -> None:
     with pytest.raises(FlowError, match="run the flow with anonflow run"):
-        check_confined(NO_FLOW.changed([(path, value)]), tmp_path)
+        check_confined(NO_FLOW.changed([(place, value)]), tmp_path)

@@ -232,6 +232,7 @@ _WORDS = {
     "dict_type": "must be a mapping",
     "model_type": "must be a mapping",
     "string_too_short": "must not be empty",
+    "too_short": "must not be empty",
 }
 
 

@@ -517,7 +517,7 @@ class TargetSpec(_Spec):
 class EarlierSpec(_Spec):
     """Earlier releases of the same people: all releases together leave everybody enough people whose rows may be theirs."""
 
-    owner: tuple[StrictStr, ...] = ("owner",)
+    owner: Annotated[tuple[StrictStr, ...], Field(min_length=1)] = ("owner",)
     """The owner's folders in which they were kept, relative to the flow file, the oldest first."""
 
     people: Annotated[StrictInt, Field(ge=2)] | None = None

@@ -55,7 +55,7 @@ LIMITS = (
     "A value that all k candidates share is known: k-anonymity alone does not hide it. Ask for diversity where "
     "that matters.",
     "One row is taken to be one person, unless a column has the role unit: a person with several rows has less protection than k says.",
-    "Two releases about the same people, or two draws of one table, can be intersected. Publish once.",
+    "Two releases about the same people, or two draws of one table, can be intersected. Publish once, or let each release go on from those before it.",
     "Only the columns that are named as quasi-identifiers are generalized; the others keep their values, on another row.",
 )
 

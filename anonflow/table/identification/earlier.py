@@ -150,8 +150,15 @@ class Earlier:
             most = max(most, shared)
         return Overlap(table.n, most, times, _named(by))
 
-    def check_left(self, table: Table, release: Drawn) -> ReleasedPeople:
+    def check_left(self, table: Table, release: Drawn, folders: Any) -> ReleasedPeople:
         """Refuse a release that was made for its people to be published again, if all releases leave somebody fewer than k people.
+
+        Parameters
+        ----------
+        table : Table
+        release : Release
+        folders : path, or list of them
+            The owner's folders that it goes on from. This one takes their key if it has none.
 
         Returns
         -------
@@ -161,12 +168,17 @@ class Earlier:
         Raises
         ------
         VerificationError
-            If they do, or it is not known.
+            If they do, or it is not known; or this folder has another key.
         DataError
             If what is kept cannot be read.
         """
-        mine = self.people_of(table, release)
-        before = [self._read(file) for file in self._files()]
+        places = _places(folders)
+        if self.key(places[0]) != places[0].key():
+            raise VerificationError(
+                f"{self.path}: has another key than {places[0].path}, so next year people are not recognized; keep the release in that folder, or in a new one"
+            )
+        before = _releases([*places, self])
+        mine = replace(self.people_of(table, release), after=tuple(each.seal for each in before))
         if not any(each.tracks is None or each.by != mine.by for each in [*before, mine]):
             few = int((History(tuple(before)).then(mine).people_left < mine.k).sum())
             if not few:
@@ -239,6 +251,8 @@ class Earlier:
                 "k": people.k,
                 "criterion": people.criterion,
                 "sensitive": [*(people.values or {})],
+                "columns": people.columns,
+                "after": people.after,
             }
             arrays |= {name: getattr(people.tracks, name) for name in _TRACKS}
             arrays |= {
@@ -277,6 +291,7 @@ class Earlier:
             or truth is None
             or not proof.complete
             or (people.marks[1:] == people.marks[:-1]).any()
+            or _nameless(table).any()
         ):
             return people
         rank = np.empty(table.n, np.int64)
@@ -295,6 +310,7 @@ class Earlier:
                 row_list.astype(np.int32), listed.offsets, rank[listed.originals].astype(np.int32)
             ),
             values=values,
+            columns=_columns(table),
         )
 
     def marks_of(self, table: Table) -> np.ndarray:
@@ -322,6 +338,16 @@ class Earlier:
         content = Content.of(frame, [str(name) for name in frame.columns])
         return hmac.new(self.key().encode(), content.to_bytes(), "sha256").hexdigest()
 
+    def releases(self) -> list[ReleasedPeople]:
+        """Return the releases of this folder in the order of their dates.
+
+        Raises
+        ------
+        DataError
+            If one cannot be read.
+        """
+        return sorted((self._read(file) for file in self._files()), key=lambda each: each.when)
+
     def history(self) -> History:
         """Return the releases of this folder with whose each row may be, in the order of their dates.
 
@@ -330,10 +356,10 @@ class Earlier:
         DataError
             If there is no release, one cannot be read, or one does not say whose its rows may be.
         """
-        releases = sorted((self._read(file) for file in self._files()), key=lambda each: each.when)
+        releases = self.releases()
         if not releases:
             raise DataError(
-                f"{self.path}: has no earlier release; name the owner's folder in which releases were kept"
+                f"{self.path}: has no earlier release; name the owner's folder in which releases were kept; a first release is made without earlier"
             )
         for each in releases:
             if each.tracks is None:
@@ -343,8 +369,8 @@ class Earlier:
                 )
         return History(tuple(releases))
 
-    def key(self) -> str:
-        """Return the folder's key, with which marks are made; folder and key are made if they are not there.
+    def key(self, before: Earlier | None = None) -> str:
+        """Return the folder's key, with which marks are made; folder and key are made if they are not there, with the key of a folder before it.
 
         Raises
         ------
@@ -363,18 +389,23 @@ class Earlier:
                     folder.chmod(0o700)
         except OSError as error:
             raise DataError(f"{self.path}: the owner's folder cannot be made: {error.strerror}") from None
-        return self._key()
+        return self._key(before)
 
     def _files(self) -> list[Path]:
         home = self.path / _FOLDER
         return sorted(home.glob("[0-9]*.npz")) if home.is_dir() else []
 
-    def _key(self) -> str:
+    def _key(self, before: Earlier | None = None) -> str:
         """Return the folder's key; a new key is written completely, and if two processes write one, the first counts."""
         place = self.path / _FOLDER / _KEY
+        there = self._files()  # before the key is looked for, which another process may be writing
         if not os.path.exists(place):  # a folder that cannot be read cannot be written either
+            if there:
+                raise DataError(
+                    f"{place}: is missing; restore it, or delete the folder and its memory of releases"
+                )
             draft = place.with_name(f".{secrets.token_hex(8)}.key")
-            text = secrets.token_hex(UNIT_KEY_LENGTH // 2)
+            text = secrets.token_hex(UNIT_KEY_LENGTH // 2) if before is None else before.key()
             write_whole(draft, lambda path: path.write_text(text, encoding="ascii", newline="\n"), OWNER_ONLY)
             try:
                 os.link(draft, place)
@@ -423,11 +454,10 @@ def history_of(folders: Any, table: Table) -> tuple[Earlier, History, np.ndarray
     ParameterError
         If no folder is named, or people of the table have no identifier, or several rows.
     DataError
-        If a folder has no releases, or releases of other people; if folders have different keys, or are not in the order of their dates.
+        If a folder has no releases, or releases of other people; if folders have different keys, or are not in the order of their
+        dates; if two rows have the same identifier, or a row has none; if a quasi-identifier is published as it is in another year.
     """
-    paths = [folders] if isinstance(folders, str | PathLike) else list(folders)
-    if not paths:
-        raise ParameterError("earlier names no owner's folder; name the one in which releases were kept")
+    places = _places(folders)
     if table.unit_rows > 1:
         raise ParameterError(
             "earlier releases are counted together only where each person has one row; make one row of each person first"
@@ -436,22 +466,37 @@ def history_of(folders: Any, table: Table) -> tuple[Earlier, History, np.ndarray
         raise ParameterError(
             "earlier releases need a column that identifies people in every year: give one the role identifier; quasi-identifiers change"
         )
-    places = [Earlier(_home(path)) for path in paths]
-    releases: list[ReleasedPeople] = []
     for place in places:
-        there = place.history().releases
-        releases += [each for each in there if all(each.seal != other.seal for other in releases)]
+        place.history()
         if place.key() != places[0].key():
             raise DataError(
                 f"{place.path}: has another key than {places[0].path}, so people cannot be recognized; keep all releases in one owner's folder"
             )
+    releases = _releases(places)
     checked_order(releases)
+    absent = {seal for each in releases for seal in each.after} - {each.seal for each in releases}
+    if absent:
+        raise DataError(
+            f"{places[-1].path}: its releases go on from {len(absent):,} earlier releases that are in none of the folders named; name their owner's "
+            "folder as well, the oldest first"
+        )
     by = _named(table.unit_columns)
     for each in releases:
         if each.by != by:
             raise DataError(
-                f"{places[0].path}: people are recognized by {each.by} there, by {by} in this table; give both tables the same identifier"
+                f"{places[0].path}: people of the release of {each.when} are recognized by {each.by}, those of this table by {by}; give both "
+                "the same identifier, or keep releases of other people in another folder"
             )
+        for name, generalized in _columns(table).items():
+            if generalized != each.columns.get(name, generalized):
+                roles = "published as it is", "a quasi-identifier"
+                raise DataError(
+                    f"{name!r} is {roles[not generalized]} in the release of {each.when}, and {roles[generalized]} in this table; "
+                    "give it the same role, or leave it out"
+                )
+    nameless = int(_nameless(table).sum())
+    if nameless:
+        raise DataError(f"{nameless:,} rows have no {by}; each person needs a number of their own")
     history = History(tuple(releases))
     mine = places[0].marks_of(table)
     if len(np.unique(mine)) < table.n:
@@ -463,10 +508,36 @@ def history_of(folders: Any, table: Table) -> tuple[Earlier, History, np.ndarray
     return places[0], history, mine
 
 
+def _places(folders: Any) -> list[Earlier]:
+    paths = list(folders) if isinstance(folders, list | tuple) else [folders]
+    if not paths:
+        raise ParameterError("earlier names no owner's folder; name the one in which releases were kept")
+    return [Earlier(_home(path)) for path in paths]
+
+
+def _releases(places: Sequence[Earlier]) -> list[ReleasedPeople]:
+    """Return the releases of several folders, each once, in the order of their dates in each folder."""
+    by_seal: dict[str, ReleasedPeople] = {}
+    for place in places:
+        for each in place.releases():
+            by_seal.setdefault(each.seal, each)
+    return list(by_seal.values())
+
+
 def _home(path: str | PathLike[str]) -> Path:
     """Return the folder with the marks: a flow's own folder lies in it."""
     place = as_path(path)
     return place if (place / _FOLDER).is_dir() or not (place.parent / _FOLDER).is_dir() else place.parent
+
+
+def _columns(table: Table) -> dict[str, bool]:
+    """Return the published columns, and whether each is a quasi-identifier: the attacker knows it of everybody, in any year."""
+    return dict.fromkeys(table.other_columns, False) | dict.fromkeys(table.qi_columns, True)
+
+
+def _nameless(table: Table) -> np.ndarray:
+    """Return which rows have no identifier: two of them may be two people, shape (n,), bool."""
+    return table.units.isna().all(axis=1).to_numpy(bool)
 
 
 def _people(marks: np.ndarray, about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> ReleasedPeople:
@@ -506,6 +577,10 @@ def _people(marks: np.ndarray, about: Mapping[str, Any], arrays: Mapping[str, np
         criterion=str(about["criterion"]),
         tracks=tracks,
         values=values,
+        columns={
+            str(name): bool(generalized) for name, generalized in dict(about.get("columns", {})).items()
+        },
+        after=tuple(map(str, about.get("after", ()))),
     )
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -42,6 +42,10 @@ class ReleasedPeople:
         other columns are hidden have none. None where it is not known whose columns a row has, or marks repeat.
     values : mapping of str to numpy.ndarray, shape (n,), uint64
         Sensitive column -> keyed marks of the people's values.
+    columns : mapping of str to bool
+        Published column -> whether it is a quasi-identifier.
+    after : tuple of str
+        Seals of the releases that it goes on from.
     """
 
     marks: np.ndarray
@@ -52,6 +56,8 @@ class ReleasedPeople:
     criterion: str = ""
     tracks: Candidates | None = None
     values: dict[str, np.ndarray] | None = None
+    columns: Mapping[str, bool] = field(default_factory=dict)
+    after: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
