@@ -191,7 +191,7 @@ def test_every_loss_and_every_measure(loss: str) -> None:
     measures = af.measure(table, anon, names)
     assert all(np.isfinite(value) for value in measures.values() if isinstance(value, float))
     if loss != "entropy":  # it is not monotone, and has no bound
-        assert anon.lower_bound() <= anon.loss() + 1e-12
+        assert anon.lower_bound() <= anon.loss(loss) + 1e-12
 
 
 def test_attackers_and_the_card() -> None:

@@ -67,7 +67,7 @@ class UtilityCard(pn.viewable.Viewer):
                 "These numbers reveal something about the originals: do not publish them."
             ),
         )
-        pn.bind(self._name_changed, self.measure, watch=True)
+        pn.bind(lambda name: self._name_changed(), self.measure, watch=True)
         self.start.on_click(self._start)
         self.stop.on_click(lambda _: self.model.stop())
         self.clear.on_click(lambda _: self.model.clear())
@@ -76,7 +76,7 @@ class UtilityCard(pn.viewable.Viewer):
         self._show()
 
     @param.depends("workspace.table", watch=True)
-    def _name_changed(self, *names: str) -> None:
+    def _name_changed(self) -> None:
         """Show the settings of the measure, over the columns of the table that is open."""
         name, table = self.measure.value, self.workspace.table
         self.form = None if name == EVERYTHING or table is None else MeasureForm(name, table)

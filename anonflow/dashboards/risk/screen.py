@@ -65,7 +65,7 @@ class RiskScreen(pn.viewable.Viewer):
             self.inside,
             sizing_mode="stretch_width",
         )
-        pn.bind(self._show, self._root.param.visible, watch=True)
+        pn.bind(lambda visible: self._show(), self._root.param.visible, watch=True)
         self._show()
 
     # ------------------------------------------------------------------------------------- settings
@@ -92,7 +92,7 @@ class RiskScreen(pn.viewable.Viewer):
             self.model.compute()
 
     @param.depends("workspace.frame", "workspace.table", "workspace.coding", watch=True)
-    def _show(self, *visible: bool) -> None:
+    def _show(self) -> None:
         """Show the settings of the open table, and its picture if the screen is visible."""
         workspace, table = self.workspace, self.model.table
         usable = table is not None and bool(table.qi_columns)

@@ -128,13 +128,13 @@ def test_plain_and_compiled_switches_agree_and_stay_regular() -> None:
 
 @pytest.mark.parametrize("chained", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_no_row_is_likely_anybodys(chained: bool) -> None:
-    """400 deals of the same records: no edge beyond 1/4, as far as 400 can tell, and more than 4 rows for everybody."""
+    """1,600 deals of the same records: no edge beyond 1/4, as far as so many can tell, and more than 4 rows for everybody."""
     part = part_of(small(4, 40))
     merged = DistinctRecords.of(part)
     boxes, matches, _, _ = evenly_started(merged, 5, chained)
     result = unloaded(part.records, part.plan, boxes)
     named = Generalization(result.domains, result.lo.copy(), result.hi, result.bits)
-    deals, counts = 400, np.zeros((part.n, part.n))
+    deals, counts = 1_600, np.zeros((part.n, part.n))
     for deal in range(deals):
         # numbers in place of what is published, to see whose each record is
         named.lo[0] = np.arange(part.n)
