@@ -56,7 +56,7 @@ SETTLED = 2_000
 """Records beyond which the time of a linear method (:class:`anonflow.algorithms.method.Algorithm`) grows in proportion."""
 
 A_THREAD = 2_048
-"""Records of a partition for each thread that a method gives work to, at least."""
+"""Records of a partition for each thread that a linear method gives work to, at least. Classes share out less: 500 of them are two blocks."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,7 +212,7 @@ class PilotModel:
         whole = float(each @ counts)
         largest = int(lengths.max())
         at_once = min(threads, int(counts.sum()))
-        inner = max(1, min(threads, largest // A_THREAD)) if self.threaded else 1
+        inner = max(1, min(threads, largest // A_THREAD)) if self.threaded and self.linear else 1
         kept = HELD * max(pilot.kept / pilot.records for pilot in self.pilots) * float(lengths @ counts)
         losses = np.array([self.loss(int(length)) for length in lengths])
         return Expected(

@@ -164,7 +164,7 @@ def fit_effort(
         clock.now += part.n * (begin + unit * kicks) * (1.0 + noise * (next(calls) % 2))
         return one_class(part)
 
-    method = Algorithm("timed", run, "clustering", "", "k-anonymity", "", "", effort="kicks")
+    method = Algorithm("timed", run, "clustering", "", "k-anonymity", "", "", effort="kicks", linear=True)
     settings: dict[str, Any] = {"size": None, "options": {}} | more
     clock.now = 0.0
     return choose(
