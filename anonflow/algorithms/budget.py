@@ -234,7 +234,7 @@ class Deadline:
         self._longest = 0.0
 
     def __call__(self) -> bool:
-        """Return whether to end; called after each round, which is taken to be as long as the longest since the first call."""
+        """Return whether to end; called before the first round, and after each, which is taken to be as long as the longest so far."""
         now = time.perf_counter()
         if self._last is not None:
             self._longest = max(self._longest, now - self._last)
@@ -356,13 +356,13 @@ def choose(
     Raises
     ------
     ParameterError
-        If the method refuses an option, or neither size nor effort is open.
+        If the method refuses an option, or its effort is among them and the size is not ``auto``.
     InfeasibleError
         If no partition can be cut within the boundaries.
 
     Notes
     -----
-    Pilots take a quarter of the budget at most. With both open, the whole table is taken if the method fits there with no effort at all,
+    Pilots take 15% of the budget at most, those of a slow start as much again. With both open, the whole table is taken if the method fits there with no effort at all,
     and then as much effort as the rest of the seconds allows; else the largest partitions that fit without effort, up to four times the
     largest pilot; if none fits, those that take the least. Where a method chooses by the table between a slow start and a quick one
     (`slow_or_quick`), the slow one is timed, too; the quick one is named where the slow one would take more than half of what is left.
@@ -388,19 +388,19 @@ def choose(
     }
 
     largest = min(wanted, 2 * SETTLED) if method.linear and size != AUTO else wanted
-    timed = partial(
-        run_pilots, method, table, k,
-        loss=loss, seconds=SHARE * budget, at_once=threads if size == AUTO else min(threads, -(-n // wanted)),
-    )  # fmt: skip
+    at_once = threads if size == AUTO else min(threads, -(-n // wanted))
+    timed = partial(run_pilots, method, table, k, loss=loss, seconds=SHARE * budget, at_once=at_once)
 
     def expected(at: int) -> float:
         return max(model.expected(*table.cuts(at, k).lengths, threads).wall for model in models)
 
     settings = {**options, **shorter, **idle}
     model = timed(
-        options={**settings, **quick}, largest=largest, effort=None if effort is None else greatest,
-smallest=FEWEST if size == AUTO else SMALLEST,
-    )  # fmt: skip
+        options={**settings, **quick},
+        largest=largest,
+        smallest=FEWEST if size == AUTO else SMALLEST,
+        effort=None if effort is None else greatest,
+    )
     models, spent, start = [model], model.spent, quick
     if slow:
         squared = timed(options={**settings, **slow}, largest=model.pilots[-1].records)
@@ -415,30 +415,48 @@ smallest=FEWEST if size == AUTO else SMALLEST,
     if size == AUTO and effort and limit >= n and expected(n) <= MARGIN * left:
         cut = n
     elif size == AUTO:
-        reach = min(limit, REACH * model.pilots[-1].records)
-        sizes = {reach, *(int(2 ** (step / 4)) for step in range(4 * 40))}
-        seconds = {at: expected(at) for at in sorted(sizes) if k <= at <= reach}
-        fit = [at for at, lasts in seconds.items() if lasts <= MARGIN * left]
-        cut = max(fit) if fit else min(seconds, key=lambda at: (seconds[at], at))
+        cut = _largest(expected, k, min(limit, REACH * model.pilots[-1].records), MARGIN * left)
     base = expected(cut or n)
     takes, added = dict(start), 0.0
     if effort:
         alone = model.expected(*table.cuts(cut or n, k).lengths, threads)
         first, further = (unit * n * alone.wall / alone.seconds for unit in model.unit_seconds())
-        rest = max(MARGIN * left - base, 0.0)
-        units = min(1 + int((rest - first) / further), MOST_EFFORT) if rest >= first else 0
-        if units:
-            takes |= greatest
-            added = first + (units - 1) * further
-        else:  # a part of what the first unit takes besides
-            part = rest / first if math.isfinite(first) else 0.0
-            takes |= {name: value + int(part * (greatest[name] - value)) for name, value in least.items()}
-            added = part * first if part else 0.0
+        units, part, added = _units(first, further, max(MARGIN * left - base, 0.0))
+        takes |= greatest if units else _between(least, greatest, part)
         takes[effort] = units
     return Choice(
-        method.name, cut, {**options, **takes}, budget, spent + base + added,
-        _figures(model, bool(effort)), effort or "", left, base,
-    )  # fmt: skip
+        method.name,
+        cut,
+        {**options, **takes},
+        budget,
+        spent + base + added,
+        _figures(model, bool(effort)),
+        open_effort=effort or "",
+        left=left,
+        start=base,
+    )
+
+
+def _largest(expected: Callable[[int], float], k: int, reach: int, seconds: float) -> int:
+    """Return the largest size of partitions up to `reach` that is expected to fit the seconds; if none does, the fastest."""
+    sizes = {reach, *(int(2 ** (step / 4)) for step in range(4 * 40))}
+    lasts = {size: expected(size) for size in sorted(sizes) if k <= size <= reach}
+    fitting = [size for size, taken in lasts.items() if taken <= seconds]
+    return max(fitting) if fitting else min(lasts, key=lambda size: (lasts[size], size))
+
+
+def _units(first: float, further: float, seconds: float) -> tuple[int, float, float]:
+    """Return the units of effort that fit the seconds, the part of the first that fits where it does not, and what they take."""
+    if seconds >= first:
+        units = min(1 + int((seconds - first) / further), MOST_EFFORT)
+        return units, 1.0, first + (units - 1) * further
+    part = seconds / first if math.isfinite(first) else 0.0
+    return 0, part, seconds if part else 0.0
+
+
+def _between(least: Mapping[str, int], greatest: Mapping[str, int], part: float) -> dict[str, int]:
+    """Return the values of options that a part of the way leads to, from the least to those of the first unit of effort."""
+    return {name: value + int(part * (greatest[name] - value)) for name, value in least.items()}
 
 
 def _figures(model: PilotModel, efforts: bool) -> tuple[tuple[float, ...], ...]:

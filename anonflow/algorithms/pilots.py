@@ -26,7 +26,10 @@ SMALLEST = 128
 """Records of the first stretches, at least; fewer are solved by other means in some methods."""
 
 RAISED = 512
-"""Records of the stretch that is run with efforts, at most."""
+"""Records of the stretch that is run with efforts, at most; more where it takes little of the seconds without any."""
+
+LITTLE = 1 / 32
+"""Share of the seconds that such a stretch takes at most: with efforts it is run again and again."""
 
 LONGER = 4
 """How many times as long each stretch is as the one before; twice, where that would take too long."""
@@ -325,7 +328,7 @@ def run_pilots(
             begin += compiling
             lost = float(information_loss(outcome.generalization, loss))
             pilots.append(Pilot(records, took, lost, memory, _bytes(outcome)))
-            if records <= RAISED or not raised:
+            if not raised or records <= RAISED or took <= LITTLE * seconds:
                 raised, efforts = places, [(0, took / records)]
         except InfeasibleError as error:
             failed = error

@@ -7,7 +7,7 @@ import numpy as np
 from anonflow.kernels.costs import join_cost, join_row, move, widen
 from anonflow.kernels.jit import jit
 from anonflow.kernels.ordering import stable_order
-from anonflow.kernels.state import STEP, Plan, State
+from anonflow.kernels.state import STEP, Plan, State, empty_state
 
 __all__ = [
     "cover_bounds",
@@ -172,17 +172,7 @@ def cover_bounds(
     first = np.empty(k + 1, np.int64)
     times = np.empty(k + 1, np.int64)
     depth_most = k + 1
-    partial = State(
-        lo=np.empty((len(origin.lo), depth_most)),
-        hi=np.empty((len(origin.hi), depth_most)),
-        bits=np.empty((len(origin.bits), depth_most), np.uint64),
-        count=np.empty((len(origin.count), depth_most), np.int64),
-        only=np.empty((len(origin.only), depth_most), np.int64),
-        mass=np.zeros((len(origin.mass), depth_most)),
-        mlog=np.zeros((len(origin.mlog), depth_most)),
-        base=np.empty(depth_most),
-        cost=np.empty(depth_most),
-    )
+    partial = empty_state(plan, depth_most)
     who = np.empty((depth_most, n), np.int64)
     price = np.empty((depth_most, n))
     needs = np.empty(depth_most, np.int64)

@@ -8,7 +8,7 @@ from anonflow.kernels.costs import join_row, move, widen
 from anonflow.kernels.jit import jit, popcount
 from anonflow.kernels.ordering import stable_order
 from anonflow.kernels.prices import run_cost, set_cost
-from anonflow.kernels.state import GRID, LINEAR, NODES, SLOPE, Index, Plan, State
+from anonflow.kernels.state import GRID, LINEAR, NODES, SLOPE, Index, Plan, State, empty_state
 
 __all__ = [
     "ascent",
@@ -305,39 +305,9 @@ def least_surplus(
     """
     n = len(weight)
     need = k - 1
-    box = State(
-        lo=np.empty((len(origin.lo), DEPTH)),
-        hi=np.empty((len(origin.hi), DEPTH)),
-        bits=np.empty((len(origin.bits), DEPTH), np.uint64),
-        count=np.empty((len(origin.count), DEPTH), np.int64),
-        only=np.empty((len(origin.only), DEPTH), np.int64),
-        mass=np.zeros((len(origin.mass), DEPTH)),
-        mlog=np.zeros((len(origin.mlog), DEPTH)),
-        base=np.empty(DEPTH),
-        cost=np.empty(DEPTH),
-    )
-    room = State(
-        lo=np.empty((len(origin.lo), 1)),
-        hi=np.empty((len(origin.hi), 1)),
-        bits=np.empty((len(origin.bits), 1), np.uint64),
-        count=np.empty((len(origin.count), 1), np.int64),
-        only=np.empty((len(origin.only), 1), np.int64),
-        mass=np.zeros((len(origin.mass), 1)),
-        mlog=np.zeros((len(origin.mlog), 1)),
-        base=np.empty(1),
-        cost=np.empty(1),
-    )
-    near = State(
-        lo=np.empty((len(origin.lo), n)),
-        hi=np.empty((len(origin.hi), n)),
-        bits=np.empty((len(origin.bits), n), np.uint64),
-        count=np.empty((len(origin.count), n), np.int64),
-        only=np.empty((len(origin.only), n), np.int64),
-        mass=np.zeros((len(origin.mass), n)),
-        mlog=np.zeros((len(origin.mlog), n)),
-        base=np.empty(n),
-        cost=np.empty(n),
-    )
+    box = empty_state(plan, DEPTH)
+    room = empty_state(plan, 1)
+    near = empty_state(plan, n)
     row = np.empty(n)
     alone = np.empty(n)
     label = np.empty(n, np.int64)
@@ -589,17 +559,7 @@ def greedy_sets(
     n = len(weight)
     row = np.empty(n)
     left = weight.copy()
-    box = State(
-        lo=np.empty((len(origin.lo), 1)),
-        hi=np.empty((len(origin.hi), 1)),
-        bits=np.empty((len(origin.bits), 1), np.uint64),
-        count=np.empty((len(origin.count), 1), np.int64),
-        only=np.empty((len(origin.only), 1), np.int64),
-        mass=np.zeros((len(origin.mass), 1)),
-        mlog=np.zeros((len(origin.mlog), 1)),
-        base=np.empty(1),
-        cost=np.empty(1),
-    )
+    box = empty_state(plan, 1)
     for i in range(start, stop):
         left[:] = weight
         move(box, np.int64(0), i, origin)

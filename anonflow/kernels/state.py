@@ -6,6 +6,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from anonflow.kernels.jit import jit
+
 __all__ = [
     "ENTROPY",
     "GRID",
@@ -20,6 +22,7 @@ __all__ = [
     "State",
     "copy_state",
     "empty_state",
+    "empty_state_jit",
     "on_grid",
     "take",
 ]
@@ -144,19 +147,22 @@ def on_grid(cost: np.ndarray | float) -> np.ndarray:
 
 
 def empty_state(plan: Plan, n: int) -> State:
-    """Return room for n generalized records, uninitialized."""
+    """Return room for n generalized records, of zeros."""
     r, s, w = len(plan.range_form), len(plan.set_form), int(plan.word_at[-1])
     return State(
-        lo=np.empty((r, n)),
-        hi=np.empty((r, n)),
-        bits=np.empty((w, n), np.uint64),
-        count=np.empty((s, n), np.int64),
-        only=np.empty((s, n), np.int64),
+        lo=np.zeros((r, n)),
+        hi=np.zeros((r, n)),
+        bits=np.zeros((w, n), np.uint64),
+        count=np.zeros((s, n), np.int64),
+        only=np.zeros((s, n), np.int64),
         mass=np.zeros((s, n)),
         mlog=np.zeros((s, n)),
-        base=np.empty(n),
-        cost=np.empty(n),
+        base=np.zeros(n),
+        cost=np.zeros(n),
     )
+
+
+empty_state_jit = jit(empty_state)
 
 
 def take(state: State, index: np.ndarray) -> State:

@@ -34,6 +34,7 @@ __all__ = [
     "is_regular",
     "least_total",
     "lower_bound",
+    "lower_bounds",
     "pair_costs",
     "record_bounds",
     "relaxed_costs",
@@ -98,20 +99,46 @@ def lower_bound(
     own = measure_named(measure)
     if not LOSSES[own].monotone:
         return None
-    if not regular:
-        return _below(float(record_bounds(records, k, own, effort).mean()), records.q)
+    weighted = _WeightedRecords.of(records, k, own)
+    return _bound(weighted, _record_bounds(weighted, effort), effort, regular)
+
+
+def lower_bounds(
+    records: Records, k: int, measure: str = "ncp", effort: float = 1.0
+) -> tuple[float, float] | None:
+    """Return :func:`lower_bound` without `regular` and with it; records are searched once for both.
+
+    Parameters
+    ----------
+    records, k, measure, effort
+        As there.
+
+    Raises
+    ------
+    ParameterError, InfeasibleError
+        As there.
+    """
+    own = measure_named(measure)
+    if not LOSSES[own].monotone:
+        return None
     weighted = _WeightedRecords.of(records, k, own)
     bounds = _record_bounds(weighted, effort)
-    total = float(weighted.weight @ bounds)
+    return _bound(weighted, bounds, effort, False), _bound(weighted, bounds, effort, True)
+
+
+def _bound(weighted: _WeightedRecords, bounds: np.ndarray, effort: float, regular: bool) -> float:
+    """Return the bound of the mean loss, from that of each different record, shape (u,)."""
+    mean = float(bounds[weighted.label].mean())
     limit = int(effort * SEARCH / len(bounds))
-    if k > 1 and limit >= LIMIT:
-        hidden = Generalization.of(weighted.records.take(np.zeros(1, np.int64))).with_suppressed(
-            np.ones(1, bool)
-        )
+    if regular and weighted.k > 1 and limit >= LIMIT:
+        everything = Generalization.of(weighted.records.take(np.zeros(1, np.int64)))
+        hidden = everything.with_suppressed(np.ones(1, bool))
         whole = load(weighted.plan, hidden.lo, hidden.hi, hidden.bits).cost[0]
-        priced = PricedRecords(weighted.plan, weighted.origin(True), weighted.weight, k, whole / k)
-        total = max(total, priced_total(priced, bounds, limit))
-    return _below(total / records.n, records.q)
+        priced = PricedRecords(
+            weighted.plan, weighted.origin(True), weighted.weight, weighted.k, whole / weighted.k
+        )
+        mean = max(mean, priced_total(priced, bounds, limit) / len(weighted.label))
+    return _below(mean, weighted.records.q)
 
 
 def is_regular(part: Part, k: int) -> bool:

@@ -650,12 +650,12 @@ def _bound_prepare(
     effort: Annotated[float, Option("Effort", least=0)] = 1.0,
 ) -> _Bounds:
     k = _needed_k("lower-bound", k)
-    alike, regular = (bounds.lower_bound(records, k, loss, effort, regular) for regular in (False, True))
-    if alike is None or regular is None:
+    both = bounds.lower_bounds(records, k, loss, effort)
+    if both is None:
         raise ParameterError(
             "measure 'lower-bound': no bound is known for entropy, which may fall when more is covered"
         )
-    return _Bounds(k, alike, regular)
+    return _Bounds(k, *both)
 
 
 def _queries_prepare(

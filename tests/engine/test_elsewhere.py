@@ -291,7 +291,7 @@ def test_the_dashboards_reach_no_address(tmp_path: Path) -> None:
         (("table", "source", "csv"), "s3://bucket/people.csv", "the dashboards contact no other machine"),
         (("table", "source", "stats"), "https://host/people.sav", "the dashboards contact no other machine"),
         (("publish", "table"), "memory://bucket/people.csv", "the dashboards contact no other machine"),
-        (("publish", "report", "file"), "file:///tmp/people.html", "a file outside the folder of the flow"),
+        (("publish", "report", "file"), "file:///people.html", "a file outside the folder of the flow"),
     ):
         with pytest.raises(FlowError, match=text):
             check_confined(NO_FLOW.changed([(path, value)]), tmp_path)

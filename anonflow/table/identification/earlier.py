@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import hmac
-import json
 import os
 import re
 import secrets
 import stat
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from os import PathLike
@@ -20,7 +19,8 @@ import numpy as np
 
 from anonflow.candidate_lists import Candidates
 from anonflow.errors import DataError, ParameterError, VerificationError
-from anonflow.table.identification.history import History, ReleasedPeople, checked_order
+from anonflow.table.identification.history import History, checked_order
+from anonflow.table.identification.released_people import ReleasedPeople
 from anonflow.table.row_marks import KEY_LENGTH, UNIT_KEY_LENGTH, Content, unit_marks
 from anonflow.whole_file import OWNER_ONLY, as_path, streamed, write_whole
 
@@ -33,8 +33,6 @@ __all__ = ["MOST_PEOPLE", "Earlier", "Overlap", "history_of"]
 
 _FOLDER = ".releases"
 _KEY = "units.key"
-_TRACKS = {"row_list": np.int32, "offsets": np.int64, "originals": np.int32}
-_VALUES = "values-"
 _MOST = 1_000_000_000
 """The largest file of marks that is read, in bytes."""
 
@@ -243,27 +241,9 @@ class Earlier:
         people = people or self.people_of(table, release)
         if any(self._read(file).seal == people.seal for file in self._files()):
             return None
-        about = {"version": 1, "when": people.when, "seal": people.seal}
-        arrays: dict[str, Any] = {"units": people.marks}
-        if people.tracks is not None:
-            about |= {
-                "by": people.by,
-                "k": people.k,
-                "criterion": people.criterion,
-                "sensitive": [*(people.values or {})],
-                "columns": people.columns,
-                "after": people.after,
-            }
-            arrays |= {name: getattr(people.tracks, name) for name in _TRACKS}
-            arrays |= {
-                f"{_VALUES}{number}": marks for number, marks in enumerate((people.values or {}).values())
-            }
         name = self.path / _FOLDER / f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(4)}.npz"
-        write_whole(
-            name,
-            streamed(lambda stream: np.savez(stream, about=np.array(json.dumps(about)), **arrays)),
-            OWNER_ONLY,
-        )
+        arrays: dict[str, Any] = people.arrays
+        write_whole(name, streamed(lambda stream: np.savez(stream, **arrays)), OWNER_ONLY)
         return name
 
     def people_of(self, table: Table, release: Drawn) -> ReleasedPeople:
@@ -433,7 +413,7 @@ class Earlier:
                 if any(item.compress_type != zipfile.ZIP_STORED for item in archive.infolist()):
                     raise ValueError
             with np.load(file, allow_pickle=False) as arrays:
-                return _people(arrays["units"], json.loads(str(arrays["about"])), arrays)
+                return ReleasedPeople.of_arrays(arrays)
         except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile):
             raise DataError(
                 f"{file}: cannot be read; restore it, or delete it and its memory of a release"
@@ -538,50 +518,6 @@ def _columns(table: Table) -> dict[str, bool]:
 def _nameless(table: Table) -> np.ndarray:
     """Return which rows have no identifier: two of them may be two people, shape (n,), bool."""
     return table.units.isna().all(axis=1).to_numpy(bool)
-
-
-def _people(marks: np.ndarray, about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> ReleasedPeople:
-    """Return the people of a file.
-
-    Raises
-    ------
-    ValueError, KeyError, TypeError
-        If the file does not have what it should.
-    """
-    if marks.dtype != np.uint64 or marks.ndim != 1:
-        raise ValueError
-    people = ReleasedPeople(marks, str(about["seal"]), str(about.get("when", "")))
-    if "criterion" not in about:
-        return people
-    row_list, offsets, originals = (arrays[name] for name in _TRACKS)
-    n = len(marks)
-    if (
-        any(arrays[name].dtype != np.dtype(kind) or arrays[name].ndim != 1 for name, kind in _TRACKS.items())
-        or len(row_list) != n
-        or offsets[0] != 0
-        or offsets[-1] != len(originals)
-        or (np.diff(offsets) < 0).any()
-        or (n and not 0 <= row_list.min() <= row_list.max() < len(offsets) - 1)
-        or (len(originals) and not 0 <= originals.min() <= originals.max() < n)
-        or (marks[1:] <= marks[:-1]).any()
-    ):
-        raise ValueError
-    values = {str(name): arrays[f"{_VALUES}{number}"] for number, name in enumerate(about["sensitive"])}
-    if any(each.shape != (n,) or each.dtype != np.uint64 for each in values.values()):
-        raise ValueError
-    tracks = Candidates(row_list, offsets, originals)
-    return replace(
-        people,
-        by=str(about["by"]),
-        k=int(about["k"]),
-        criterion=str(about["criterion"]),
-        tracks=tracks,
-        values=values,
-        columns={
-            str(name): bool(generalized) for name, generalized in dict(about.get("columns", {})).items()
-        },
-        after=tuple(map(str, about.get("after", ()))),
-    )
 
 
 def _named(columns: Sequence[str]) -> str:

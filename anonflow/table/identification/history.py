@@ -3,61 +3,21 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from anonflow.candidate_lists import Candidates
 from anonflow.errors import DataError
+from anonflow.table.identification.released_people import ReleasedPeople
 
-__all__ = ["History", "ReleasedPeople"]
+__all__ = ["History", "checked_order"]
 
 _MOST = 500_000_000
 """The most pairs of a row and a person of one release."""
-
-
-@dataclass(frozen=True, eq=False)
-class ReleasedPeople:
-    """The people of a release, and whose each one's row may be.
-
-    Attributes
-    ----------
-    marks : numpy.ndarray, shape (n,), uint64
-        Keyed marks of the people, ascending (:func:`anonflow.table.row_marks.unit_marks`).
-    seal : str
-        A keyed hash of the release's cells.
-    when : str
-        The time of the release, in ISO 8601.
-    by : str
-        The columns that identify people.
-    k : int
-    criterion : str
-        The guarantee of its method.
-    tracks : Candidates or None
-        Row a of it is the published row with the other columns of person a; its candidates are positions in `marks`. Rows whose
-        other columns are hidden have none. None where it is not known whose columns a row has, or marks repeat.
-    values : mapping of str to numpy.ndarray, shape (n,), uint64
-        Sensitive column -> keyed marks of the people's values.
-    columns : mapping of str to bool
-        Published column -> whether it is a quasi-identifier.
-    after : tuple of str
-        Seals of the releases that it goes on from.
-    """
-
-    marks: np.ndarray
-    seal: str
-    when: str = ""
-    by: str = ""
-    k: int = 0
-    criterion: str = ""
-    tracks: Candidates | None = None
-    values: dict[str, np.ndarray] | None = None
-    columns: Mapping[str, bool] = field(default_factory=dict)
-    after: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,10 +101,10 @@ class History:
         value = np.zeros(len(self.marks), np.uint64)
         known = np.zeros(len(self.marks), bool)
         for each in self.releases:
-            if column in (each.values or {}):
+            if column in each.values:
                 listed = _listed(each)
                 at = np.searchsorted(self.marks, each.marks[listed])
-                value[at], known[at] = (each.values or {})[column][listed], True
+                value[at], known[at] = each.values[column][listed], True
         track, person = self.pairs
         kind = np.unique(value, return_inverse=True)[1].astype(np.int64)
         some = known[track]

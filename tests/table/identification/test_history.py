@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anonflow.candidate_lists import Candidates
-from anonflow.table.identification.history import History, ReleasedPeople
+from anonflow.table.identification.history import History
+from anonflow.table.identification.released_people import ReleasedPeople
 from tests.naive.repeated import Published, left
 from tests.strategies import examples
 
@@ -44,7 +45,7 @@ def test_people_and_values_left_are_those_of_all_worlds(years: list[dict[int, se
     )
     assert history.marks.tolist() == sorted(naive)
     assert history.people_left.tolist() == [len(naive[person].rows) for person in sorted(naive)]
-    of_value = [len({int(value) % 3 for value in naive[person].values}) for person in sorted(naive)]  # type: ignore[call-overload]
+    of_value = [len({int(str(value)) % 3 for value in naive[person].values}) for person in sorted(naive)]
     assert history.values_left("ill").tolist() == of_value
 
 

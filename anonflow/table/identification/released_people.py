@@ -1,0 +1,123 @@
+"""The people of a release as the owner's folder keeps them: their marks, and whose each one's row may be."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from anonflow.candidate_lists import Candidates
+
+__all__ = ["ReleasedPeople"]
+
+_TRACKS = {"row_list": np.int32, "offsets": np.int64, "originals": np.int32}
+_VALUES = "values-"
+
+
+@dataclass(frozen=True, eq=False)
+class ReleasedPeople:
+    """The people of a release, and whose each one's row may be.
+
+    Attributes
+    ----------
+    marks : numpy.ndarray, shape (n,), uint64
+        Keyed marks of the people, ascending (:func:`anonflow.table.row_marks.unit_marks`).
+    seal : str
+        A keyed hash of the release's cells.
+    when : str
+        The time of the release, in ISO 8601.
+    by : str
+        The columns that identify people.
+    k : int
+    criterion : str
+        The guarantee of its method.
+    tracks : Candidates or None
+        Row a of it is the published row with the other columns of person a; its candidates are positions in `marks`. Rows whose
+        other columns are hidden have none. None where it is not known whose columns a row has, or marks repeat.
+    values : mapping of str to numpy.ndarray, shape (n,), uint64
+        Sensitive column -> keyed marks of the people's values.
+    columns : mapping of str to bool
+        Published column -> whether it is a quasi-identifier.
+    after : tuple of str
+        Seals of the releases that it goes on from.
+    """
+
+    marks: np.ndarray
+    seal: str
+    when: str = ""
+    by: str = ""
+    k: int = 0
+    criterion: str = ""
+    tracks: Candidates | None = None
+    values: Mapping[str, np.ndarray] = field(default_factory=dict)
+    columns: Mapping[str, bool] = field(default_factory=dict)
+    after: tuple[str, ...] = ()
+
+    @property
+    def arrays(self) -> dict[str, np.ndarray]:
+        """What its file holds: with its description, which is JSON, in `about`."""
+        about: dict[str, Any] = {"version": 1, "when": self.when, "seal": self.seal}
+        arrays = {"units": self.marks}
+        if self.tracks is not None:
+            about |= {
+                "by": self.by,
+                "k": self.k,
+                "criterion": self.criterion,
+                "sensitive": [*self.values],
+                "columns": dict(self.columns),
+                "after": self.after,
+            }
+            arrays |= {name: getattr(self.tracks, name) for name in _TRACKS}
+            arrays |= {f"{_VALUES}{number}": marks for number, marks in enumerate(self.values.values())}
+        return {**arrays, "about": np.array(json.dumps(about))}
+
+    @classmethod
+    def of_arrays(cls, arrays: Mapping[str, np.ndarray]) -> ReleasedPeople:
+        """Return the people of a file.
+
+        Raises
+        ------
+        ValueError, KeyError, TypeError
+            If the file does not have what it should.
+        """
+        marks, about = arrays["units"], json.loads(str(arrays["about"]))
+        if marks.dtype != np.uint64 or marks.ndim != 1:
+            raise ValueError
+        people = cls(marks, str(about["seal"]), str(about.get("when", "")))
+        if "criterion" not in about:
+            return people
+        row_list, offsets, originals = (arrays[name] for name in _TRACKS)
+        n = len(marks)
+        if (
+            any(
+                arrays[name].dtype != np.dtype(kind) or arrays[name].ndim != 1
+                for name, kind in _TRACKS.items()
+            )
+            or len(row_list) != n
+            or offsets[0] != 0
+            or offsets[-1] != len(originals)
+            or (np.diff(offsets) < 0).any()
+            or (n and not 0 <= row_list.min() <= row_list.max() < len(offsets) - 1)
+            or (len(originals) and not 0 <= originals.min() <= originals.max() < n)
+            or (marks[1:] <= marks[:-1]).any()
+        ):
+            raise ValueError
+        values = {str(name): arrays[f"{_VALUES}{number}"] for number, name in enumerate(about["sensitive"])}
+        if any(each.shape != (n,) or each.dtype != np.uint64 for each in values.values()):
+            raise ValueError
+        tracks = Candidates(row_list, offsets, originals)
+        return replace(
+            people,
+            by=str(about["by"]),
+            k=int(about["k"]),
+            criterion=str(about["criterion"]),
+            tracks=tracks,
+            values=values,
+            columns={
+                str(name): bool(generalized) for name, generalized in dict(about.get("columns", {})).items()
+            },
+            after=tuple(map(str, about.get("after", ()))),
+        )
