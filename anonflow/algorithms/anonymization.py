@@ -271,12 +271,13 @@ class Anonymization:
             If the seed is an integer below 2^64: an attacker can find it by trying all of them.
         ReleaseWarning
             If published columns are nearly unique, monotone or follow from quasi-identifiers, or a release was drawn
-            before; if people of this table are in an earlier release that the owner's folder knows.
+            before; if people of this table are in an earlier release that the owner's folder knows. Without `owner`: if this result goes on
+            from earlier releases, or an owner's folder with releases lies beside the file of the table.
         """
-        from anonflow.release import publish, publish_once
+        from anonflow.release.publish import publish_once, publish_without_memory
 
         if owner is None:
-            return publish(self, seed=seed)
+            return publish_without_memory(self, seed)
         return publish_once(self, owner, seed)
 
     def __repr__(self) -> str:

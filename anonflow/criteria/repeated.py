@@ -11,7 +11,7 @@ from anonflow.criteria.evidence import Evidence
 from anonflow.criteria.verification import Finding
 from anonflow.errors import ParameterError
 from anonflow.option import Option
-from anonflow.table.identification.earlier import history_of
+from anonflow.table.identification.earlier import history_of, history_with
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,12 +62,9 @@ def repeated(
     parameters: dict[str, Any] = {"people": people, "values": values}
     if evidence.frame is None or evidence.alone:
         return Finding("repeated", None, detail="needs a release and its original", parameters=parameters)
-    place, history, marks = history_of(earlier, evidence.table)
-    mine = place.people_of(evidence.table, evidence)
-    if all(mine.seal != each.seal for each in history.releases):
-        if mine.tracks is None:
-            return Finding("repeated", None, detail=_NO_TRUTH, parameters=parameters)
-        history = history.then(mine)
+    history, marks = history_with(earlier, evidence.table, evidence)
+    if history is None:
+        return Finding("repeated", None, detail=_NO_TRUTH, parameters=parameters)
     left = history.people_left
     few = left < people
     detail = (

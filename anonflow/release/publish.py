@@ -24,7 +24,7 @@ from anonflow.release.randomness import (
     warn_of_small_seed,
 )
 from anonflow.release.rows import blocks, candidates, drawn_originals
-from anonflow.table.identification.earlier import Earlier
+from anonflow.table.identification.earlier import OWNER, Earlier
 from anonflow.table.published.metadata import ReleaseMetadata, SeenCells
 from anonflow.table.row_marks import KEY_LENGTH, Content, row_marks
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from anonflow.generalization import Generalization
     from anonflow.table import Table
 
-__all__ = ["Publishable", "publish", "publish_once"]
+__all__ = ["Publishable", "publish", "publish_once", "publish_without_memory"]
 
 # Which words the draws of an anonymization were made from: a second one is worth a warning.
 _drawn: WeakKeyDictionary[Any, set[bytes | None]] = WeakKeyDictionary()
@@ -142,6 +142,48 @@ def publish(
     )
     about = ReleaseMetadata.declared(table.schema, names, certificate.criterion, certificate.k)
     return Release(frame, certificate, origin[order], about.seeing(SeenCells.of(frame, about)), arrays)
+
+
+def publish_without_memory(anonymization: Publishable, seed: int | bytes | str | None = None) -> Release:
+    """Call :func:`publish`, and warn where an owner's folder should have been named.
+
+    Parameters
+    ----------
+    anonymization : Anonymization
+    seed : int, bytes or str, optional
+
+    Raises
+    ------
+    ParameterError, VerificationError
+        As :func:`publish`.
+    DataError
+        If the owner's folder beside the table's file cannot be read.
+
+    Warns
+    -----
+    ReleaseWarning
+        As :func:`publish`; and if the anonymization goes on from earlier releases, or an owner's folder with releases lies beside the
+        file of the table.
+    """
+    release = publish(anonymization, seed)
+    if getattr(anonymization, "earlier", None) is not None:
+        warnings.warn(
+            "this release goes on from earlier ones, and is neither checked nor remembered: next year its people would not be recognized; "
+            "name the owner's folder: release(owner=FOLDER)",
+            ReleaseWarning,
+            stacklevel=3,
+        )
+    elif (file := anonymization.table.file) is not None:
+        earlier = Earlier(file.parent / OWNER)
+        if earlier.is_there and not earlier.has(release):
+            overlap = earlier.overlap(anonymization.table, release)
+            warnings.warn(
+                f"{earlier.path}: remembers releases, and this one is neither checked nor remembered there; name the folder: "
+                "release(owner=FOLDER)" + (f"; {overlap.sentence()}" if overlap else ""),
+                ReleaseWarning,
+                stacklevel=3,
+            )
+    return release
 
 
 def publish_once(

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import anonflow as af
 from anonflow.errors import AnonflowWarning, DataError, InfeasibleError, ParameterError, VerificationError
-from anonflow.release import Earlier, Release, write_release
+from anonflow.release import Earlier, Release, ReleaseWarning, write_release
 from tests.cases.released_twice import NAMED, people
 from tests.cases.runs import shell
 from tests.naive.repeated import Published, connected, left, most_worlds
@@ -173,8 +173,11 @@ def test_the_intersection_attacker_gains_nothing(tmp_path: Path) -> None:
     plain = af.anonymize(table, "k-member", k=10)
     again = af.anonymize(table, "k-member", k=10, people=4, earlier=tmp_path)
     plain_rows, rows = (
-        af.attack(each.table, each.release(seed=2**127), earlier=[before]).set_index("attacker")
-        for each in (plain, again)
+        af.attack(each.table, release, earlier=[before]).set_index("attacker")
+        for each, release in (
+            (plain, plain.release(seed=2**127)),
+            (again, again.release(seed=2**127, owner=tmp_path)),
+        )
     )
     gain = [
         each.loc["intersection", "success"] - each.loc["intersection", "baseline"]
@@ -279,6 +282,37 @@ def test_a_published_file_is_verified_with_the_whole_table(
         tmp_path / "schema.yaml", "--k", "4", "--criterion", "covers", "--criterion", f"repeated(earlier={folder},people=4)",
     )  # fmt: skip
     assert status == 0, text
+
+
+def test_without_the_owners_folder_a_release_of_the_next_year_warns(tmp_path: Path) -> None:
+    """It would be neither checked nor remembered."""
+    first_release(tmp_path, k=10)
+    second = af.anonymize(year(list(range(100)), 1), "k-member", k=10, earlier=tmp_path)
+    with pytest.warns(ReleaseWarning, match=r"neither checked nor remembered: .* release\(owner=FOLDER\)"):
+        second.release(seed=2**127)
+
+
+def test_attackers_have_all_earlier_releases(tmp_path: Path) -> None:
+    """The linker, of a release that goes on and of a plain one, beside the attacker who tries every world."""
+    numbers = range(12)
+    several = []
+    for t in range(2):
+        table = year(list(numbers)[t:], t)
+        plain = af.anonymize(table, "k-member", k=3)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            release = plain.release(seed=2**127 + t, owner=tmp_path)
+        several.append(published(table, release))
+    beliefs = left(seen(several, tied=False))
+    counts = np.array([len(beliefs[number].rows) for number in list(numbers)[1:]])
+    row = af.attack(table, release, "linker", earlier=[tmp_path]).iloc[0]
+    assert row["success"] == pytest.approx((1 / counts).mean())
+    assert row["worst"] == pytest.approx((1 / counts).max())
+    assert row["at_risk"] == (counts < 3).sum() > 0
+    assert "has 2 releases of these people" in row["sentence"]
+    assert "1 people are in earlier releases only" in row["sentence"]
+    said = f"all releases together leave {(counts < 3).sum()} people fewer than k, and {(counts < 2).sum()} nobody else"
+    assert any(said in str(warning.message) for warning in caught)
 
 
 def test_a_release_in_another_folder_goes_on_with_the_key_and_needs_the_folders_before_it(

@@ -24,6 +24,7 @@ from anonflow.engine.flows.spec import (
 from anonflow.errors import ParameterError
 from anonflow.loss import measure_named
 from anonflow.table.files.parquet_metadata import in_folder
+from anonflow.table.identification.earlier import OWNER
 from anonflow.table.schema import Schema
 
 if TYPE_CHECKING:
@@ -31,11 +32,7 @@ if TYPE_CHECKING:
     from anonflow.engine.search.trials import SearchTarget
     from anonflow.table import Table
 
-__all__ = ["OWNER", "Flow", "Run"]
-
-OWNER = "owner"
-"""The folder beside a flow file that holds the owner's folders."""
-
+__all__ = ["Flow", "Run"]
 
 _MOST = 6
 """The most runs that are named; for more, their number is shown."""

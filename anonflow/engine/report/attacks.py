@@ -75,7 +75,7 @@ def attacked(
     seed: int,
     anonymization: Anonymization | None = None,
 ) -> pd.DataFrame | None:
-    """Run the attackers of a flow against its release.
+    """Run the attackers of a flow against its release, and against all earlier ones that it goes on from.
 
     Parameters
     ----------
@@ -109,9 +109,9 @@ def attacked(
             else attacker
             for attacker in risk.attackers_of(_chosen(flow, fingerprint))
         ]
-        return risk.attack(table, release, chosen, k=k, seed=own)
+        return risk.attack(table, release, chosen, k=k, seed=own, earlier=flow.earlier or None)
     try:
-        context = risk.AttackContext.of(table, release, k, seed=own)
+        context = replace(risk.AttackContext.of(table, release, k, seed=own), earlier=flow.earlier or None)
         usual = risk.usual(context, publishable=True)
     except (DataError, ParameterError):
         return None
@@ -137,6 +137,7 @@ def attacked_part(
     k: int,
     seed: int,
     people: risk.Success | None = None,
+    by_all: risk.Success | None = None,
 ) -> pd.DataFrame | None:
     """Run the attackers against a sample of a large release.
 
@@ -153,6 +154,8 @@ def attacked_part(
     seed : int
     people : Success, optional
         Of the attacker who looks for people by all their rows, which are not all in a sample: exact, too.
+    by_all : Success, optional
+        Of the linker who has the earlier releases of these people as well.
 
     Returns
     -------
@@ -170,6 +173,8 @@ def attacked_part(
     rows: list[dict[str, Any]] = []
     is_asked = bool(flow.spec.steps.attack)
     linker = _linker(sizes, k) if people is None else _linker_of_people(sizes, people)
+    if by_all is not None:
+        linker = row_of(risk.Linker(), by_all)
     known = {risk.Linker.name: linker, risk.Unit.name: _of_people(people)}
     exact = {name: row for name, row in known.items() if row is not None}
     if part is not None:

@@ -29,7 +29,10 @@ if TYPE_CHECKING:
 
     from anonflow.table import Table
 
-__all__ = ["MOST_PEOPLE", "Earlier", "Overlap", "history_of"]
+__all__ = ["MOST_PEOPLE", "OWNER", "Earlier", "Overlap", "history_of", "history_with"]
+
+OWNER = "owner"
+"""The name of the owner's folder beside a flow, or a table."""
 
 _FOLDER = ".releases"
 _KEY = "units.key"
@@ -74,12 +77,17 @@ class Overlap:
         Earlier releases that have some of them.
     by : str
         The columns that identify people.
+    few, alone : int or None
+        People of the table who have fewer than k people left whose rows may be theirs, in all releases together; and those who have
+        themselves only. None where it is not known.
     """
 
     people: int
     again: int
     releases: int
     by: str
+    few: int | None = None
+    alone: int = 0
 
     def __bool__(self) -> bool:
         return self.again > 0
@@ -87,10 +95,15 @@ class Overlap:
     def sentence(self) -> str:
         """Return a sentence for the owner, with its meaning."""
         times = "an earlier release" if self.releases == 1 else f"{self.releases} earlier releases"
+        left = (
+            ""
+            if self.few is None
+            else f"; here all releases together leave {self.few:,} people fewer than k, and {self.alone:,} nobody else"
+        )
         return (
             f"{self.again:,} of {self.people:,} people are in {times} from this owner's folder, by {self.by}: an attacker "
             "with all of them can intersect them, and then k no longer holds (a sensitive value was named right for 0.39 of the "
-            "people from one draw, 0.48 from two, 0.53 from three, 0.62 from five, 0.75 from ten); publish one of them "
+            f"people from one draw, 0.48 from two, 0.53 from three, 0.62 from five, 0.75 from ten{left}); publish one of them "
             "only, or go on from the earlier one (earlier= in Python, earlier: in a flow), or measure it with af.attack(..., earlier=[...]); anonflow risk --earlier lists them for the owner; where the same "
             "number means another person, give its column a scope"
         )
@@ -115,6 +128,24 @@ class Earlier:
 
     def __init__(self, path: str | PathLike[str]) -> None:
         self.path = as_path(path)
+
+    @property
+    def is_there(self) -> bool:
+        """Whether releases were kept in it."""
+        return bool(self._files())
+
+    def has(self, release: Drawn) -> bool:
+        """Return whether a release with the same cells was kept in it.
+
+        Raises
+        ------
+        DataError
+            If what is kept cannot be read.
+        """
+        if release.frame is None or not self.is_there:
+            return False
+        seal = self.seal_of(release.frame)
+        return any(self._read(file).seal == seal for file in self._files())
 
     def overlap(self, table: Table, release: Drawn | None = None) -> Overlap:
         """Return how many of a table's people are in earlier releases.
@@ -146,7 +177,19 @@ class Earlier:
             shared = int(np.minimum(count[at], often[where]).sum())
             times += shared > 0
             most = max(most, shared)
-        return Overlap(table.n, most, times, _named(by))
+        few, alone = self._left(table, release) if times and release is not None else (None, 0)
+        return Overlap(table.n, most, times, _named(by), few, alone)
+
+    def _left(self, table: Table, release: Drawn) -> tuple[int | None, int]:
+        """Return how many of a table's people all releases leave fewer than k people, and nobody else; None where it is not known."""
+        try:
+            history, marks = history_with(self.path, table, release)
+        except (DataError, ParameterError):
+            return None, 0
+        if history is None or release.certificate is None:
+            return None, 0
+        few, alone = (history.of(marks, history.people_left < least) for least in (release.certificate.k, 2))
+        return int(few.sum()), int(alone.sum())
 
     def check_left(self, table: Table, release: Drawn, folders: Any) -> ReleasedPeople:
         """Refuse a release that was made for its people to be published again, if all releases leave somebody fewer than k people.
@@ -486,6 +529,34 @@ def history_of(folders: Any, table: Table) -> tuple[Earlier, History, np.ndarray
             f"{places[0].path}: nobody of this table is in an earlier release there; name the owner's folder of the same people"
         )
     return places[0], history, mine
+
+
+def history_with(folders: Any, table: Table, release: Drawn) -> tuple[History | None, np.ndarray]:
+    """Return the earlier releases of a table's people with one more, and the marks of the table's people.
+
+    Parameters
+    ----------
+    folders, table
+        As :func:`history_of` takes them.
+    release : Release
+        It may be in a folder already.
+
+    Returns
+    -------
+    history : History or None
+        None if neither the release nor a folder says whose columns each row has.
+    marks : numpy.ndarray, shape (n,), uint64
+
+    Raises
+    ------
+    ParameterError, DataError
+        As :func:`history_of`.
+    """
+    place, history, marks = history_of(folders, table)
+    mine = place.people_of(table, release)
+    if all(mine.seal != each.seal for each in history.releases):
+        return (None if mine.tracks is None else history.then(mine)), marks
+    return history, marks
 
 
 def _places(folders: Any) -> list[Earlier]:
