@@ -150,6 +150,25 @@ def test_of_a_class_that_somebody_left_nobody_is_published_until_it_can_be_divid
         whole.release(seed=2**127, owner=tmp_path)
 
 
+def test_whoever_is_held_back_leaves_the_others_the_narrowest_class(tmp_path: Path) -> None:
+    """Of eleven who stay each is tried; other columns say nothing about it."""
+    schema = {"name": NAMED["name"], "age": NAMED["age"], "pay": NAMED["age"], "ill": NAMED["ill"]}
+    rng = np.random.default_rng(5)
+    frame = people(12).assign(age=rng.integers(0, 100, 12), pay=0)
+    first = af.anonymize(af.Table(frame, schema), "k-member", k=12)
+    first.release(seed=2**127, owner=tmp_path)
+    rest = af.Table(frame.iloc[1:], schema)
+    again = af.anonymize(rest, "k-member", k=11, people=2, earlier=tmp_path)
+    assert again.facts["held_back"] == 1
+    ages = again.table.frame["age"]
+    widths = [np.ptp(np.delete(frame["age"].to_numpy()[1:], i)) for i in range(11)]
+    assert np.ptp(ages) == min(widths) < np.ptp(frame["age"].to_numpy()[1:])
+    other = rest.frame.assign(name=rest.identifiers["name"], ill=np.roll(rest.frame["ill"], 3))
+    assert names(
+        af.anonymize(af.Table(other, schema), "k-member", k=11, people=2, earlier=tmp_path).table
+    ) == names(again.table)
+
+
 def test_components_of_matches_keep_lists_and_columns(tmp_path: Path) -> None:
     first = first_release(tmp_path, "greedy", k=3, partition_size=10)
     release = first.release(seed=2**127)
