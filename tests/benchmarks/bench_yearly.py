@@ -1,7 +1,7 @@
 """A table that is published every year: how many people are held back, what is lost beside fresh releases, and how long it takes.
 
 Synthetic census people with careers: each year they grow a year older, some move to another occupation, marry or earn otherwise, and some
-leave and are replaced by newcomers. `agglomerative` makes classes of 15 or more, of which five or two people must be left; `greedy` matches of 5,
+leave and are replaced by newcomers. `agglomerative` makes classes of 15 or 30 or more, of which five or two people must be left; `greedy` matches of 5,
 in partitions of 10 so that components are small. Each year is a release that goes on from all earlier ones, beside a fresh one of everybody.
 """
 
@@ -25,6 +25,8 @@ from tests.benchmarks.measuring import row
 WAYS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "classes of 15, people = 5": ("agglomerative", {"k": 15, "partition_size": 250}, {"people": 5}),
     "classes of 15, people = 2": ("agglomerative", {"k": 15, "partition_size": 250}, {"people": 2}),
+    "classes of 30, people = 5": ("agglomerative", {"k": 30, "partition_size": 250}, {"people": 5}),
+    "classes of 30, people = 2": ("agglomerative", {"k": 30, "partition_size": 250}, {"people": 2}),
     "matches of 5, partitions of 10": ("greedy", {"k": 5, "partition_size": 10}, {}),
 }
 
