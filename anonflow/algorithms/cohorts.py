@@ -79,7 +79,7 @@ def anonymized_again(
     """
     classes = _is_of_classes(method)
     least = _checked_people(people, k, classes)
-    _, history, marks = history_of(earlier, table)
+    place, history, marks = history_of(earlier, table)
     _check_kind(history, method, classes, k)
     few = int((history.people_left < least).sum())
     if few:
@@ -119,6 +119,7 @@ def anonymized_again(
             "make larger classes in the first year, or lower people"
         )
     part = table.take(chosen)
+    place.note(part, marks[chosen], history)
     outcomes, index = [], []
     if len(again):
         index.append(np.searchsorted(chosen, position[again]))

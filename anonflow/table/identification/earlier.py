@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -41,6 +42,13 @@ _MOST = 1_000_000_000
 
 MOST_PEOPLE = 100_000_000
 """Records of which marks are kept, 8 bytes each; of larger tables none are."""
+
+
+_marks: WeakKeyDictionary[Table, tuple[str, np.ndarray]] = WeakKeyDictionary()
+"""The marks of the people of tables in memory, with the key that they were made with."""
+
+_histories: WeakKeyDictionary[Table, History] = WeakKeyDictionary()
+"""The earlier releases of people of tables in memory, with what they leave."""
 
 
 class Drawn(Protocol):
@@ -221,7 +229,10 @@ class Earlier:
         before = _releases([*places, self])
         mine = replace(self.people_of(table, release), after=tuple(each.seal for each in before))
         if not any(each.tracks is None or each.by != mine.by for each in [*before, mine]):
-            few = int((History(tuple(before)).then(mine).people_left < mine.k).sum())
+            noted = _histories.get(table)
+            if noted is None or {each.seal for each in noted.releases} != {each.seal for each in before}:
+                noted = History(tuple(before))
+            few = int((noted.then(mine).people_left < mine.k).sum())
             if not few:
                 return mine
         raise VerificationError(
@@ -346,7 +357,20 @@ class Earlier:
         AnonflowError
             If the disk is full.
         """
-        return unit_marks(table.units, table.unit_columns, self.key())
+        key = self.key()
+        if table not in _marks or _marks[table][0] != key:
+            _marks[table] = key, unit_marks(table.units, table.unit_columns, key)
+        return _marks[table][1]
+
+    def note(self, table: Table, marks: np.ndarray, history: History) -> None:
+        """Keep the marks and earlier releases of a table's people in memory, which are known from a larger table: they need not be made again.
+
+        Raises
+        ------
+        DataError, AnonflowError
+            As :meth:`key`.
+        """
+        _marks[table], _histories[table] = (self.key(), marks), history
 
     def seal_of(self, frame: pd.DataFrame) -> str:
         """Return a keyed hash of a release's cells in their order.
