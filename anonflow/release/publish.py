@@ -175,7 +175,7 @@ def publish_without_memory(anonymization: Publishable, seed: int | bytes | str |
         )
     elif (file := anonymization.table.file) is not None:
         earlier = Earlier(file.parent / OWNER)
-        if earlier.is_there and not earlier.has(release):
+        if earlier.kept and not earlier.has(release):
             overlap = earlier.overlap(anonymization.table, release)
             warnings.warn(
                 f"{earlier.path}: remembers releases, and this one is neither checked nor remembered there; name the folder: "

@@ -215,7 +215,7 @@ def attack(
 def _of_owners(earlier: Any) -> tuple[list[Any], list[Any] | None]:
     """Return the owner's folders among earlier releases, and the other ones; None where no others are named."""
     named = [] if earlier is None else [earlier] if isinstance(earlier, str | PathLike) else list(earlier)
-    folders = [each for each in named if isinstance(each, str | PathLike) and Earlier(each).is_there]
+    folders = [each for each in named if isinstance(each, str | PathLike) and Earlier(each).kept]
     others = [each for each in named if all(each is not folder for folder in folders)]
     return folders, others if others or (earlier is not None and not folders) else None
 

@@ -10,6 +10,7 @@ import param
 
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.dashboards.work.screen_work import Background
+from anonflow.release import Earlier
 from anonflow.risk.before import RiskBefore, risk_before, smallest_sets
 from anonflow.table.identification.key_sets import MOST_SETS
 from anonflow.table.infer import Advice, advise
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from anonflow.table import Table
+    from anonflow.table.identification.earlier import SharedPeople
 
 __all__ = ["RISKIEST", "PictureOfRisk", "RiskModel", "set_sizes"]
 
@@ -43,6 +45,8 @@ class PictureOfRisk:
         Of the same records, their quasi-identifiers: the owner's.
     advice : tuple of Advice
         Of all columns of the file.
+    shared : list of SharedPeople
+        How many of its people are in each release that the owner's folder remembers.
     """
 
     risk: RiskBefore
@@ -50,6 +54,7 @@ class PictureOfRisk:
     smallest: list[list[tuple[str, ...]]]
     values: pd.DataFrame
     advice: tuple[Advice, ...]
+    shared: list[SharedPeople]
 
 
 def set_sizes(columns: int, records: int) -> dict[int, int]:
@@ -123,6 +128,7 @@ class RiskModel(param.Parameterized):
             return
         self._computed = settings
         frame, most, fraction = self.workspace.frame, settings[1], settings[2]
+        owner = self.workspace.owner
         known = self._advice[1] if self._advice is not None and self._advice[0] is frame else None
         self.param.update(computing=True, stale=self.picture is not None, problem="")
 
@@ -137,6 +143,7 @@ class RiskModel(param.Parameterized):
                 smallest_sets(table, risk.sets, positions),
                 values.where(values.notna(), ""),
                 known or tuple(advise(frame)),
+                [] if owner is None else Earlier(owner).shared(table),
             )
 
         def done(picture: PictureOfRisk) -> None:
@@ -153,9 +160,11 @@ class RiskModel(param.Parameterized):
         """Whether the picture is, or is becoming, that of the table and the settings."""
         return self.table is None or self._settings() == self._computed
 
-    def _settings(self) -> tuple[Any, int, float | None]:
+    def _settings(self) -> tuple[Any, int, float | None, int]:
         most = min(self.most, max(self.sizes(), default=1))
-        return self.table, most, None if self.weighted else self.fraction
+        owner = self.workspace.owner
+        kept = 0 if owner is None else Earlier(owner).kept
+        return self.table, most, None if self.weighted else self.fraction, kept
 
     @param.depends("workspace.table", "most", "fraction", watch=True)
     def _changed(self) -> None:

@@ -226,6 +226,13 @@ class Flow:
         """The owner's folder."""
         return self.folder / OWNER / self.name
 
+    def going_on_from(self, owner: Path) -> Flow:
+        """Return the same flow; if it goes on from earlier releases, they lie in another owner's folder."""
+        if self.spec.earlier is None:
+            return self
+        earlier = self.spec.earlier.model_copy(update={"owner": (str(owner.absolute()),)})
+        return replace(self, spec=self.spec.model_copy(update={"earlier": earlier}))
+
     @property
     def earlier(self) -> list[Path]:
         """The owner's folders of the earlier releases of its people; none where it does not go on from them."""

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from anonflow.table import Table
 
-__all__ = ["MOST_PEOPLE", "OWNER", "Earlier", "Overlap", "history_of", "history_with"]
+__all__ = ["MOST_PEOPLE", "OWNER", "Earlier", "Overlap", "SharedPeople", "history_of", "history_with"]
 
 OWNER = "owner"
 """The name of the owner's folder beside a flow, or a table."""
@@ -117,6 +117,25 @@ class Overlap:
         )
 
 
+@dataclass(frozen=True)
+class SharedPeople:
+    """How many of a table's people are in an earlier release.
+
+    Attributes
+    ----------
+    when : str
+        The time of the release, in ISO 8601; empty where an older version kept it.
+    released : int
+        The people of the release.
+    people : int
+        Those of the table who are in it.
+    """
+
+    when: str
+    released: int
+    people: int
+
+
 class Earlier:
     """The marks of the units that were released from an owner's folder.
 
@@ -138,9 +157,9 @@ class Earlier:
         self.path = as_path(path)
 
     @property
-    def is_there(self) -> bool:
-        """Whether releases were kept in it."""
-        return bool(self._files())
+    def kept(self) -> int:
+        """How many releases were kept in it."""
+        return len(self._files())
 
     def has(self, release: Drawn) -> bool:
         """Return whether a release with the same cells was kept in it.
@@ -150,7 +169,7 @@ class Earlier:
         DataError
             If what is kept cannot be read.
         """
-        if release.frame is None or not self.is_there:
+        if release.frame is None or not self.kept:
             return False
         seal = self.seal_of(release.frame)
         return any(self._read(file).seal == seal for file in self._files())
@@ -169,24 +188,38 @@ class Earlier:
         DataError
             If what is kept cannot be read.
         """
-        by = table.unit_columns
-        if not self._files():
-            return Overlap(table.n, 0, 0, _named(by))
-        key = self._key()
-        mine, count = np.unique(unit_marks(table.units, by, key), return_counts=True)
+        shared = [each.people for each in self.shared(table, release) if each.people]
+        most, times = max(shared, default=0), len(shared)
+        few, alone = self._left(table, release) if times and release is not None else (None, 0)
+        return Overlap(table.n, most, times, _named(table.unit_columns), few, alone)
+
+    def shared(self, table: Table, release: Drawn | None = None) -> list[SharedPeople]:
+        """Return how many of a table's people are in each earlier release, in the order of their dates.
+
+        Parameters
+        ----------
+        table : Table
+        release : Release, optional
+            As :meth:`overlap` takes it.
+
+        Raises
+        ------
+        DataError
+            If what is kept cannot be read.
+        """
+        if not self.kept:
+            return []
+        mine, count = np.unique(self.marks_of(table), return_counts=True)
         same = None if release is None or release.frame is None else self.seal_of(release.frame)
-        most = times = 0
-        for file in self._files():
-            then = self._read(file)
+        shared = []
+        for then in self.releases():
             if then.seal == same:
                 continue
             theirs, often = np.unique(then.marks, return_counts=True)
             _, at, where = np.intersect1d(mine, theirs, assume_unique=True, return_indices=True)
-            shared = int(np.minimum(count[at], often[where]).sum())
-            times += shared > 0
-            most = max(most, shared)
-        few, alone = self._left(table, release) if times and release is not None else (None, 0)
-        return Overlap(table.n, most, times, _named(by), few, alone)
+            again = int(np.minimum(count[at], often[where]).sum())
+            shared.append(SharedPeople(then.when, len(then.marks), again))
+        return shared
 
     def _left(self, table: Table, release: Drawn) -> tuple[int | None, int]:
         """Return how many of a table's people all releases leave fewer than k people, and nobody else; None where it is not known."""
