@@ -446,9 +446,10 @@ class PublishModel(param.Parameterized):
         if self._counted is not None and self._counted[0] is table and self._counted[1] == earlier.kept:
             return
         self._counted = table, earlier.kept
+        own = None if self.publication is None else self.publication.release
         self.counting.of_records(
             table.n,
-            lambda: earlier.shared(table),
+            lambda: earlier.shared(table, own),
             lambda shared: self.param.update(shared=shared),
             lambda problem: self.param.update(shared=[], problem=problem),
         )

@@ -39,7 +39,7 @@ def draw(workspace: Workspace) -> Any:
 @pytest.fixture
 def second(tmp_path: Path) -> Iterator[Workspace]:
     """The table of the second year, beside an owner's folder that remembers the first."""
-    first = session(tmp_path, people(150))
+    first = session(tmp_path, people(180).iloc[:150])
     draw(first)
     first.close()
     later = people(180).iloc[10:].assign(age=lambda frame: frame["age"] + 1)
@@ -69,6 +69,7 @@ def test_a_run_goes_on_from_the_releases_of_the_session_before(second: Workspace
     model.background.wait(300)
     publication = model.publication
     assert publication.ok
+    assert len(model.shared) == 1, "not the release that was drawn just now"
     assert not publication.again
     assert not any("earlier release" in warning for warning in publication.warnings)
     assert "An attacker who has 2 releases of these people" in publication.report.decode()
