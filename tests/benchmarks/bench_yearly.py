@@ -14,9 +14,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pandas as pd
-
 import anonflow as af
 from anonflow import datasets
 from anonflow.release import Earlier
@@ -80,21 +77,6 @@ def of_years(
 
 def careers(n: int, years: int, turnover: float, seed: int = 1) -> Iterator[af.Table]:
     """The tables of a register: n people each year, with a number of their own."""
-    rng = np.random.default_rng(seed)
-    pool = datasets.census_like(2 * n + int(n * turnover * years), seed=seed)
-    other = datasets.census_like(len(pool), seed=seed + 1)
-    pool.insert(0, "number", np.arange(len(pool)))
     schema = {"number": {"role": "identifier"}, **datasets.schema("census_like")}
-    members, following = np.arange(n), n
-    changes = {"Marital": 0.03, "Occupation": 0.1, "Workclass": 0.05, "Salary-class": 0.2}
-    for _ in range(years + 1):
-        yield af.Table(pool.iloc[members].reset_index(drop=True), schema)
-        pool["Age"] = pool["Age"] + 1
-        for name, share in changes.items():
-            moved = rng.random(len(pool)) < share
-            drawn = other[name].to_numpy()[rng.integers(0, len(other), len(pool))]
-            pool[name] = pd.Series(np.where(moved, drawn, pool[name]), index=pool.index)
-        stay = rng.random(len(members)) >= turnover
-        new = np.arange(following, following + int((~stay).sum()))
-        following += len(new)
-        members = np.concatenate([members[stay], new])
+    for frame in datasets.census_years(n, years + 1, turnover, seed):
+        yield af.Table(frame, schema)
