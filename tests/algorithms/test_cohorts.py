@@ -419,6 +419,81 @@ def test_wrong_input_is_named(tmp_path: Path) -> None:
         af.anonymize(year([0, 1, 2, 3, 4], 1), "k-member", k=5, earlier=tmp_path)
 
 
+@pytest.mark.filterwarnings("ignore::anonflow.release.ReleaseWarning")
+@pytest.mark.parametrize(
+    ("method", "k", "options"), [("k-member", 4, {}), ("greedy", 2, {"partition_size": 4})]
+)
+def test_a_correction_keeps_everybody_and_all_worlds(
+    method: str, k: int, options: dict[str, Any], tmp_path: Path
+) -> None:
+    """Ages and illnesses of the first release were wrong, and nobody left: every world that fits both is tried."""
+    first = af.anonymize(year(list(range(8)), 0), method, k=k, **options)
+    several = [published(first.table, first.release(seed=2**127, owner=tmp_path))]
+    right = first.table.frame.assign(
+        name=first.table.identifiers["name"], age=first.table.frame["age"] % 7 + 30, ill=list("uvwxyzuv")
+    )
+    second = af.anonymize(af.Table(right, NAMED), method, k=k, earlier=tmp_path, **options)
+    assert second.facts["persisting"] == 8
+    assert second.facts["held_back"] == 0
+    release = second.release(seed=2**126, owner=tmp_path)
+    assert af.verify(second.table, release, ["covers", "guarantee", {"repeated": {"earlier": tmp_path}}])
+    several.append(published(second.table, release))
+    for each in left(seen(several, tied=method == "greedy")).values():
+        assert each.likeliest_row * k <= 1
+
+
+def test_whoever_was_wrongly_in_a_release_has_left_in_its_correction(tmp_path: Path) -> None:
+    first_release(tmp_path, k=10)
+    corrected = af.anonymize(year(list(range(1, 100)), 0), "k-member", k=10, people=4, earlier=tmp_path)
+    assert corrected.facts["held_back"] == 3
+    assert Earlier(tmp_path).history().people_left.min() >= 10
+
+
+def test_samples_of_a_register_leave_enough_people(tmp_path: Path) -> None:
+    """Whoever is not in a sample has left; of a class, people in no sample but the first come back together or not at all."""
+    numbers, held = np.random.default_rng(3).permutation(200), []
+    for t, part in enumerate((numbers[:120], numbers[40:160], numbers[20:140], numbers)):
+        more = {"earlier": tmp_path, "people": 3} if t else {}
+        anon = af.anonymize(year(sorted(part.tolist()), t), "k-member", k=12, **more)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            anon.release(seed=2**127 + t, owner=tmp_path)
+        history = Earlier(tmp_path).history()
+        assert len(history.releases) == t + 1
+        assert history.people_left.min() >= 3
+        held.append(len(part) - anon.table.n)
+    assert held[0] == 0 < min(held[1], held[2])
+    assert held[3] == 0
+
+
+def test_another_k_columns_and_codes_in_a_later_year(tmp_path: Path) -> None:
+    """Each is published, as lists of people alone count; what cannot be is refused with the reason."""
+    first_release(tmp_path, k=12, numbers=range(120))
+    table = year(list(range(120)), 1)
+    named = table.frame.assign(name=table.identifiers["name"])
+    tree = {"kind": "hierarchy", "hierarchy": {"nested": {"*": {"ab": ["A", "b"], "cd": ["c", "d"]}}}}
+    frames: list[tuple[pd.DataFrame, dict[str, Any], dict[str, Any]]] = [
+        (named, NAMED, {"k": 30, "people": 12}),  # of newcomers
+        (named, NAMED, {"k": 3, "people": 3}),
+        (named.drop(columns="work"), {name: NAMED[name] for name in ("name", "age", "ill")}, {"k": 12}),
+        (named.drop(columns="ill"), {name: NAMED[name] for name in ("name", "age", "work")}, {"k": 12}),
+        (named.replace({"work": {"a": "A"}, "ill": {"u": "U"}}), NAMED, {"k": 12}),
+        (named.replace({"work": {"a": "A"}}), NAMED | {"work": NAMED["work"] | tree}, {"k": 12}),
+        (named.assign(age=named["age"] * 12), NAMED, {"k": 12}),  # months
+    ]
+    for frame, schema, options in frames:
+        again = af.anonymize(af.Table(frame, schema), "k-member", earlier=tmp_path, **options)
+        assert again.facts["persisting"] == 120, options
+        assert af.verify(again.table, again, ["covers", "guarantee"])
+    for frame, schema, words in (
+        (named.drop(columns="name").assign(id=range(120)), {"id": NAMED["name"]}, "recognized by 'name', those of this table by 'id'"),
+        (named.assign(name=named["name"].str.upper()), NAMED, "nobody of this table is in an earlier release"),
+        (named, {"name": NAMED["name"], "ill": NAMED["work"]}, "'ill' is published as it is in the release of .*, and a quasi-identifier in this table"),
+    ):  # fmt: skip
+        with pytest.raises(DataError, match=words):
+            af.anonymize(af.Table(frame, {"age": NAMED["age"]} | schema), "k-member", k=12, earlier=tmp_path)
+
+
 def test_components_stay_only_with_the_same_k(tmp_path: Path) -> None:
     first_release(tmp_path, "greedy", k=5, partition_size=10)
     with pytest.raises(ParameterError, match="has k = 5; its components stay only with the same k"):
