@@ -205,7 +205,9 @@ def attack(session: Session, table: Table, release: Release, result: RunResult) 
             result.k,
             session.seed,
             named,
-            linked_by_all(table, release, session.flow.earlier, result.k) if session.flow.earlier else None,
+            by_all=linked_by_all(table, release, session.flow.earlier, result.k)
+            if session.flow.earlier
+            else None,
         )
 
     return session.step("attack", work, result.number)

@@ -330,8 +330,8 @@ def test_attackers_have_all_earlier_releases(tmp_path: Path) -> None:
     assert row["at_risk"] == (counts < 3).sum() > 0
     assert "has 2 releases of these people" in row["sentence"]
     assert "1 people are in earlier releases only" in row["sentence"]
-    said = f"all releases together leave {(counts < 3).sum()} people fewer than k, and {(counts < 2).sum()} nobody else"
-    assert any(said in str(warning.message) for warning in caught)
+    sentence = f"all releases together leave {(counts < 3).sum()} people fewer than k, and {(counts < 2).sum()} nobody else"
+    assert any(sentence in str(warning.message) for warning in caught)
 
 
 def test_a_release_in_another_folder_goes_on_with_the_key_and_needs_the_folders_before_it(

@@ -115,9 +115,9 @@ def test_a_counterfeit_is_recognized_where_values_change() -> None:
     }
     for rule, (drawn, expected) in counterfeits.items():
         worst = Fraction(0)
-        for one in law:
-            for two in law:
-                first, second = drawn[one] * law[two], law[one] * drawn[two]
+        for track in law:
+            for second_track in law:
+                first, second = drawn[track] * law[second_track], law[track] * drawn[second_track]
                 if first + second:
                     worst = max(worst, first / (first + second))
         assert worst == expected, rule

@@ -137,6 +137,7 @@ def attacked_part(
     k: int,
     seed: int,
     people: risk.Success | None = None,
+    *,
     by_all: risk.Success | None = None,
 ) -> pd.DataFrame | None:
     """Run the attackers against a sample of a large release.

@@ -172,8 +172,8 @@ def linked_by_all(table: Table, release: Any, earlier: Any, k: int) -> Success:
         raise ParameterError(
             f"{Linker.name}: with earlier releases it needs a release in memory, or one that was kept in the owner's folder"
         )
-    here = np.isin(history.marks, marks)
-    mine, gone = history.people_left[here], history.people_left[~here]
+    in_table = np.isin(history.marks, marks)
+    mine, gone = history.people_left[in_table], history.people_left[~in_table]
     chance = 1.0 / mine
     more = (
         f" {len(gone):,} people are in earlier releases only, and have at least {gone.min():,}."
