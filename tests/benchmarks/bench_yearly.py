@@ -1,7 +1,7 @@
 """A table that is published every year: how many people are held back, what is lost beside fresh releases, and how long it takes.
 
 Synthetic census people with careers: each year they grow a year older, some move to another occupation, marry or earn otherwise, and some
-leave and are replaced by newcomers. `agglomerative` makes classes of 15 or 30 or more, of which five or two people must be left; `greedy` matches of 5,
+leave and are replaced by newcomers. Two samples of Adult stand for two years of a public table. `agglomerative` makes classes of 15 or 30 or more, of which five or two people must be left; `greedy` matches of 5,
 in partitions of 10 so that components are small. Each year is a release that goes on from all earlier ones, beside a fresh one of everybody.
 """
 
@@ -14,10 +14,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import anonflow as af
 from anonflow import datasets
 from anonflow.release import Earlier
-from tests.benchmarks.measuring import row
+from tests.benchmarks.measuring import data_folder, row
 
 WAYS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "classes of 15, people = 5": ("agglomerative", {"k": 15, "partition_size": 250}, {"people": 5}),
@@ -37,6 +39,13 @@ def run(small: bool) -> list[dict[str, Any]]:
             rows += of_years(
                 f"{way}, {turnover:.0%} a year", careers(n, years, turnover), method, settings, more
             )
+    if data_folder() is not None:
+        for share in (0.9, 0.5):
+            for way in ("classes of 15, people = 2", "matches of 5, partitions of 10"):
+                method, settings, more = WAYS[way]
+                rows += of_years(
+                    f"{way}, samples of {share:.0%} of Adult", samples(2 * n, share), method, settings, more
+                )
     return rows
 
 
@@ -73,6 +82,17 @@ def of_years(
     )
     rows.append(row(f"{where}: time beside fresh releases", taken / fresh_taken, "times", most=2))
     return rows
+
+
+def samples(n: int, share: float) -> Iterator[af.Table]:
+    """Two samples of n people of Adult, in the place of two years of a public table, which have no number of a person: the row is it."""
+    people = datasets.adult(complete=True).iloc[:n]
+    people.insert(0, "row", np.arange(len(people)))
+    schema = {"row": {"role": "identifier"}, **datasets.schema("adult")}
+    rng = np.random.default_rng(1)
+    for _ in range(2):
+        chosen = np.sort(rng.choice(len(people), int(share * len(people)), replace=False))
+        yield af.Table(people.iloc[chosen].reset_index(drop=True), schema)
 
 
 def careers(n: int, years: int, turnover: float, seed: int = 1) -> Iterator[af.Table]:
