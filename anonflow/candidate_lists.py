@@ -14,8 +14,6 @@ from scipy.sparse.csgraph import connected_components
 
 from anonflow.errors import DataError
 
-__all__ = ["Candidates"]
-
 _PAIRS = 1 << 21
 """Pairs of a row and a candidate that are processed at a time."""
 

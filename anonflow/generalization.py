@@ -22,8 +22,6 @@ from anonflow.table.records import Records, equal_columns
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Generalization", "Layout", "Records", "aggregate_of", "groups_of"]
-
 _ONE = np.uint64(1)
 
 _BLOCK = 1 << 14

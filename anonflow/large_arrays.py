@@ -10,8 +10,6 @@ import numpy as np
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["IN_MEMORY", "Arrays"]
-
 
 class Arrays(Protocol):
     """Makes arrays as large as a table.

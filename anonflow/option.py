@@ -22,8 +22,6 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 from anonflow.errors import ParameterError
 
-__all__ = ["NEEDED", "Option", "check_text", "check_texts", "is_finite", "options_of", "paragraphs"]
-
 NEEDED: Any = inspect.Parameter.empty
 """The default of an option that must be given."""
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from anonflow.release import Release
 
-__all__ = ["Anonymization"]
-
 DRAWN = 50_000
 """The most records of a table whose lattice a notebook draws: the picture counts some dozens of nodes again."""
 

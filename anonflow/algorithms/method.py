@@ -27,8 +27,6 @@ from anonflow.table.schema import did_you_mean
 if TYPE_CHECKING:
     from anonflow.algorithms.diversity.target import SensitiveValues
 
-__all__ = ["MOST_EFFORT", "Algorithm", "Outcome", "Partition", "Progress"]
-
 MOST_EFFORT = 10_000
 """The most rounds, kicks, passes or restarts of a method, and the greatest effort that a budget chooses."""
 

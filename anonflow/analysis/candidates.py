@@ -30,8 +30,6 @@ from anonflow.table.published.published_cells import (
 )
 from anonflow.table.schema import did_you_mean
 
-__all__ = ["CandidateColumn", "CandidateTable"]
-
 VALUES = 128
 """Numbers with more candidate values than this are put into as many intervals, equally full."""
 

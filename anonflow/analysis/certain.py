@@ -12,16 +12,6 @@ from anonflow.analysis.candidates import CandidateColumn, CandidateTable
 from anonflow.analysis.conditions import ColumnCondition, conditions, numbers_among
 from anonflow.table.published.published_cells import WHOLE, fits, read_float
 
-__all__ = [
-    "crosstab_bounds",
-    "group_mean_bounds",
-    "mean_bounds",
-    "quantile_bounds",
-    "rows_meeting",
-    "share_bounds",
-    "values_meeting",
-]
-
 Bounds = tuple[np.ndarray, np.ndarray]
 """The least and the greatest that the originals may have, shape (c,) each; infinite where nothing limits it."""
 

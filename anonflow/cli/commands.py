@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from anonflow.engine.search.trials import SearchReport
     from anonflow.table.files.csv_head import CsvShape
 
-__all__: list[str] = []
-
 TABLE_FILE = "A table in a file of CSV, Parquet, SPSS, Stata, SAS or Excel."
 
 Delimiter = Annotated[str, typer.Option(help="The delimiter of a CSV file; auto detects it.", metavar="MARK")]

@@ -24,8 +24,6 @@ from anonflow.errors import printable
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
 
-__all__ = ["LEVELS", "JsonLines", "ProgressDisplay", "is_told", "number", "table"]
-
 LEVELS = ("debug", "info", "warning", "error")
 """The levels of logs, the gravest last."""
 

@@ -15,8 +15,6 @@ import typer
 
 from anonflow.errors import AnonflowWarning, printable
 
-__all__ = ["Output", "say", "say_json", "warnings_told", "watched"]
-
 
 def say(text: str, *, err: bool = False, nl: bool = True) -> None:
     """Write lines to the standard output or error; control characters for the terminal are escaped.

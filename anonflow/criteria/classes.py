@@ -23,27 +23,6 @@ from anonflow.table.sampling_weights import (
     weights_of_owners,
 )
 
-__all__ = [
-    "AVERAGE_RISK",
-    "K_ANONYMITY",
-    "SHARE_AT_RISK",
-    "UNIQUENESS",
-    "Risks",
-    "are_classes",
-    "average_risk",
-    "check_uniqueness",
-    "class_risks",
-    "class_rows",
-    "class_sizes",
-    "is_of_classes",
-    "k_anonymity",
-    "person_cells",
-    "person_keys",
-    "person_risks",
-    "share_at_risk",
-    "uniqueness",
-]
-
 
 def class_sizes(evidence: Evidence) -> np.ndarray:
     """Return, for each published row, the number of rows with the same quasi-identifiers, shape (n,)."""

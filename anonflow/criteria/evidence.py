@@ -27,8 +27,6 @@ from anonflow.table.schema import UNPUBLISHED
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Evidence", "Subject", "collect", "collect_alone", "joint_codes", "spanning_lists", "subject_of"]
-
 
 @dataclass(frozen=True, eq=False)
 class Subject:

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from anonflow.table import Table
 
-__all__ = ["REPEATED", "released_people", "repeated"]
-
 _NO_TRUTH = "needs a release in memory, or one that was kept in the owner's folder: a file does not say whose columns a row has"
 
 

@@ -11,8 +11,6 @@ from anonflow.criteria.matching.concealment import match_edges
 from anonflow.criteria.verification import Finding
 from anonflow.errors import DataError
 
-__all__ = ["UNITS", "largest_shares", "units"]
-
 _MOST = 50_000_000
 """The most pairs of a row and an original that are counted."""
 

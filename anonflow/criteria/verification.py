@@ -13,8 +13,6 @@ import pandas as pd
 from anonflow.errors import ParameterError, VerificationError
 from anonflow.table.forms.text_columns import text_array
 
-__all__ = ["POSITIONS", "Finding", "Verification"]
-
 POSITIONS = 20
 """At most this many positions of failing records are named."""
 

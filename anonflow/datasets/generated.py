@@ -16,15 +16,6 @@ from anonflow.whole_file import as_path
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "artificial",
-    "artificial_hierarchies",
-    "random_normal",
-    "theorem4",
-    "theorem4_patterns",
-    "write_random_normal",
-]
-
 Records = Annotated[int, Option("records", least=1)]
 
 Seed = Annotated[int, Option("seed of the generator (no secret)", least=0)]

@@ -13,28 +13,6 @@ from anonflow.table.published.published_cells import WHOLE, set_text
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "concealment_examples",
-    "freeform_example",
-    "freeform_example_anonymized",
-    "freeform_example_matches",
-    "location_boundary",
-    "location_example",
-    "location_example_masked",
-    "location_tree",
-    "patients_anonymized",
-    "patients_concealed",
-    "patients_example",
-    "patients_trees",
-    "zip_example",
-    "zip_example_global",
-    "zip_example_heterogeneous",
-    "zip_example_local",
-    "zip_example_private",
-    "zip_example_public",
-]
-
-
 # --- Doka 2015 ------------------------------------------------------------------------------------------
 
 

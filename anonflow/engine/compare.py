@@ -25,8 +25,6 @@ from anonflow.utility.bounds import lower_bound
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["compare", "compared"]
-
 
 def compare(
     table: Any,

@@ -39,19 +39,6 @@ if TYPE_CHECKING:
     from anonflow.risk import Answer
     from anonflow.table.published.metadata import ReleaseMetadata
 
-__all__ = [
-    "DrawnRelease",
-    "attack",
-    "cards_of_result",
-    "listed_sizes",
-    "page_of",
-    "release_of",
-    "warn_of_earlier",
-    "with_answers",
-    "with_card",
-    "write_all",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class DrawnRelease:

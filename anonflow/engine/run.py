@@ -49,8 +49,6 @@ from anonflow.table.files.csv_form import AUTO
 from anonflow.table.files.metadata_file import metadata_path
 from anonflow.table.files.read import csv_form
 
-__all__ = ["run"]
-
 
 def run(
     flow: str | PathLike[str] | Flow,

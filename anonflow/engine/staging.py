@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-__all__ = ["staged"]
-
 FOLDER = "staging"
 """In the owner's folder."""
 

@@ -18,10 +18,9 @@ from anonflow.hierarchy import prefixes, sources
 from anonflow.hierarchy.calendar import from_calendar
 from anonflow.hierarchy.sources import ROOT
 from anonflow.hierarchy.tree import preorder
-from anonflow.hierarchy.wording import fail, plural, shorten
+from anonflow.hierarchy.wording import fail, plural
+from anonflow.strict_yaml import shorten
 from anonflow.whole_file import as_path, write_whole
-
-__all__ = ["EMPTY", "Hierarchy"]
 
 EMPTY = "\0"
 """How the label of a leaf begins that no value has."""

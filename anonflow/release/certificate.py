@@ -19,8 +19,6 @@ from anonflow.errors import DataError
 from anonflow.table.row_marks import KEY_LENGTH
 from anonflow.whole_file import OWNER_ONLY, as_path, streamed, write_whole
 
-__all__ = ["FORMAT", "Certificate", "versions"]
-
 FORMAT = 1
 """Version of the file format."""
 

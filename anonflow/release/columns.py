@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from anonflow.generalization import Generalization
     from anonflow.table import Table
 
-__all__ = ["covering", "stands_in_order", "told_by_columns", "told_by_values"]
-
 _OWN_VALUE = 0.2
 """Share of records with a unique value from which a column is reported."""
 

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from anonflow.generalization import Generalization
     from anonflow.table import Table
 
-__all__ = ["Publishable", "publish", "publish_once"]
-
 # Which words the draws of an anonymization were made from: a second one is worth a warning.
 _drawn: WeakKeyDictionary[Any, set[bytes | None]] = WeakKeyDictionary()
 

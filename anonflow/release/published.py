@@ -33,9 +33,6 @@ from anonflow.table.spreadsheets import formula_warning
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Release", "ReleaseWarning", "read_release", "write_release"]
-
-
 _UNTOLD = "the meaning of the cells is not known; read the release with read_release"
 
 

@@ -33,8 +33,6 @@ from anonflow.table.published.published_cells import (
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["PublishedColumn"]
-
 _EXACT = 2.0**53
 _DATES = ("date", "time", "utc")
 _NUMBERS = ("integer", "number")

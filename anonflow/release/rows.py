@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from anonflow.generalization import Generalization
 
-__all__ = ["blocks", "candidates", "drawn_originals"]
-
 
 def drawn_originals(
     matches: np.ndarray | None,

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from anonflow.release.published_column import PublishedColumn
     from anonflow.table.published.metadata import ReleaseMetadata
 
-__all__ = ["ColumnSummary", "ReleaseSummary", "summary_of"]
-
 _KINDS = {
     "range": "ranges",
     "class-mean": "means of classes",

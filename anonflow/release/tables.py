@@ -25,8 +25,6 @@ from anonflow.table.published.release_forms import forms_of, in_source_forms
 from anonflow.table.spreadsheets import changed_texts, guarded_text
 from anonflow.whole_file import as_path, drafted, failing_as, locked, streamed, write_whole
 
-__all__ = ["check_package", "has_returns", "write_described", "write_table"]
-
 _CSV = ".csv"
 
 _ROWS = 1 << 17

@@ -10,8 +10,6 @@ from anonflow.drawing import facts, grid, note, view
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["release_view"]
-
 ROWS = 5
 """Published rows that are shown."""
 

@@ -30,19 +30,6 @@ from anonflow.table.schema import did_you_mean
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "ATTACKERS",
-    "COLUMNS",
-    "OF_ROWS",
-    "OF_THE_ROW",
-    "WITH_REGISTER",
-    "attack",
-    "attackers_of",
-    "is_publishable",
-    "row_of",
-    "usual",
-]
-
 ATTACKERS: dict[str, Any] = {
     kind.name: kind
     for kind in (

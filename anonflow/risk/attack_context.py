@@ -24,8 +24,6 @@ from anonflow.table.files.metadata_file import read_metadata
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["AttackContext"]
-
 PAIRS = 20_000_000
 """The most pairs of an original and a row that are listed one by one."""
 

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 if TYPE_CHECKING:
     from anonflow.risk.attack_context import AttackContext
 
-__all__ = ["THRESHOLD", "Attacker", "AttackerKind", "Households", "Success", "percent", "wilson"]
-
 Z = 1.96
 """Of a two-sided interval with confidence 95%."""
 

@@ -13,8 +13,6 @@ from anonflow.table import Table
 from anonflow.table.identification.key_sets import KeySets, key_sets
 from anonflow.table.identification.uniqueness import at_least_one, class_labels
 
-__all__ = ["Owners", "RiskBefore", "risk_before", "smallest_sets"]
-
 
 @dataclass(frozen=True)
 class Owners:

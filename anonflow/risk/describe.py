@@ -21,8 +21,6 @@ from anonflow.table import Schema, Table
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Description", "Figure", "describe"]
-
 _ALONE = "the original: whom the rows cover, who was left out"
 _CLASSES = "rows that differ and yet cover the same person; in a freeform release these are many"
 _SENSITIVE = "what other columns, and other sources, say of the value"

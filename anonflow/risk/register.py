@@ -25,8 +25,6 @@ from anonflow.table.published.notation import readers_of
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["RegisterCounts", "RegisterFits", "check_register", "register_table"]
-
 
 def check_register(
     names: Iterable[str], schema: Schema, steps: Preparation, known: Iterable[str] | None = None

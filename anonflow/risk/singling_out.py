@@ -15,16 +15,6 @@ from anonflow.table.row_marks import row_labels
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "Conditions",
-    "Points",
-    "fits_rows",
-    "one_end",
-    "plausible_points",
-    "same_cells",
-    "unique_conditions",
-]
-
 COLUMNS = 3
 """Of how many columns a condition on a plausible row is made."""
 

@@ -18,8 +18,6 @@ from anonflow.table.row_marks import row_labels
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["QUESTIONS", "Answer", "three_questions"]
-
 QUESTIONS = ("singling out", "linkability", "inference")
 """Those of the European Union's Article 29 Working Party, Opinion 05/2014 (WP 216)."""
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
-__all__ = ["shorten", "suggest", "unknown"]
-
 
 def shorten(text: str, limit: int = 40) -> str:
     """Return `text` in quotes, cut at `limit` characters."""

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-__all__ = ["pandas_frame", "plain_table", "table_of_frame"]
-
 
 def pandas_frame(data: Any, named: Collection[str] | None = None) -> Any:
     """Return an object with Arrow's PyCapsule interface as a pandas frame; return anything else, and a pandas frame, unchanged.

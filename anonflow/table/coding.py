@@ -23,8 +23,6 @@ from anonflow.table.schema import Column
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Coded", "code_column", "column_values"]
-
 
 @dataclass(frozen=True, eq=False)
 class Coded:

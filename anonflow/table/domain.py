@@ -24,8 +24,6 @@ from anonflow.table.published.published_cells import (
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["NUMBER_MEMBER", "Domain", "Kind", "coded_texts", "missing_cells", "read_coded", "set_bits"]
-
 Kind = Literal["numeric", "categorical", "hierarchy", "suppression", "positions", "codes"]
 
 NUMBER_MEMBER = "{}"

@@ -25,9 +25,6 @@ from anonflow.table.schema import UNPUBLISHED, Schema, check_names, did_you_mean
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Table", "check_columns"]
-
-
 COUNTED = 100_000
 """The most records for which a notebook counts unique ones: a repr must be fast."""
 

@@ -35,8 +35,6 @@ from anonflow.table.published.published_cells import reads_as_number
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Advice", "advise", "entries_of", "infer_columns", "kind_of", "read_cells", "rows_of"]
-
 _MOST_CODES, _OFTEN, _FEW_NUMBERS = 10, 5, 10
 """Codes beside numbers are so many at most, each stands in so many cells at least, and there are more numbers than so many."""
 

@@ -35,8 +35,6 @@ from anonflow.table.named_settings import NAME_MISSING
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["STEPS", "Preparation", "Step"]
-
 MOST_BYTES = 1 << 25
 """Characters of a table file."""
 

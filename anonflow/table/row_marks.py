@@ -18,18 +18,6 @@ from anonflow.table.records import equal_columns
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "KEY_LENGTH",
-    "UNIT_KEY_LENGTH",
-    "Content",
-    "cell_text",
-    "coded_texts",
-    "joint_codes",
-    "row_labels",
-    "row_marks",
-    "unit_marks",
-]
-
 KEY_LENGTH = 16
 """Characters of a key of row marks."""
 

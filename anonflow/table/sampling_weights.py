@@ -15,8 +15,6 @@ from anonflow.table.schema import Schema
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["WeightSummary", "checked_weights", "sampling_fraction", "weights_of", "weights_of_owners"]
-
 _WRONG = (
     "missing or no number",
     "zero or negative",

@@ -26,22 +26,6 @@ from anonflow.whole_file import as_path
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "AGGREGATES",
-    "CODE_WEIGHT",
-    "COLUMN_KEYS",
-    "FORM_KEYS",
-    "KINDS",
-    "MISSING_RULES",
-    "ROLES",
-    "UNPUBLISHED",
-    "Column",
-    "Schema",
-    "check_names",
-    "form_of",
-    "short_form",
-]
-
 ROLES = ("quasi-identifier", "sensitive", "insensitive", "identifier", "weight", "unit", "household")
 
 UNPUBLISHED = ("identifier", "unit", "household")

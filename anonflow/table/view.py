@@ -10,8 +10,6 @@ from anonflow.drawing import facts, grid, heading, view
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["schema_view", "table_view"]
-
 ROWS = 5
 """Records that are shown."""
 

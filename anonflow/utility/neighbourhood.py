@@ -14,8 +14,6 @@ from anonflow.utility.distributions import MISSING, missing_of
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Neighbourhood", "neighbourhood"]
-
 MOST = 40
 """More records than this are not listed on either side; ``originals_in_all`` and ``rows_in_all`` count them."""
 

@@ -17,8 +17,6 @@ from anonflow.generalization import Generalization
 from anonflow.table import Records, Table
 from anonflow.table.arrow import pandas_frame
 
-__all__ = ["Part", "part_of"]
-
 
 @dataclass(frozen=True, eq=False)
 class Part:

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from anonflow.algorithms.anonymize import Anonymization
 
-__all__ = ["Exploration", "Finished"]
-
 PARTITION = 250
 """The first partition size that is set, if the table has more records."""
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from anonflow.algorithms.anonymize import Anonymization
     from anonflow.table import Table
 
-__all__ = ["Explorer", "explorer"]
-
 SIZES = (100, 250, 500, 1_000, 2_500)
 """Partition sizes to choose from, beside the whole table."""
 

@@ -18,17 +18,6 @@ from anonflow.kernels.state import ENTROPY, Plan, State, empty_state, take
 from anonflow.table.records import Records
 from anonflow.threads import in_threads
 
-__all__ = [
-    "DistinctRecords",
-    "expanded",
-    "expanded_among",
-    "floor",
-    "nearest",
-    "optimal",
-    "randomly_expanded",
-    "unloaded",
-]
-
 BLOCK = 256
 """Records expanded at a time, so that the lists of their neighbours stay small."""
 

@@ -9,8 +9,6 @@ from anonflow.algorithms.concealment.expansion import DistinctRecords
 from anonflow.generalization import Generalization
 from anonflow.kernels.state import State
 
-__all__ = ["ROUNDS", "exchanged"]
-
 ROUNDS = 100
 """After 50 to 200 rounds the rate of the attacker who simulates seeds was the same."""
 

@@ -17,8 +17,6 @@ from anonflow.risk.attackers.minimality import MOST, beliefs, exchanged, lists_o
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["MOST", "Published", "enumerated_excess", "minimality_excess", "minimality_shares"]
-
 Published = tuple[Hashable, Sequence[Sequence[int]]]
 """A published file, and for each person the people whose rows list it."""
 

@@ -20,24 +20,6 @@ from anonflow.table import Schema, Table
 from anonflow.table.row_marks import cell_text
 from anonflow.table.schema import did_you_mean
 
-__all__ = [
-    "DIVERSITIES",
-    "PARAMETERS",
-    "PRICE",
-    "SensitiveValues",
-    "Target",
-    "Targets",
-    "check_diversity",
-    "check_parameters",
-    "places_of",
-    "sensitive_codes",
-    "sensitive_column",
-    "sensitive_values",
-    "target_of",
-    "target_of_values",
-    "targets_of",
-]
-
 DIVERSITIES = {
     name: criterion for name, criterion in CRITERIA.items() if isinstance(criterion, DiversityCriterion)
 }

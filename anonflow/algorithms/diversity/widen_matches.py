@@ -12,8 +12,6 @@ from anonflow.kernels.concealment import covered_jit, covering_jit
 from anonflow.kernels.costs import join_row_jit, widen_jit
 from anonflow.kernels.state import State
 
-__all__ = ["widened"]
-
 
 def widened(
     part: Partition,

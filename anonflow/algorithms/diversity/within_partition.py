@@ -25,8 +25,6 @@ from anonflow.kernels.state import State, take
 from anonflow.table.identification.linkage import complete_components
 from anonflow.table.records import Records
 
-__all__ = ["WAYS", "Diverse", "Request", "diverse_partition"]
-
 WAYS = ("classes", "blind")
 """How a graph is made diverse: everybody becomes part of a class, or gets more rows."""
 

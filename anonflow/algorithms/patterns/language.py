@@ -22,20 +22,6 @@ from anonflow.table.schema import did_you_mean
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "FALLBACKS",
-    "LEVELS",
-    "FallbackWord",
-    "PatternSet",
-    "fallback_of",
-    "mask_costs",
-    "option_problems",
-    "pattern_grid",
-    "pattern_masks",
-    "pattern_set",
-    "whole_costs",
-]
-
 MOST = 20
 """QIs up to which all patterns may be asked for; predicates may leave at most 2^20 patterns."""
 

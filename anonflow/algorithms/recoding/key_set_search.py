@@ -12,8 +12,6 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-__all__ = ["CellLevels", "KeySetSearch"]
-
 NEAR_BEST = 0.5
 """Cells whose gain for their price is at least this share of the best one's are raised together."""
 

@@ -19,8 +19,6 @@ from anonflow.generalization import Generalization
 from anonflow.option import Option
 from anonflow.partition import too_few
 
-__all__ = ["LOCAL_RECODING", "local_recoding"]
-
 Rounds = Annotated[int, Option("Rounds", least=1, most=1000)]
 
 

@@ -17,8 +17,6 @@ from anonflow.table import Table
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["minimal_levels"]
-
 
 def minimal_levels(
     table: Table, k: int, *, limit: float = 0.0, widths: Any = None, loss: str = "ncp"

@@ -25,20 +25,6 @@ from anonflow.table.forms.text_forms import other_form
 from anonflow.table.published.published_cells import WHOLE
 from anonflow.table.schema import Schema
 
-__all__ = [
-    "Column",
-    "DiversityCriterion",
-    "Per",
-    "Spread",
-    "along_tree",
-    "declared_tree",
-    "diversity",
-    "earth_mover",
-    "judged",
-    "leaves_of",
-    "spread",
-]
-
 _CELLS = 1 << 23
 """Cells of a dense block of distributions."""
 

@@ -14,8 +14,6 @@ from scipy import special
 from anonflow.errors import InfeasibleError
 from anonflow.hierarchy import Hierarchy
 
-__all__ = ["SHORT", "SLACK", "Target", "deviation", "log_excess", "more_than", "too_frequent"]
-
 SLACK = 1e-12
 """Tolerance for rounding of entropies and distances."""
 

@@ -23,15 +23,6 @@ from anonflow.criteria.evidence import Evidence
 from anonflow.criteria.verification import Finding
 from anonflow.option import Option
 
-__all__ = [
-    "ALPHA_K_ANONYMITY",
-    "ENTROPY_L_DIVERSITY",
-    "L_DIVERSITY",
-    "P_SENSITIVITY",
-    "RECURSIVE_L_DIVERSITY",
-]
-
-
 L = Annotated[float, Option("l", least=1, step=0.5, start=2, sentence="Of the kinds of l-diversity.")]
 
 

@@ -17,9 +17,6 @@ from anonflow.criteria.verification import Finding
 from anonflow.errors import ParameterError
 from anonflow.option import Option
 
-__all__ = ["BETA_LIKENESS", "DELTA_DISCLOSURE", "ENHANCED_BETA_LIKENESS"]
-
-
 Beta = Annotated[
     float,
     Option(

@@ -15,8 +15,6 @@ from scipy.sparse.csgraph import (
 
 from anonflow.errors import DataError
 
-__all__ = ["MaxFlow", "can_be_left_out", "cyclic_edges", "largest_flow", "matched_all"]
-
 
 @dataclass(frozen=True, eq=False)
 class MaxFlow:

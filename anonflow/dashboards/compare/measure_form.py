@@ -15,8 +15,6 @@ from anonflow.utility import MEASURES
 if TYPE_CHECKING:
     from anonflow.table import Table
 
-__all__ = ["ConditionForm", "MeasureForm"]
-
 IS_ONE_OF = "is one of"
 
 

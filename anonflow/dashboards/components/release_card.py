@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from anonflow.dashboards.session.workspace import Workspace
     from anonflow.engine.report.card import ReleaseCard, Remedy
 
-__all__ = ["Remedies", "card_lines"]
-
 PRICE, PRICING = "What would each cost?", "Trying each of them…"
 APPLY = "Apply one of these to the settings of this run, and run it again"
 

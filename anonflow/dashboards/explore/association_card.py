@@ -15,8 +15,6 @@ from anonflow.dashboards.work.screen_work import Background
 from anonflow.drawing.heat_map import difference_map, heat_map
 from anonflow.utility.analyses.association import Associations, associations_of
 
-__all__ = ["AssociationCard"]
-
 COMPARE = "Compare the associations"
 BEFORE_AND_AFTER = "Before and after"
 DIFFERENCE = "The difference"

@@ -33,17 +33,6 @@ if TYPE_CHECKING:
     from anonflow.algorithms.anonymize import Anonymization
     from anonflow.engine.report.card import ReleaseCard
 
-__all__ = [
-    "Attacks",
-    "BeforeAfter",
-    "ExploreModel",
-    "FoundRecords",
-    "MissingLoss",
-    "RunView",
-    "called",
-    "in_plain_words",
-]
-
 HEAT = 30
 """Runs in the table of losses; the latest, and the chosen one."""
 

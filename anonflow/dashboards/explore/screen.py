@@ -36,8 +36,6 @@ from anonflow.drawing.neighbours import around_one
 from anonflow.drawing.plots import columns
 from anonflow.errors import AnonflowError
 
-__all__ = ["ExploreScreen"]
-
 TITLE = "Explore"
 ORIGINAL = "original"
 ATTACK = "Let attackers try"

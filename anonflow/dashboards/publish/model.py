@@ -31,8 +31,6 @@ from anonflow.table.infer import infer_columns
 if TYPE_CHECKING:
     from anonflow.engine.report.card import ReleaseCard
 
-__all__ = ["OWNER", "PUBLIC", "TABLES", "PublishModel"]
-
 ONE_FILE = "All of this, one file"
 TABLE_FILES = {
     ".csv": ("Release, CSV", "The published table."),

@@ -17,8 +17,6 @@ from anonflow.engine.report.pdf import browser, printed
 from anonflow.engine.report.reviewer import FIELDS, SECTIONS, filled_in
 from anonflow.errors import AnonflowError
 
-__all__ = ["ReviewForm"]
-
 NO_BROWSER = (
     "There is no browser on the server that could print a PDF: open the HTML page, and print it from yours."
 )

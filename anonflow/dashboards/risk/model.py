@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from anonflow.table import Table
 
-__all__ = ["RISKIEST", "PictureOfRisk", "RiskModel", "set_sizes"]
-
 RISKIEST = 20
 """Records that are listed."""
 

@@ -19,8 +19,6 @@ from anonflow.risk.register import RegisterCounts, RegisterFits
 from anonflow.table import Table
 from anonflow.table.files.read import read_frame
 
-__all__ = ["RegisterModel", "register_figures"]
-
 BESIDE = ("prosecutor", "marketer", "linker", "linkable-columns")
 """Attackers who are tried beside those with the register, in a draft that names none."""
 

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from anonflow.release import Release
     from anonflow.risk import Answer
 
-__all__ = ["BETTER", "COLUMNS", "ColumnLoss", "RunReport", "RunResult"]
-
 COLUMNS = ("algorithm", "k", "records", "gcp", "usefulness", "suppressed", "seconds", "checks")
 
 BETTER = {"suppressed": "lower", "seconds": "lower"}

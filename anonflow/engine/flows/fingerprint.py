@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from anonflow.engine.flows.flow import Flow
     from anonflow.table.schema import Schema
 
-__all__ = ["FileFingerprint", "Fingerprint", "files_beside_source"]
-
 BLOCK = 1 << 18
 """Bytes that are hashed together: what is read at the least. 32 bytes of hash for each."""
 

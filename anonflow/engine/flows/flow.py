@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from anonflow.engine.search.trials import SearchTarget
     from anonflow.table import Table
 
-__all__ = ["OWNER", "Flow", "Run"]
-
 OWNER = "owner"
 """The folder beside a flow file that holds the owner's folders."""
 

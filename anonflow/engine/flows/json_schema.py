@@ -34,8 +34,6 @@ from anonflow.table.schema import (
     WRITING,
 )
 
-__all__ = ["flow_schema", "words_of"]
-
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 

@@ -21,20 +21,6 @@ from anonflow.table.coding import stand_in
 from anonflow.table.domain import Domain
 from anonflow.table.schema import UNPUBLISHED, Schema
 
-__all__ = [
-    "attacker_problem",
-    "check_columns",
-    "check_hierarchy",
-    "column_problems",
-    "criterion_problem",
-    "dataset_problems",
-    "diversify_problem",
-    "loss_problems",
-    "measure_problem",
-    "method_problems",
-    "stand_ins",
-]
-
 
 def method_problems(algorithm: str, measure: str, options: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return the problems of a method's parameters: (parameter, problem) for each."""

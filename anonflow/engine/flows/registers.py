@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from anonflow.engine.flows.flow import Flow
 
-__all__ = ["check_registers", "register_holders", "register_problem", "with_registers"]
-
 
 def register_holders(attackers: Any) -> Iterator[tuple[str, Any, tuple[str, ...] | None]]:
     """Yield each attacker with a register: also those that are tried by sets of columns.

@@ -21,8 +21,6 @@ from anonflow.table.forms.number_forms import DECIMALS, THOUSANDS, NumberForm
 from anonflow.table.prepare import Preparation
 from anonflow.table.schema import Schema
 
-__all__ = ["KeyPath", "Sections", "reworded"]
-
 Model = TypeVar("Model", bound=BaseModel)
 KeyPath = tuple[str | int, ...]
 

@@ -21,8 +21,6 @@ from anonflow.table.per_unit import capped_rows, one_row_per_unit
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["frame_of", "per_unit", "problems_name_the_file", "read"]
-
 
 def read(flow: Flow, fingerprint: Fingerprint, seed: int) -> Table:
     """Read and code the table of a flow, unless it is in memory.

@@ -30,8 +30,6 @@ from anonflow.table import Records
 from anonflow.table.domain import Domain
 from anonflow.whole_file import write_whole
 
-__all__ = ["Checkpoints", "ResultNames", "domains_digest"]
-
 EVERY = 1.0
 """Seconds of work that may be lost: results are stored together, a file for each such period."""
 

@@ -20,8 +20,6 @@ from anonflow.engine.owner.checkpoints import Checkpoints
 from anonflow.engine.owner.folder import CHECKPOINTS, OwnerFolder
 from anonflow.errors import FlowError
 
-__all__ = ["AGAIN", "LastRelease"]
-
 AGAIN = "another draw of the same table needs --again in the shell, again=True in Python"
 
 _OF_RUNS = ("run", "name", "findings", "partition-size")

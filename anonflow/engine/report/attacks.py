@@ -28,18 +28,6 @@ if TYPE_CHECKING:
 
     from anonflow.algorithms.anonymize import Anonymization
 
-__all__ = [
-    "MOST",
-    "SAMPLE",
-    "AttackedPart",
-    "attacked",
-    "attacked_part",
-    "is_attacked",
-    "part_of_release",
-    "publishable",
-    "sampled",
-]
-
 MOST = 50_000
 """Of a larger table a sample is attacked: complete partitions, so that no one's matches are left out."""
 

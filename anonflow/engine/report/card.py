@@ -29,19 +29,6 @@ if TYPE_CHECKING:
 
     from anonflow.criteria.verification import Finding
 
-__all__ = [
-    "LINES",
-    "CardLine",
-    "ReleaseCard",
-    "Remedy",
-    "cards_of",
-    "judged_risk",
-    "plausible",
-    "release_card",
-    "same_way",
-    "sample_of",
-]
-
 LINES = ("promise", "measured", "homogeneity", "insider", "linkable columns", "utility")
 
 SAMPLE = 5_000

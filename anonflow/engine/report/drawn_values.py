@@ -15,8 +15,6 @@ from anonflow.table.published.published_cells import quoted_value
 if TYPE_CHECKING:
     from anonflow.algorithms.anonymize import Anonymization
 
-__all__ = ["with_drawn_values"]
-
 BLOCK = 4096
 """Sets that are looked at together."""
 

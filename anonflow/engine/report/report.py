@@ -35,22 +35,6 @@ if TYPE_CHECKING:
     from anonflow.engine.report.card import ReleaseCard
     from anonflow.table import Table
 
-__all__ = [
-    "LIMITS",
-    "columns_of",
-    "comparison",
-    "detail_of",
-    "gcp_against_k",
-    "how_of",
-    "left_out_of",
-    "limits_of",
-    "page",
-    "render",
-    "risk_and_gcp",
-    "runs_with_gcp",
-    "template_named",
-]
-
 LIMITS = (
     "A value that all k candidates share is known: k-anonymity alone does not hide it. Ask for diversity where "
     "that matters.",

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from anonflow.engine.flows.flow import Flow
     from anonflow.table import Schema, Table
 
-__all__ = ["FIELDS", "SECTIONS", "SIGNERS", "filled_in", "review"]
-
 SECTIONS = (
     "Purpose and scope",
     "Data dictionary: identifiers and quasi-identifiers",

@@ -56,8 +56,6 @@ from anonflow.utility import measure
 if TYPE_CHECKING:
     from anonflow.algorithms.anonymize import Anonymization
 
-__all__ = ["TargetSearch", "run_of", "search", "search_flow"]
-
 SHARE = 0.15
 """Share of the time that the stretches may take."""
 

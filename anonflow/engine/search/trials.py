@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from anonflow.algorithms.anonymize import Anonymization
     from anonflow.engine.execution.result import RunResult
 
-__all__ = ["SECONDS", "Candidate", "SearchReport", "SearchTarget", "Setup", "Trial", "frontier_of", "picked"]
-
 SECONDS = 120.0
 """Default seconds of a search."""
 

@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from anonflow.engine.storage.spill import Spill
     from anonflow.table.prepare import Preparation
 
-__all__ = ["load", "load_of"]
-
 TOGETHER = 1 << 18
 """Rows whose codes are written together."""
 

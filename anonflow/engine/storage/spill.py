@@ -25,8 +25,6 @@ from anonflow.errors import AnonflowError
 from anonflow.system import is_running
 from anonflow.table.arrow import table_of_frame
 
-__all__ = ["Spill"]
-
 PREFIX = "pieces-"
 
 _ALIGNED = 64

@@ -12,8 +12,6 @@ from anonflow.risk.attacker import Attacker, AttackerKind, Success
 if TYPE_CHECKING:
     from anonflow.risk.attack_context import AttackContext
 
-__all__ = ["ByKeySets", "ByKeys", "checked_sets"]
-
 _FORM = "key-sets: sets is a list of lists of quasi-identifiers, such as [[age, sex], [zip]]"
 
 

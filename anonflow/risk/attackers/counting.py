@@ -15,8 +15,6 @@ from anonflow.risk.attackers.people import PeopleAtRisk
 if TYPE_CHECKING:
     from anonflow.risk.attack_context import AttackContext
 
-__all__ = ["MOST", "Counter", "match_probabilities"]
-
 MOST = 18
 """The most records: 2^n subsets are counted."""
 

@@ -15,8 +15,6 @@ from anonflow.table.row_marks import coded_texts
 if TYPE_CHECKING:
     from anonflow.risk.attack_context import AttackContext
 
-__all__ = ["Disclosive"]
-
 
 @dataclass(frozen=True)
 class Disclosive(AttackerKind):

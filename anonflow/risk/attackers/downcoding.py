@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from anonflow.risk.attack_context import AttackContext
     from anonflow.table import Domain
 
-__all__ = ["Downcoding", "minimal_shares"]
-
 _POINTS = 1_000
 """Records that the cells of a row cover: all of them where they are so few, else so many are drawn."""
 

@@ -17,8 +17,6 @@ from anonflow.table.published.published_cells import WHOLE, Range, category_text
 if TYPE_CHECKING:
     from anonflow.table import Domain, Table
 
-__all__ = ["prepared_release"]
-
 
 def prepared_release(table: Table, frame: pd.DataFrame) -> pd.DataFrame:
     """Return an earlier release with the column names and the coding of a table's preparation steps.

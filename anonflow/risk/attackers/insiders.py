@@ -23,8 +23,6 @@ from anonflow.table.files.read import open_file, parquet_files
 if TYPE_CHECKING:
     from anonflow.risk.attack_context import AttackContext
 
-__all__ = ["Clerk", "Insider", "Replayer"]
-
 
 @dataclass(frozen=True)
 class Insider(AttackerKind):

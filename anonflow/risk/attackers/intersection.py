@@ -20,8 +20,6 @@ from anonflow.table.row_marks import row_labels
 if TYPE_CHECKING:
     from anonflow.risk.attack_context import AttackContext
 
-__all__ = ["Intersection"]
-
 _SURE = 0.95
 
 

@@ -16,8 +16,6 @@ from anonflow.table.identification.linkage import TOGETHER
 if TYPE_CHECKING:
     from anonflow.risk.attack_context import AttackContext
 
-__all__ = ["LinkableColumns"]
-
 
 @dataclass(frozen=True)
 class LinkableColumns(AttackerKind):

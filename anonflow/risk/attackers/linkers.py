@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from anonflow.risk.attack_context import AttackContext
 
-__all__ = ["Homogeneity", "Journalist", "Linker", "Marketer", "Presence", "Prosecutor"]
-
 
 def _guessing(context: AttackContext, candidates: np.ndarray) -> PeopleAtRisk:
     """Return the success of a random guess among each person's candidates."""

@@ -20,8 +20,6 @@ from anonflow.table.identification.linkage import complete_components
 if TYPE_CHECKING:
     from anonflow.risk.attack_context import AttackContext
 
-__all__ = ["MOST", "Beliefs", "Minimality", "beliefs", "exchanged", "lists_of", "ways"]
-
 MOST = 2_000
 """The most ways to exchange values that are all tried; of more, some are drawn at random."""
 

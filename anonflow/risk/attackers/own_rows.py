@@ -17,8 +17,6 @@ from anonflow.table.row_marks import row_labels
 if TYPE_CHECKING:
     from anonflow.risk.attack_context import AttackContext
 
-__all__ = ["OwnRows", "OwnRowsTest", "own_rows_test"]
-
 _RECORDS = 2_000
 """Number of records whose rows are examined, in complete components."""
 

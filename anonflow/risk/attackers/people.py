@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from anonflow.risk.attack_context import AttackContext
     from anonflow.table import Table
 
-__all__ = ["PeopleAtRisk", "Unit", "intersections", "people_named"]
-
 
 @dataclass(frozen=True, eq=False)
 class PeopleAtRisk:

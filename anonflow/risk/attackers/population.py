@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from anonflow.criteria.evidence import Evidence
     from anonflow.risk.attack_context import AttackContext
 
-__all__ = ["Population", "PopulationRisk", "population_risk"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PopulationRisk:

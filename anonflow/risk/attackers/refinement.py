@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from anonflow.generalization import Generalization
     from anonflow.risk.attack_context import AttackContext
 
-__all__ = ["Refinement", "Rounds", "possible_values"]
-
 MOST_PARTS = 1 << 16
 """The most parts into which the cells of a row are cut; wider rows are not looked at."""
 

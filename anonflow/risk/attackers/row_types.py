@@ -14,8 +14,6 @@ from anonflow.risk.attackers.people import PeopleAtRisk
 if TYPE_CHECKING:
     from anonflow.risk.attack_context import AttackContext
 
-__all__ = ["RowTypes", "check_targets"]
-
 
 @dataclass(frozen=True, eq=False)
 class RowTypes:

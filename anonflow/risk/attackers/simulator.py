@@ -15,8 +15,6 @@ from anonflow.risk.attackers.people import PeopleAtRisk
 if TYPE_CHECKING:
     from anonflow.risk.attack_context import AttackContext
 
-__all__ = ["Simulator"]
-
 _PAIRS = 25_000_000
 """Pairs of a person and a row that are weighed; larger tables are attacked in part."""
 

@@ -15,8 +15,6 @@ from anonflow.whole_file import as_path
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["read_query"]
-
 _CLOSED: dict[str, str | bool | int | float | list[str]] = {
     "enable_external_access": "false",
     "autoinstall_known_extensions": "false",

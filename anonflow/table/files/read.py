@@ -29,24 +29,6 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-__all__ = [
-    "Opener",
-    "check_nested",
-    "csv_batches",
-    "csv_form",
-    "exact_frame",
-    "is_csv",
-    "must_fit",
-    "not_parquet",
-    "open_file",
-    "parquet_fields",
-    "parquet_files",
-    "read_csv",
-    "read_frame",
-    "read_parquet",
-    "with_fields",
-]
-
 DELIMITER = r"^([\t !#-~]|auto)$"
 DELIMITER_WORDS = "one character of ASCII: a space, a tab, or a visible one that is no quote; or auto"
 """The delimiters of a CSV file, as a regular expression and in words."""

@@ -16,8 +16,6 @@ from anonflow.table.forms.text_columns import text_type
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["READERS", "read_statistics"]
-
 READERS = {
     ".sav": "read_sav",
     ".zsav": "read_sav",

@@ -16,8 +16,6 @@ from anonflow.table.files.statistics_files import read_statistics
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["WRITTEN", "is_written", "write_statistics", "writing_problems"]
-
 WRITTEN = (".sav", ".zsav", ".dta")
 """Endings of the files of SPSS and Stata that can be written."""
 

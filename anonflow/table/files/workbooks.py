@@ -16,8 +16,6 @@ from anonflow.table.forms.text_columns import text_type
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["ENDINGS", "read_workbook"]
-
 ENDINGS = (".xlsx", ".xlsm")
 
 MOST_ROWS = 1 << 20

@@ -13,8 +13,6 @@ import numpy as np
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["DATES", "PARTIAL", "PIVOT", "DateForm", "date_forms", "partial_ends"]
-
 _ORDERS = {"dmy": "the day before the month", "mdy": "the month before the day", "ymd": "the year first"}
 _SERIALS = {"excel": "1899-12-30", "excel-1904": "1904-01-01"}
 DATES = (*(sign.join(order) for order in _ORDERS for sign in "./-"), *_SERIALS)

@@ -15,8 +15,6 @@ from anonflow.hierarchy import number_text
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["DECIMALS", "THOUSANDS", "NumberForm", "has_second_reading", "number_forms"]
-
 _BLANK = "[ \\t\u00a0\u2007\u2009\u202f]"
 _DECIMALS = {".": "a decimal point", ",": "a decimal comma"}
 _THOUSANDS = {

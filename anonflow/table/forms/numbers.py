@@ -16,8 +16,6 @@ from anonflow.table.named_settings import NAME_MISSING
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["numbers_of", "summable"]
-
 _LARGEST = 1 << 63
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?)?(?:Z|[+-]\d\d:?\d\d)?")
 _HUGE = 2.0**900

@@ -12,8 +12,6 @@ import numpy as np
 from anonflow.errors import DataError
 from anonflow.hierarchy import number_text
 
-__all__ = ["check_characters", "factorized", "text_array", "text_type", "value_text"]
-
 
 def value_text(value: object) -> str:
     """Return the text of a plain value: that of a category, of a published cell, and of what is compared with both.

@@ -16,8 +16,6 @@ from anonflow.table.forms.number_forms import NumberForm, number_forms
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Form", "Seen", "add_keys", "keys_text", "mixture", "other_form", "seen", "texts_of"]
-
 Form = NumberForm | DateForm
 """How the cells of a column are written."""
 

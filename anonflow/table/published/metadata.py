@@ -27,18 +27,6 @@ from anonflow.table.published.published_cells import (
 )
 from anonflow.table.schema import PUBLIC_HIERARCHY, UNPUBLISHED, Column, Schema
 
-__all__ = [
-    "AGGREGATED",
-    "CODED",
-    "EXACT",
-    "NOTATIONS",
-    "TYPES",
-    "ColumnMetadata",
-    "ReleaseMetadata",
-    "SeenCells",
-    "hierarchy_of",
-]
-
 EXACT = "exact"
 """The notation of a column that is published as it was."""
 

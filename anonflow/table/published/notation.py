@@ -23,19 +23,6 @@ from anonflow.table.published.published_cells import (
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "HIDDEN",
-    "RANGES",
-    "CellCodes",
-    "ColumnReader",
-    "ForeignReader",
-    "Interval",
-    "Notation",
-    "hidden_rows",
-    "read_interval",
-    "readers_of",
-]
-
 RANGES = ("closed", "right-open", "left-open", "open")
 """Which ends belong to a range that is written without brackets, such as ``20-30``."""
 

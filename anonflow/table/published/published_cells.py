@@ -22,35 +22,6 @@ from anonflow.table.forms.text_columns import value_text
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "IS_NUMBER",
-    "NUMBER",
-    "WHOLE",
-    "PublishedCells",
-    "Range",
-    "category_text",
-    "code_cells",
-    "code_name",
-    "coded_cell",
-    "coded_parts",
-    "coded_text",
-    "day_number",
-    "fits",
-    "is_set",
-    "members_of",
-    "moment",
-    "named_values",
-    "quoted_value",
-    "range_pattern",
-    "read_float",
-    "read_number",
-    "reads_as_number",
-    "rows_of_stars",
-    "set_text",
-    "stars",
-    "values_of",
-]
-
 WHOLE = "*"
 """The published text of a whole domain, and of a hidden position of a code."""
 

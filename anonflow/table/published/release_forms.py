@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from anonflow.table.published.metadata import ReleaseMetadata
     from anonflow.table.schema import Schema
 
-__all__ = ["forms_of", "in_source_forms", "plain_release"]
-
 
 def forms_of(about: ReleaseMetadata | None) -> dict[str, Form]:
     """Return column -> the form in which a release writes it, of those that are not written plainly."""

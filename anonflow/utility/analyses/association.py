@@ -15,8 +15,6 @@ from anonflow.utility.subject import part_of
 if TYPE_CHECKING:
     from anonflow.table import Table
 
-__all__ = ["Associations", "association", "associations_of", "matrices"]
-
 
 @dataclass(frozen=True, eq=False)
 class Associations:

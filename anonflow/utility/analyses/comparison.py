@@ -24,17 +24,6 @@ from anonflow.table.published.published_cells import rows_of_stars
 from anonflow.table.schema import did_you_mean
 from anonflow.utility.subject import Part
 
-__all__ = [
-    "BINS",
-    "LEAST",
-    "TABLES",
-    "ComparedCodes",
-    "Comparison",
-    "by_group",
-    "comparison_of",
-    "originals_of",
-]
-
 TABLES = 5
 """Default number of plausible tables that a measure averages over."""
 
