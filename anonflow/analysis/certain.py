@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from anonflow.analysis.candidates import CandidateColumn, CandidateTable
 from anonflow.analysis.conditions import ColumnCondition, conditions, numbers_among
@@ -109,8 +110,6 @@ def values_meeting(column: CandidateColumn, condition: ColumnCondition) -> np.nd
     ParameterError
         If the condition is a range.
     """
-    import pandas as pd
-
     return condition.holds(pd.Series(column.values, dtype=object, name=column.name))
 
 

@@ -36,6 +36,7 @@ from anonflow.engine.owner.last_release import LastRelease
 from anonflow.engine.owner.resume import DAYS
 from anonflow.engine.partitions import Partitions
 from anonflow.engine.publish import DrawnRelease
+from anonflow.engine.report.pdf import browser
 from anonflow.engine.staging import staged
 from anonflow.engine.storage.choice import storage_of
 from anonflow.engine.storage.storage import Storage
@@ -283,8 +284,6 @@ class _Runner:
             if target is not None
         ]
         if flow.pdf_path is not None:
-            from anonflow.engine.report.pdf import browser
-
             browser()
         beside = None if flow.table_path is None else metadata_path(flow.table_path)
         if beside is not None and flow.table_path is not None:

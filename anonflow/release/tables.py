@@ -12,6 +12,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from anonflow.errors import DataError, ParameterError
 from anonflow.hierarchy import number_text
@@ -110,7 +111,6 @@ def write_described(
 
 def _split(draft: Path) -> None:
     """Put a folder in the place of a Parquet file: its rows in their order, so many in a file."""
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
     whole = draft.with_name(f"{draft.stem}-whole{draft.suffix}")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from anonflow.criteria.classes import are_classes
 from anonflow.errors import ParameterError
@@ -26,9 +28,6 @@ from anonflow.risk.attackers.refinement import Refinement
 from anonflow.risk.attackers.simulator import Simulator
 from anonflow.table import Schema, Table
 from anonflow.table.schema import did_you_mean
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 ATTACKERS: dict[str, Any] = {
     kind.name: kind
@@ -195,8 +194,6 @@ def attack(
 
 def frame_of(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     """Return rows of :func:`row_of` as :func:`attack` gives them."""
-    import pandas as pd
-
     more = [name for name in (*HOUSEHOLD_COLUMNS, KEYS, REVEALING) if any(name in row for row in rows)]
     return pd.DataFrame(rows, columns=[*COLUMNS, *more])
 

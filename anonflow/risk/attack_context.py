@@ -7,9 +7,10 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from anonflow.candidate_lists import Candidates
 from anonflow.criteria import Bipartite, collect, match_edges, subject_of
@@ -20,9 +21,6 @@ from anonflow.errors import DataError, ParameterError
 from anonflow.release import RandomWords, Release, draw_assignment, publish
 from anonflow.table import Schema, Table
 from anonflow.table.files.metadata_file import read_metadata
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 PAIRS = 20_000_000
 """The most pairs of an original and a row that are listed one by one."""

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from inspect import signature
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
-if TYPE_CHECKING:
-    from anonflow.risk.attack_context import AttackContext
+from anonflow.risk.attack_context import AttackContext
 
 Z = 1.96
 """Of a two-sided interval with confidence 95%."""

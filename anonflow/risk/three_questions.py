@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
@@ -14,9 +14,6 @@ from anonflow.risk.attacker import Z, percent
 from anonflow.risk.singling_out import fits_rows, one_end, plausible_points, same_cells, unique_conditions
 from anonflow.table import Table
 from anonflow.table.row_marks import row_labels
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 QUESTIONS = ("singling out", "linkability", "inference")
 """Those of the European Union's Article 29 Working Party, Opinion 05/2014 (WP 216)."""

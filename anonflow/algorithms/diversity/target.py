@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from anonflow.criteria.diversity.diversity import DiversityCriterion, declared_tree, leaves_of
 from anonflow.criteria.diversity.diversity_target import Target
@@ -250,8 +251,6 @@ def sensitive_codes(table: Table, column: str) -> tuple[np.ndarray, int, bool]:
 
 def _values_of(table: Table, column: str) -> tuple[np.ndarray, tuple[Any, ...]]:
     """Return a column's different values, and which of them each record has: shape (n,), int64."""
-    import pandas as pd
-
     cells = table.frame[column]
     if isinstance(cells.dtype, pd.CategoricalDtype):
         cells = cells.astype(cells.cat.categories.dtype)

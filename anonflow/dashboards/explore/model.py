@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import param
 
+from anonflow.algorithms.anonymize import Anonymization
 from anonflow.algorithms.recoding.lattice_part import LatticePart, lattice_part
 from anonflow.algorithms.seeds import derived_seed
 from anonflow.algorithms.view import sizes_of
@@ -17,6 +19,7 @@ from anonflow.dashboards.compare.model import column_losses
 from anonflow.dashboards.session.publication import card_of_run
 from anonflow.dashboards.session.workspace import FinishedRun, Workspace
 from anonflow.dashboards.work.screen_work import Background
+from anonflow.engine.report.card import ReleaseCard
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
 from anonflow.hierarchy.wording import plural
@@ -26,12 +29,6 @@ from anonflow.risk import ATTACKERS, AttackContext, usual
 from anonflow.risk.attack import frame_of, row_of
 from anonflow.utility.distributions import MISSING, Distribution, distribution, missing_of
 from anonflow.utility.neighbourhood import Neighbourhood, neighbourhood
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from anonflow.algorithms.anonymize import Anonymization
-    from anonflow.engine.report.card import ReleaseCard
 
 HEAT = 30
 """Runs in the table of losses; the latest, and the chosen one."""

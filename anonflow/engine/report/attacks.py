@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from anonflow import risk
+from anonflow.algorithms.anonymize import Anonymization
 from anonflow.algorithms.seeds import derived_seed
 from anonflow.candidate_lists import Candidates
 from anonflow.criteria.matching.graph import covering
@@ -22,11 +24,6 @@ from anonflow.risk.attack import frame_of, is_publishable, row_of
 from anonflow.risk.attacker import percent
 from anonflow.table import Table
 from anonflow.table.frame import WholeOwners
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from anonflow.algorithms.anonymize import Anonymization
 
 MOST = 50_000
 """Of a larger table a sample is attacked: complete partitions, so that no one's matches are left out."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from anonflow import risk
 from anonflow.algorithms.anonymize import Anonymization, anonymize
@@ -15,19 +16,16 @@ from anonflow.algorithms.diversity.diversify import diversify
 from anonflow.algorithms.diversity.target import check_diversity
 from anonflow.algorithms.seeds import checked_seed, derived_seed
 from anonflow.criteria.registry import promise_of
+from anonflow.criteria.verification import Finding
 from anonflow.criteria.verify import verify
+from anonflow.drawing import grid, note, view
 from anonflow.errors import DataError, InfeasibleError, ParameterError
-from anonflow.release import Release
+from anonflow.release import Release, publish
 from anonflow.risk.attack import OF_THE_ROW, is_publishable, row_of
 from anonflow.risk.attack_context import PAIRS
 from anonflow.table import Table
 from anonflow.table.identification.exposure import exposed_columns
 from anonflow.utility import measure
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from anonflow.criteria.verification import Finding
 
 LINES = ("promise", "measured", "homogeneity", "insider", "linkable columns", "utility")
 
@@ -139,8 +137,6 @@ class ReleaseCard:
 
     def frame(self) -> pd.DataFrame:
         """Return the card as a frame: line, verdict, says, remedies."""
-        import pandas as pd
-
         rows = [
             (each.name, each.verdict, each.says, "; ".join(remedy.sentence() for remedy in each.remedies))
             for each in self.lines
@@ -151,8 +147,6 @@ class ReleaseCard:
         return "\n".join([self.headline(), *(f"  {each.sentence()}" for each in self.lines)])
 
     def _repr_html_(self) -> str:
-        from anonflow.drawing import grid, note, view
-
         rows = [
             (each.name, each.verdict, each.says, "; ".join(remedy.sentence() for remedy in each.remedies))
             for each in self.lines
@@ -216,8 +210,6 @@ def release_card(
     check_threshold(threshold)
     own = checked_seed(seed)
     if release is None:
-        from anonflow.release import publish
-
         release = publish(anonymization, derived_seed(own, "card's draw"), rehearsal=True)
     criterion = anonymization.guarantee if release.certificate is None else release.certificate.criterion
     findings = verify(anonymization.table, release, ["covers", criterion], anonymization.k).findings

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from anonflow.errors import ParameterError
+from anonflow.risk.attack_context import AttackContext
 from anonflow.risk.attacker import Attacker, AttackerKind, Success
-
-if TYPE_CHECKING:
-    from anonflow.risk.attack_context import AttackContext
 
 _FORM = "key-sets: sets is a list of lists of quasi-identifiers, such as [[age, sex], [zip]]"
 

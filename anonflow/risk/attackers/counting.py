@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
+from anonflow.risk.attack_context import AttackContext
 from anonflow.risk.attacker import AttackerKind, Success, percent
 from anonflow.risk.attackers.people import PeopleAtRisk
-
-if TYPE_CHECKING:
-    from anonflow.risk.attack_context import AttackContext
 
 MOST = 18
 """The most records: 2^n subsets are counted."""

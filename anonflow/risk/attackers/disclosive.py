@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from anonflow.risk.attack_context import AttackContext
 from anonflow.risk.attacker import AttackerKind, Success, percent
 from anonflow.risk.attackers.intersection import sensitive_column
 from anonflow.risk.attackers.people import PeopleAtRisk
 from anonflow.table.row_marks import coded_texts
-
-if TYPE_CHECKING:
-    from anonflow.risk.attack_context import AttackContext
 
 
 @dataclass(frozen=True)

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from scipy import special
 
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
+from anonflow.risk.attack_context import AttackContext
 from anonflow.risk.attacker import AttackerKind, Success, percent
 from anonflow.risk.attackers.row_types import RowTypes, check_targets
+from anonflow.table import Domain
 from anonflow.table.records import Records
-
-if TYPE_CHECKING:
-    from anonflow.risk.attack_context import AttackContext
-    from anonflow.table import Domain
 
 _POINTS = 1_000
 """Records that the cells of a row cover: all of them where they are so few, else so many are drawn."""

@@ -6,22 +6,21 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from anonflow.errors import DataError, ParameterError
 from anonflow.release import publish
+from anonflow.risk.attack_context import AttackContext
 from anonflow.risk.attacker import AttackerKind, Success, percent, wilson
 from anonflow.risk.attackers.people import PeopleAtRisk
 from anonflow.table.files.parquet_metadata import is_parquet
 from anonflow.table.files.read import open_file, parquet_files
-
-if TYPE_CHECKING:
-    from anonflow.risk.attack_context import AttackContext
 
 
 @dataclass(frozen=True)
@@ -278,7 +277,6 @@ def file_clues(path: Path | None) -> list[str]:
     """
     if path is None or not (is_parquet(path) or path.is_dir()):
         return []
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from anonflow.criteria import subject_of
 from anonflow.errors import ParameterError
+from anonflow.risk.attack_context import AttackContext
 from anonflow.risk.attacker import AttackerKind, Success, percent
 from anonflow.risk.attackers.earlier_cells import prepared_release
 from anonflow.risk.attackers.people import PeopleAtRisk
 from anonflow.table.published.published_cells import WHOLE
 from anonflow.table.row_marks import row_labels
-
-if TYPE_CHECKING:
-    from anonflow.risk.attack_context import AttackContext
 
 _SURE = 0.95
 

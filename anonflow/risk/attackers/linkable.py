@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from anonflow.criteria.linkable import linked_columns
 from anonflow.errors import ParameterError
+from anonflow.risk.attack_context import AttackContext
 from anonflow.risk.attacker import AttackerKind, Success, percent
 from anonflow.table.identification.linkage import TOGETHER
-
-if TYPE_CHECKING:
-    from anonflow.risk.attack_context import AttackContext
 
 
 @dataclass(frozen=True)

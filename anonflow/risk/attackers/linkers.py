@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
+import pandas as pd
 
 from anonflow.criteria.classes import class_rows, is_of_classes
 from anonflow.criteria.diversity.diversity import judged, spread
 from anonflow.criteria.diversity.l_diversity import P_SENSITIVITY
 from anonflow.errors import ParameterError
+from anonflow.risk.attack_context import AttackContext
 from anonflow.risk.attacker import AttackerKind, Success, percent
 from anonflow.risk.attackers.people import PeopleAtRisk
 from anonflow.risk.register import RegisterCounts
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from anonflow.risk.attack_context import AttackContext
 
 
 def _guessing(context: AttackContext, candidates: np.ndarray) -> PeopleAtRisk:

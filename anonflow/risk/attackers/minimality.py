@@ -6,19 +6,18 @@ import itertools
 import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+import pandas as pd
 from scipy import special
 
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.generalization import groups_of
+from anonflow.risk.attack_context import AttackContext
 from anonflow.risk.attacker import AttackerKind, Success, percent
 from anonflow.risk.attackers.people import PeopleAtRisk
 from anonflow.table.identification.linkage import complete_components
-
-if TYPE_CHECKING:
-    from anonflow.risk.attack_context import AttackContext
 
 MOST = 2_000
 """The most ways to exchange values that are all tried; of more, some are drawn at random."""
@@ -215,8 +214,6 @@ def exchanged(
         As :func:`beliefs`.
     rng : numpy.random.Generator
     """
-    import pandas as pd
-
     table = anonymization.table
     values = pd.factorize(table.frame[column], use_na_sentinel=False)[0].astype(np.int64)
     first = np.unique(values, return_index=True)[1]

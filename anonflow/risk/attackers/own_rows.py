@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
+from anonflow.candidate_lists import Candidates
 from anonflow.criteria.order import DRAWS, SUSPICIOUS, chance
 from anonflow.errors import ParameterError
 from anonflow.release import draws_of_graph
+from anonflow.risk.attack_context import AttackContext
 from anonflow.risk.attacker import AttackerKind, Success, percent
 from anonflow.risk.attackers.people import PeopleAtRisk
 from anonflow.table.row_marks import row_labels
-
-if TYPE_CHECKING:
-    from anonflow.risk.attack_context import AttackContext
 
 _RECORDS = 2_000
 """Number of records whose rows are examined, in complete components."""
@@ -232,8 +231,6 @@ def own_rows_test(table: Any, frame: Any, anonymization: Any) -> OwnRowsTest:
 
 def _whole_components(anonymization: Any, rng: np.random.Generator) -> np.ndarray:
     """Return records of some components of the graph, ascending, without suppressed ones."""
-    from anonflow.candidate_lists import Candidates
-
     label = Candidates.of_matches(anonymization.matches).components(anonymization.n)
     sizes = np.bincount(label)
     order = rng.permutation(len(sizes))

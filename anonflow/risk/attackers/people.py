@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from anonflow.candidate_lists import Candidates
 from anonflow.errors import ParameterError
+from anonflow.risk.attack_context import AttackContext
 from anonflow.risk.attacker import AttackerKind, Households, Success, percent
+from anonflow.table import Table
 from anonflow.table.identification.uniqueness import at_least_one
 from anonflow.table.row_marks import coded_texts
-
-if TYPE_CHECKING:
-    from anonflow.candidate_lists import Candidates
-    from anonflow.risk.attack_context import AttackContext
-    from anonflow.table import Table
 
 
 @dataclass(frozen=True, eq=False)

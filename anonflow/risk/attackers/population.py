@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+import pandas as pd
 
 from anonflow.criteria.classes import are_classes, is_of_classes, person_cells, person_keys
-from anonflow.criteria.evidence import collect, collect_alone, subject_of
+from anonflow.criteria.evidence import Evidence, collect, collect_alone, subject_of
 from anonflow.errors import ParameterError
+from anonflow.risk.attack_context import AttackContext
 from anonflow.risk.attacker import THRESHOLD, AttackerKind, Success, percent
 from anonflow.table import Schema, Table
 from anonflow.table.identification.population import Estimate, check_fraction, dankar, individual_risk
 from anonflow.table.sampling_weights import sampling_fraction
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from anonflow.criteria.evidence import Evidence
-    from anonflow.risk.attack_context import AttackContext
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -71,8 +67,6 @@ class PopulationRisk:
 
     def frame(self) -> pd.DataFrame:
         """Return the models side by side: model, uniques, low, high, share of the population, chosen, and why."""
-        import pandas as pd
-
         rows = [
             (e.model, e.uniques, e.low, e.high, e.uniques / self.people, e is self.chosen, e.why)
             for e in self.estimates

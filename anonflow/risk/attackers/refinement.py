@@ -7,22 +7,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
 from anonflow.errors import ParameterError
+from anonflow.generalization import Generalization
 from anonflow.loss import LOSSES, measure_named
+from anonflow.risk.attack_context import AttackContext
 from anonflow.risk.attacker import AttackerKind, Success, percent
 from anonflow.risk.attackers.row_types import RowTypes, check_targets
 from anonflow.table.domain import Domain
 from anonflow.table.level_cells import MOST_WIDTHS, Runs, interval_runs, node_runs, position_runs
-
-if TYPE_CHECKING:
-    from anonflow.generalization import Generalization
-    from anonflow.risk.attack_context import AttackContext
 
 MOST_PARTS = 1 << 16
 """The most parts into which the cells of a row are cut; wider rows are not looked at."""

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
+from anonflow.risk.attack_context import AttackContext
 from anonflow.risk.attackers.people import PeopleAtRisk
-
-if TYPE_CHECKING:
-    from anonflow.risk.attack_context import AttackContext
 
 
 @dataclass(frozen=True, eq=False)

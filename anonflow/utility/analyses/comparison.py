@@ -211,8 +211,6 @@ def _compared(part: Part, m: int, seed: int) -> Comparison:
     if hasattr(subject, "generalization") and hasattr(subject, "algorithm"):
         release = publish(subject, (1 << 127) + seed, step=STEP, rehearsal=True)
     elif hasattr(subject, "decode"):  # a generalization alone: rows carry their own columns
-        import pandas as pd
-
         others = table.frame[list(table.other_columns)].reset_index(drop=True)
         release = Release(pd.concat([subject.decode(), others], axis=1)[list(table.frame.columns)])
     frame = getattr(release, "frame", release)
