@@ -73,6 +73,16 @@ class AttackContext:
     schema: Schema | None = None
     another_tool: bool = False
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether the originals are there, and a row of each."""
+        return self.schema is None and not self.deleted
+
+    @property
+    def reads_ranges(self) -> bool:
+        """Whether it is known which originals each row covers: of a mean or median only the certificate says so."""
+        return self.is_whole and not self.evidence.hides_ranges
+
     @classmethod
     def of(
         cls,

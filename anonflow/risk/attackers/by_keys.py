@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 from anonflow.errors import ParameterError
 from anonflow.risk.attack_context import AttackContext
@@ -73,7 +73,12 @@ class ByKeys:
 
 
 @dataclass(frozen=True, eq=False)
-class ByKeySets(AttackerKind):
+class ByKeySets(
+    AttackerKind,
+    name="key-sets",
+    does="knows some columns only",
+    knows="some of the quasi-identifiers: each of several sets of columns by itself",
+):
     """Several attackers for each of several sets of quasi-identifiers that different people may know.
 
     Parameters
@@ -91,9 +96,6 @@ class ByKeySets(AttackerKind):
 
     sets: Any
     attackers: Any = ("prosecutor", "marketer", "linker")
-    name: ClassVar[str] = "key-sets"
-    does: ClassVar[str] = "knows some columns only"
-    knows: ClassVar[str] = "some of the quasi-identifiers: each of several sets of columns by itself"
 
     @classmethod
     def asked_for(cls) -> str:

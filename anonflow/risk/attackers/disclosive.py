@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -15,7 +14,13 @@ from anonflow.table.row_marks import coded_texts
 
 
 @dataclass(frozen=True)
-class Disclosive(AttackerKind):
+class Disclosive(
+    AttackerKind,
+    name="disco",
+    does="reads the value where all rows agree",
+    needs_originals=True,
+    knows="everybody's quasi-identifiers; wants the sensitive value",
+):
     """Knows everybody's quasi-identifiers; wins if all rows that cover a person show one value, and it is right.
 
     Parameters
@@ -33,10 +38,6 @@ class Disclosive(AttackerKind):
     """
 
     column: str | None = None
-    name: ClassVar[str] = "disco"
-    does: ClassVar[str] = "reads the value where all rows agree"
-    needs_originals: ClassVar[bool] = True
-    knows: ClassVar[str] = "everybody's quasi-identifiers; wants the sensitive value"
 
     def attack(self, context: AttackContext) -> Success:
         """Attack the release. O(edges of the consistency graph + n log n).

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from scipy import special
@@ -13,7 +12,7 @@ from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
 from anonflow.risk.attack_context import AttackContext
 from anonflow.risk.attacker import AttackerKind, Success, percent
-from anonflow.risk.attackers.row_types import RowTypes, check_targets
+from anonflow.risk.attackers.row_types import RowTypes, Targets
 from anonflow.table import Domain
 from anonflow.table.records import Records
 
@@ -61,7 +60,12 @@ def minimal_shares(prior: np.ndarray, size: int, k: int) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Downcoding(AttackerKind):
+class Downcoding(
+    AttackerKind,
+    name="downcoding",
+    does="guesses finer cells",
+    needs_truth=True,
+):
     """Guesses for each row a finer cell than is published, from the rows alone.
 
     The attacker takes the release for minimal: a node is published only where no child of it could be. For each row it
@@ -92,20 +96,11 @@ class Downcoding(AttackerKind):
     ``pattern-guided``, ``agglomerative``); a partition of the records' space (``mondrian``) leaves nothing to exclude.
     """
 
-    targets: int = 1_000
+    targets: Targets = 1_000
     distribution: bool = True
-    name: ClassVar[str] = "downcoding"
-    does: ClassVar[str] = "guesses finer cells"
-    needs_truth: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        check_targets(self.name, self.targets)
-        if not isinstance(self.distribution, bool):
-            raise ParameterError("downcoding: distribution is true or false")
 
     @property
     def knows(self) -> str:
-        """The knowledge of the attacker besides the release."""
         return f"nobody; hierarchies, k{', how frequent values are,' if self.distribution else ''} and that cells are as fine as possible"
 
     def attack(self, context: AttackContext) -> Success:

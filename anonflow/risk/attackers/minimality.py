@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
@@ -14,6 +14,7 @@ from scipy import special
 
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.generalization import groups_of
+from anonflow.option import Option
 from anonflow.risk.attack_context import AttackContext
 from anonflow.risk.attacker import AttackerKind, Success, percent
 from anonflow.risk.attackers.people import PeopleAtRisk
@@ -247,7 +248,14 @@ def exchanged(
 
 
 @dataclass(frozen=True, eq=False)
-class Minimality(AttackerKind):
+class Minimality(
+    AttackerKind,
+    name="minimality",
+    not_of_sample="each exchange runs the method again; try it in Python, with af.attack(table, anonymization, 'minimality')",
+    does="asks why classes were united",
+    needs_truth=True,
+    knows="everybody's quasi-identifiers and the method with its seeds; asks why it changed what it changed",
+):
     """Runs the method again on exchanged values, and asks why it changed what it changed.
 
     It exchanges sensitive values among the people of each class as published, runs method and diversity again with the same
@@ -269,18 +277,8 @@ class Minimality(AttackerKind):
     """
 
     column: str | None = None
-    exchanges: int = 100
+    exchanges: Annotated[int, Option("Exchanges", least=1)] = 100
     anonymization: Any = None
-    name: ClassVar[str] = "minimality"
-    does: ClassVar[str] = "asks why classes were united"
-    needs_truth: ClassVar[bool] = True
-    knows: ClassVar[str] = (
-        "everybody's quasi-identifiers and the method with its seeds; asks why it changed what it changed"
-    )
-
-    def __post_init__(self) -> None:
-        if isinstance(self.exchanges, bool) or not isinstance(self.exchanges, int) or self.exchanges < 1:
-            raise ParameterError("minimality: exchanges is a number of at least 1")
 
     def attack(self, context: AttackContext) -> Success:
         """Attack the release. O(exchanges) runs of the method.

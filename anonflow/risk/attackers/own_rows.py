@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -79,7 +79,13 @@ class OwnRowsTest:
 
 
 @dataclass(frozen=True, eq=False)
-class OwnRows(AttackerKind):
+class OwnRows(
+    AttackerKind,
+    name="own-rows",
+    does="tests whether the rows were drawn",
+    needs_truth=True,
+    knows="everybody's quasi-identifiers and the method; takes rows for those of their own records",
+):
     """Runs the method again, and attributes each row to the record behind it.
 
     It wins against a file that was shuffled but not drawn. A file does not show this alone, only in comparison with
@@ -92,12 +98,6 @@ class OwnRows(AttackerKind):
     """
 
     anonymization: Any = None
-    name: ClassVar[str] = "own-rows"
-    does: ClassVar[str] = "tests whether the rows were drawn"
-    needs_truth: ClassVar[bool] = True
-    knows: ClassVar[str] = (
-        "everybody's quasi-identifiers and the method; takes rows for those of their own records"
-    )
 
     def attack(self, context: AttackContext) -> Success:
         """Attack the release. O(999 k) for each of the rows that are looked at.
