@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from anonflow.errors import ParameterError
-from anonflow.table.forms.text_columns import text_array
-from anonflow.table.published.published_cells import WHOLE, set_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -336,6 +334,8 @@ def _texts(columns: tuple[str, ...], text: str, index: list[str] | None = None) 
     """Return a frame of text from rows separated by " / ", cells by blanks; a blank in a cell is "_"."""
     import pandas as pd
 
+    from anonflow.table.forms.text_columns import text_array
+
     rows = [[cell.replace("_", " ") for cell in row.split()] for row in text.split(" / ")]
     cells = {name: text_array(row[at] for row in rows) for at, name in enumerate(columns)}
     return pd.DataFrame(cells, index=index)
@@ -343,6 +343,9 @@ def _texts(columns: tuple[str, ...], text: str, index: list[str] | None = None) 
 
 def _sets(values: list[str], sets: list[set[str]]) -> pd.DataFrame:
     import pandas as pd
+
+    from anonflow.table.forms.text_columns import text_array
+    from anonflow.table.published.published_cells import WHOLE, set_text
 
     def published(members: set[str]) -> str:
         return WHOLE if len(members) == len(values) else set_text(sorted(members))

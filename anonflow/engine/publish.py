@@ -21,10 +21,10 @@ from anonflow.engine.execution.result import RunReport, RunResult
 from anonflow.engine.flows.addresses import beside, is_address, shown_address, uploaded
 from anonflow.engine.flows.flow import Flow
 from anonflow.engine.owner import record
+from anonflow.engine.report import pdf
 from anonflow.engine.report.attacks import MOST, attacked, attacked_part, is_attacked, part_of_release
 from anonflow.engine.report.card import PASSED, ReleaseCard, cards_of
 from anonflow.engine.report.held_out import held_out
-from anonflow.engine.report.pdf import printed
 from anonflow.engine.report.report import render
 from anonflow.engine.report.reviewer import review
 from anonflow.errors import ParameterError
@@ -367,12 +367,12 @@ def write_all(session: Session, table: Table, report: RunReport, release: DrawnR
     """
     flow = session.flow
     published: list[Path | str] = []
-    html, pdf = None, None
+    html, sheets = None, None
     seconds = time.perf_counter() - session.clock
     if flow.report_path is not None:
         html = page_of(flow, table, report, seconds)
         if flow.pdf_path is not None:
-            pdf = printed(html)
+            sheets = pdf.printed(html)
     marks: list[Path] = []
     keep = functools.partial(_keep_owners, session, release, marks)
     if flow.table_path is not None and release is not None:
@@ -394,8 +394,8 @@ def write_all(session: Session, table: Table, report: RunReport, release: DrawnR
             make_folders=True,
         )
         published.append(_delivered(flow.report_path, flow.targets[1]))
-    if flow.pdf_path is not None and pdf is not None:
-        write_whole(flow.pdf_path, lambda path: path.write_bytes(pdf), make_folders=True)
+    if flow.pdf_path is not None and sheets is not None:
+        write_whole(flow.pdf_path, lambda path: path.write_bytes(sheets), make_folders=True)
         published.append(_delivered(flow.pdf_path, flow.targets[2]))
     seconds = time.perf_counter() - session.clock
     if session.owner is not None:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from anonflow.drawing import facts, tree, view
 from anonflow.errors import AnonflowError, HierarchyError, ParameterError
 from anonflow.hierarchy import prefixes, sources
 from anonflow.hierarchy.calendar import from_calendar
@@ -555,8 +556,6 @@ class Hierarchy:
         return f"<Hierarchy: {leaves}, height {self.height[0]}>"
 
     def _repr_html_(self) -> str:
-        from anonflow.drawing import facts, tree, view
-
         of_values = self.gathered()
         numbers = [
             ("leaves", f"{of_values.n_leaves:,}"),

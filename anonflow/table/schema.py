@@ -7,24 +7,26 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike, fspath
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from anonflow.errors import SHOWN, DataError, Problem, SchemaError, setting
+import pandas as pd
+
+from anonflow import strict_yaml
+from anonflow.errors import DataError, Problem, SchemaError, setting
 from anonflow.hierarchy import Hierarchy, number_text
 from anonflow.option import is_finite
-from anonflow.strict_yaml import suggest
+from anonflow.strict_yaml.names import did_you_mean
 from anonflow.table.arrow import pandas_frame
 from anonflow.table.forms.date_forms import DATES, PIVOT, DateForm
 from anonflow.table.forms.number_forms import DECIMALS, THOUSANDS, NumberForm
 from anonflow.table.forms.text_forms import Form, keys_text
+from anonflow.table.infer import advise, infer_columns, rows_of
 from anonflow.table.named_settings import MISSING_VALUE, UNDER_PREPARE, say_missing
 from anonflow.table.prepare import Preparation
 from anonflow.table.published.notation import RANGES, Notation
 from anonflow.table.published.published_cells import day_number, reads_as_number
+from anonflow.table.view import schema_view
 from anonflow.whole_file import as_path
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 ROLES = ("quasi-identifier", "sensitive", "insensitive", "identifier", "weight", "unit", "household")
 
@@ -347,8 +349,6 @@ class Schema(Mapping[str, Column]):
         SchemaError
             If the file cannot be read, is no strict YAML, or its columns have problems.
         """
-        from anonflow import strict_yaml
-
         document = strict_yaml.read(as_path(path), error=SchemaError)
         data = document.data
         if (
@@ -379,10 +379,6 @@ class Schema(Mapping[str, Column]):
         SchemaError
             If the frame has no column that could be a quasi-identifier.
         """
-        import pandas as pd
-
-        from anonflow.table.infer import infer_columns
-
         frame = pandas_frame(frame)
         if not isinstance(frame, pd.DataFrame):
             raise SchemaError("a schema is guessed from a pandas DataFrame; read files with Table.read")
@@ -410,10 +406,6 @@ class Schema(Mapping[str, Column]):
         SchemaError
             If it is no frame.
         """
-        import pandas as pd
-
-        from anonflow.table.infer import advise, rows_of
-
         frame = pandas_frame(frame)
         if not isinstance(frame, pd.DataFrame):
             raise SchemaError("a schema is guessed from a pandas DataFrame; read files with Table.read")
@@ -532,18 +524,7 @@ class Schema(Mapping[str, Column]):
         return "\n".join(["Schema", *lines])
 
     def _repr_html_(self) -> str:
-        from anonflow.table.view import schema_view
-
         return schema_view([(name, c.role, c.kind or "", c.details) for name, c in self._columns.items()])
-
-
-def did_you_mean(name: object, known: Sequence[str]) -> str:
-    """Return the end of a message about an unknown name: the nearest known one, else the first of them."""
-    near = suggest(str(name), known)
-    if near:
-        return f" (did you mean {near!r}?)"
-    more = f", and {len(known) - SHOWN:,} more" if len(known) > SHOWN else ""
-    return f" (known: {', '.join(known[:SHOWN])}{more})"
 
 
 class _ColumnProblems:
