@@ -2,7 +2,7 @@
 
 from anonflow.risk.attack import ATTACKERS, WITH_REGISTER, attack, attackers_of, usual
 from anonflow.risk.attack_context import AttackContext
-from anonflow.risk.attacker import Attacker, AttackerKind, Success
+from anonflow.risk.attacker import Attacker, Success
 from anonflow.risk.attackers.by_keys import ByKeys, ByKeySets
 from anonflow.risk.attackers.counting import Counter, match_probabilities
 from anonflow.risk.attackers.disclosive import Disclosive
@@ -31,7 +31,6 @@ __all__ = [
     "Answer",
     "AttackContext",
     "Attacker",
-    "AttackerKind",
     "ByKeySets",
     "ByKeys",
     "Clerk",

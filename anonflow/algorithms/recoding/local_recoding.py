@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from anonflow.algorithms.lowering import Of, Sets, for_sets, with_sets
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
 from anonflow.algorithms.recoding.full_domain import (
     TimeLimit,
@@ -19,6 +20,8 @@ from anonflow.generalization import Generalization
 from anonflow.option import Option
 from anonflow.partition import too_few
 
+NAME = "local-recoding"
+
 Rounds = Annotated[int, Option("Rounds", least=1, most=1000)]
 
 
@@ -29,6 +32,8 @@ def local_recoding(
     rounds: Rounds = 100,
     widths: Widths = None,
     time_limit: TimeLimit = None,
+    sets: Sets = None,
+    of: Of = None,
 ) -> Outcome:
     """Publish most records at one level of each column, and the suppressed ones in further rounds at other levels.
 
@@ -45,6 +50,9 @@ def local_recoding(
         The most rounds; records left after the last one are suppressed.
     widths, time_limit : optional
         As of :func:`anonflow.algorithms.recoding.full_domain.full_domain`, of each round.
+    sets, of : optional
+        Sets of columns, as :func:`anonflow.algorithms.lowering.for_sets` has them: cells that no set needs generalized are then
+        published as they were.
 
     Returns
     -------
@@ -82,7 +90,7 @@ def local_recoding(
     facts: dict[str, Any] = {}
     optimal = True
     while len(left) >= k and len(counts) < rounds:
-        with errors_of("local-recoding", shared="full-domain"):
+        with errors_of(NAME, shared="full-domain"):
             done = search(part.take(left), k, 1.0, widths, time_limit, pool=False)
         cells, _, small = done.lattice.published(done.best.node, k)
         hidden = small | cells.suppressed_rows()
@@ -101,11 +109,12 @@ def local_recoding(
     suppressed = np.zeros(records.n, bool)
     suppressed[left] = True
     facts |= {"rounds": len(counts), "published_by_round": counts, "optimal": bool(optimal)}
-    return outcome_of(generalization, generalization.classes(), suppressed, facts)
+    outcome = outcome_of(generalization, generalization.classes(), suppressed, facts)
+    return for_sets(part, k, outcome, sets, of, NAME)
 
 
 LOCAL_RECODING = Algorithm(
-    name="local-recoding",
+    name=NAME,
     run=local_recoding,
     family="recoding",
     paper="Prasser, Kohlmayer, Kuhn: The importance of context. Methods of Information in Medicine 55, 2016",
@@ -118,5 +127,5 @@ LOCAL_RECODING = Algorithm(
     whole_table=True,
     fixed_cells=True,
     diverse=True,
-    option_problems=option_problems,
+    option_problems=with_sets(option_problems),
 )

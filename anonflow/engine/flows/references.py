@@ -17,6 +17,7 @@ from anonflow.criteria.registry import CRITERIA
 from anonflow.criteria.request import read_criteria
 from anonflow.errors import AnonflowError, ParameterError
 from anonflow.hierarchy import Hierarchy
+from anonflow.risk.attacker import AttackerKind
 from anonflow.table.coding import stand_in
 from anonflow.table.domain import Domain
 from anonflow.table.schema import UNPUBLISHED, Schema
@@ -82,19 +83,18 @@ def loss_problems(measure: str) -> list[tuple[str, str]]:
     return []
 
 
-def criterion_problem(criterion: Any, algorithm: str, draws: bool, diverse: bool) -> str | None:
+def criterion_problem(criterion: Any, method: Algorithm | None, draws: bool, diverse: bool) -> str | None:
     """Return the problem of a criterion for a method in a flow; None if there is none.
 
     Parameters
     ----------
     criterion : object
-    algorithm : str
+    method : Algorithm or None
     draws : bool
         Whether the flow draws a release.
     diverse : bool
         Whether it makes results diverse, so that their diversity needs no check of the rows.
     """
-    method = REGISTRY.get(algorithm)
     if isinstance(criterion, str) and criterion not in ("guarantee", *CRITERIA) and "=" not in criterion:
         near = strict_yaml.suggest(criterion, ("guarantee", *CRITERIA))
         if near is not None:
@@ -135,7 +135,9 @@ def diversify_problem(
     return "", None
 
 
-def attacker_problem(attacker: Any, schema: Schema | None = None, method: str | None = None) -> str | None:
+def attacker_problem(
+    attacker: Any, schema: Schema | None = None, method: Algorithm | None = None
+) -> str | None:
     """Return the problem of an attacker of a flow, also for a table of this schema and the method of the published run."""
     if not isinstance(attacker, str | Mapping):
         return "an attacker is a name such as linker, or {insider: {c: 2}}"
@@ -146,13 +148,12 @@ def attacker_problem(attacker: Any, schema: Schema | None = None, method: str | 
         chosen = risk.attackers_of(attacker)
     except AnonflowError as error:
         return error.problems[0]
-    without_classes = method in REGISTRY and not promises_classes(REGISTRY[method].guarantee)
-    for each in [attacker for attacker in chosen if isinstance(attacker, risk.AttackerKind)]:
+    for each in [attacker for attacker in chosen if isinstance(attacker, AttackerKind)]:
         text = None if schema is None else each.schema_problem(schema)
         if text is not None:
             return text
-        if each.of_classes and without_classes:
-            return f"{each.name!r} needs a release of classes, and {method} makes none; leave it out, or take another method"
+        if each.of_classes and method is not None and not promises_classes(method.guarantee):
+            return f"{each.name!r} needs a release of classes, and {method.name} makes none; leave it out, or take another method"
     return None
 
 
