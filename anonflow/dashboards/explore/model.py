@@ -385,10 +385,7 @@ class ExploreModel(param.Parameterized):
             still = self.workspace.noted.attacks.get(self.run.id) if self.run is not None else None
             self.param.update(attacks=still, attacking=False)
 
-        def failed(problem: str) -> None:
-            self.param.update(attacking=False, problem=problem)
-
-        self.background.start(work, done, failed)
+        self.background.start(work, done, lambda problem: self.param.update(attacking=False, problem=problem))
 
     def price(self) -> None:
         """Try the remedies of the card's lines that fail, in the background; ``attacks`` has the card with their prices."""
@@ -402,11 +399,10 @@ class ExploreModel(param.Parameterized):
             same = self.run is not None and self.run.id == run.id
             self.param.update(attacking=False, **({"attacks": priced} if same else {}))
 
-        def failed(problem: str) -> None:
-            self.param.update(attacking=False, problem=problem)
-
         self.background.start(
-            lambda: card_of_run(run.seed, run.result, None, frame_of(attacks.rows), prices=True), done, failed
+            lambda: card_of_run(run.seed, run.result, None, frame_of(attacks.rows), prices=True),
+            done,
+            lambda problem: self.param.update(attacking=False, problem=problem),
         )
 
     # --------------------------------------------------------------------------------------- inside

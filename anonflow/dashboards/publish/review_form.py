@@ -95,14 +95,12 @@ class ReviewForm(pn.viewable.Viewer):
             return
         self.param.update(printing=True, problem="")
 
-        def done(content: bytes) -> None:
+        self.background.start(
+            lambda: printed(page),
             # not what was printed before a field changed
-            self.param.update(pdf=content if page == self.page() else b"", printing=False)
-
-        def failed(problem: str) -> None:
-            self.param.update(printing=False, problem=problem)
-
-        self.background.start(lambda: printed(page), done, failed)
+            lambda content: self.param.update(pdf=content if page == self.page() else b"", printing=False),
+            lambda problem: self.param.update(printing=False, problem=problem),
+        )
 
     # --------------------------------------------------------------------------------------- inside
 
