@@ -26,8 +26,7 @@ from anonflow.table.sampling_weights import (
 
 def class_sizes(evidence: Evidence) -> np.ndarray:
     """Return, for each published row, the number of rows with the same quasi-identifiers, shape (n,)."""
-    sizes: np.ndarray = np.bincount(evidence.classes)[evidence.classes]
-    return sizes
+    return np.bincount(evidence.classes)[evidence.classes]
 
 
 def k_anonymity(evidence: Evidence) -> Finding:
@@ -350,8 +349,7 @@ def class_rows(evidence: Evidence) -> np.ndarray:
     kept = says[graph.box]
     of_end = np.full(graph.originals.size, -1)
     of_end[graph.end[kept]] = graph.published.first[graph.box[kept]]
-    rows: np.ndarray = of_end[graph.originals.label]
-    return rows
+    return of_end[graph.originals.label]
 
 
 def check_uniqueness(fraction: float | None, weights: WeightSummary | None) -> None:

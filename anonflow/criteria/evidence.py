@@ -333,8 +333,7 @@ class Evidence:
     @cached_property
     def exempt_box(self) -> np.ndarray:
         """Whether each distinct generalized record of the graph is an exempt row, shape (v,), bool."""
-        flags: np.ndarray = self.exempt[self.graph.published.first]
-        return flags
+        return self.exempt[self.graph.published.first]
 
     @cached_property
     def listed(self) -> np.ndarray:

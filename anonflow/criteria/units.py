@@ -76,8 +76,7 @@ def _shares(row: np.ndarray, unit: np.ndarray, rows: int, sizes: np.ndarray) -> 
     pairs, times = np.unique(row.astype(np.int64) * units + unit, return_counts=True)
     most = np.zeros(rows)
     np.maximum.at(most, pairs // units, times)
-    shares: np.ndarray = most / np.maximum(sizes, 1)
-    return shares
+    return most / np.maximum(sizes, 1)
 
 
 def _matching_units(evidence: Evidence, unit: np.ndarray) -> np.ndarray:

@@ -328,8 +328,7 @@ class AttackContext:
         published = graph.published
         hides = np.bincount(published.label, self.hidden, published.size)[graph.box] > 0
         shown = np.bincount(graph.end, np.where(hides, 0, published.count[graph.box]), graph.originals.size)
-        edges: np.ndarray = ~hides | (shown < (1 if self.has_classes else self.k))[graph.end]
-        return edges
+        return ~hides | (shown < (1 if self.has_classes else self.k))[graph.end]
 
     def _rows_in(self, graph: Bipartite) -> np.ndarray:
         """Return how many rows may be each original's, shape (n,), int64."""
@@ -372,8 +371,7 @@ class AttackContext:
         of_box, of_end = np.zeros(graph.published.size), np.zeros(graph.originals.size)
         np.maximum.at(of_box, graph.published.label, chance)
         np.maximum.at(of_end, graph.end, of_box[graph.box])
-        highest: np.ndarray = of_end[graph.originals.label]
-        return highest
+        return of_end[graph.originals.label]
 
     def candidates(self) -> np.ndarray:
         """Return the number of candidate rows of each original, for an attacker who knows all originals and the method, shape (n,), int64.

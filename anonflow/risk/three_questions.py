@@ -188,8 +188,7 @@ def _row_of_each(table: Table, rng: np.random.Generator) -> np.ndarray:
     if table.unit is None:
         return np.arange(table.n)
     order = rng.permutation(table.n)
-    chosen: np.ndarray = order[np.unique(table.unit[order], return_index=True)[1]]
-    return chosen
+    return order[np.unique(table.unit[order], return_index=True)[1]]
 
 
 def _inside(rate: float, trials: int) -> float:
@@ -335,8 +334,7 @@ def _met(left: np.ndarray, right: np.ndarray) -> float:
 def _tightest(possible: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     """Return which of the rows that are possible for each person have the smallest cells, shape (rows, people), bool."""
     own = np.where(possible, sizes[:, None], np.inf)
-    smallest: np.ndarray = possible & (own <= own.min(axis=0) + 1e-9)
-    return smallest
+    return possible & (own <= own.min(axis=0) + 1e-9)
 
 
 def _inference(

@@ -343,8 +343,7 @@ def _others(merged: DistinctRecords, near_by: np.ndarray, q: int) -> np.ndarray:
     own = lists[merged.label]
     mine = own == np.arange(len(own))[:, None]
     mine[~mine.any(axis=1), q] = True  # among many copies, itself may not be listed
-    others: np.ndarray = own[~mine].reshape(len(own), q)
-    return others
+    return own[~mine].reshape(len(own), q)
 
 
 def _chosen(

@@ -50,8 +50,7 @@ def exchanged(
         at = lists.start + (rng.random(n) * (lists.stop - lists.start)).astype(np.int64)
         place = np.searchsorted(lists.ends, at, side="right")
         kind = lists.originals[place]
-        picked: np.ndarray = lists.members[lists.begin[kind] + at - lists.ends[place] + merged.count[kind]]
-        return picked
+        return lists.members[lists.begin[kind] + at - lists.ends[place] + merged.count[kind]]
 
     own = Generalization.of(merged.part.records)
     row_of = np.arange(n)

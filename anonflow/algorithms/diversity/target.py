@@ -92,8 +92,7 @@ class Targets:
         ----------
         counts : numpy.ndarray, shape (g, V)
         """
-        gaps: np.ndarray = np.sum([target.gaps(part) for target, part in self._parts(counts)], axis=0)
-        return gaps
+        return np.sum([target.gaps(part) for target, part in self._parts(counts)], axis=0)
 
     def least_removed(self, counts: np.ndarray) -> np.ndarray:
         """Return how many records of groups that lack a criterion must go at least: shape (g,); see :meth:`Target.least_removed`.
@@ -203,8 +202,7 @@ class SensitiveValues:
         group : numpy.ndarray, shape (P,), int64
         groups : int
         """
-        lacking: np.ndarray = self.targets.gaps(self.targets.counts(self.values, group, groups)) > 0
-        return lacking
+        return self.targets.gaps(self.targets.counts(self.values, group, groups)) > 0
 
 
 _MOST_ROWS = 1 << 20

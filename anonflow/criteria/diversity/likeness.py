@@ -79,8 +79,7 @@ class _Likeness(Target):
 def _ratio(overall: np.ndarray, counts: np.ndarray, size: np.ndarray) -> np.ndarray:
     """Return the share of each value of the table in groups, shape (g, V'), divided by that of the whole table."""
     known = overall > 0
-    ratio: np.ndarray = (counts / size[:, None])[:, known] / overall[known]
-    return ratio
+    return (counts / size[:, None])[:, known] / overall[known]
 
 
 class _EnhancedLikeness(_Likeness):

@@ -99,8 +99,7 @@ class RiskModel(param.Parameterized):
     @property
     def table(self) -> Table | None:
         """The open table under the draft's columns; None if no table is open, or the columns cannot be used."""
-        table: Table | None = self.workspace.table
-        return table
+        return self.workspace.table
 
     @property
     def weighted(self) -> bool:

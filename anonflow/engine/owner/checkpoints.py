@@ -281,8 +281,7 @@ def _open(path: Path) -> Iterator[Any]:
 
 
 def _headers(file: Any) -> dict[str, Any]:
-    headers: dict[str, Any] = json.loads(bytes(file["header"]))
-    return headers
+    return json.loads(bytes(file["header"]))
 
 
 def _read(file: Any, names: Sequence[str], domains: Sequence[Domain]) -> dict[str, Matched]:

@@ -51,8 +51,7 @@ def load_of(session: Session, spill: Spill, rows: int) -> Table:
         As :func:`load`, and if a file cannot be written.
     """
     arguments = session.flow, session.fingerprint, session.seed, spill, rows, session.events.check
-    table: Table = Call(load, arguments, "load").done()
-    return table
+    return Call(load, arguments, "load").done()
 
 
 def load(

@@ -46,8 +46,7 @@ def minimal_shares(prior: np.ndarray, size: int, k: int) -> np.ndarray:
     if (prior > 0).sum() < 2 or whole.sum() >= 1:
         return prior
     if size < 2 * k or size <= (prior > 0).sum() * (k - 1):
-        shares: np.ndarray = (prior - whole) / (1 - whole.sum())
-        return shares
+        return (prior - whole) / (1 - whole.sum())
     chance = special.bdtr(size - 1, size, prior) - special.bdtr(size - k, size, prior)
     if chance.sum() <= 0:
         return prior
@@ -155,8 +154,7 @@ class _FinerCell:
     def holds(self, codes: np.ndarray) -> np.ndarray:
         """Return which records are below it."""
         own = codes[:, self.qi]
-        below: np.ndarray = (own >= self.first) & (own <= self.last)
-        return below
+        return (own >= self.first) & (own <= self.last)
 
 
 class _FinerCells:

@@ -65,18 +65,14 @@ class Beliefs:
     @property
     def chance(self) -> np.ndarray:
         """The probability of each value for each person, shape (m, v); the shares where no exchange publishes the same."""
-        chance: np.ndarray = (
-            self.times / self.same if self.same else np.tile(self.shares, (len(self.people), 1))
-        )
-        return chance
+        return self.times / self.same if self.same else np.tile(self.shares, (len(self.people), 1))
 
     def above(self, by_chance: float) -> np.ndarray:
         """Return which probabilities are above the shares: shape (m, v), bool; of a sample, so far that chance is rarer than said."""
         if self.exact:
             return self.chance > self.shares + 1e-9
         tail = special.bdtrc(self.times - 1.0, self.same, self.shares)
-        above: np.ndarray = (self.times > 0) & (self.shares < 1) & (tail < by_chance)
-        return above
+        return (self.times > 0) & (self.shares < 1) & (tail < by_chance)
 
 
 def ways(values: np.ndarray, groups: Sequence[np.ndarray]) -> int:
@@ -196,8 +192,7 @@ def lists_of(anonymization: Any) -> np.ndarray | None:
         return None
     label = np.unique(label, return_inverse=True)[1].astype(np.int64)
     is_class = hidden.sum() >= anonymization.k * anonymization.table.unit_rows
-    listed: np.ndarray = np.where(hidden, label.max(initial=-1) + 1 if is_class else -1, label)
-    return listed
+    return np.where(hidden, label.max(initial=-1) + 1 if is_class else -1, label)
 
 
 def exchanged(

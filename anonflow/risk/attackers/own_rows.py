@@ -235,8 +235,7 @@ def _whole_components(anonymization: Any, rng: np.random.Generator) -> np.ndarra
     sizes = np.bincount(label)
     order = rng.permutation(len(sizes))
     chosen = order[: int(np.searchsorted(np.cumsum(sizes[order]), _RECORDS)) + 1]
-    positions: np.ndarray = np.flatnonzero(np.isin(label, chosen) & ~anonymization.suppressed)
-    return positions
+    return np.flatnonzero(np.isin(label, chosen) & ~anonymization.suppressed)
 
 
 def _order(generalized: np.ndarray, shown: np.ndarray, known: np.ndarray, rng: np.random.Generator) -> float:
