@@ -5,18 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from anonflow.table.published.metadata import AGGREGATED, CODED
-
-if TYPE_CHECKING:
-    from anonflow.release.published_column import PublishedColumn
-    from anonflow.table.published.metadata import ReleaseMetadata
-
-__all__ = ["ColumnSummary", "ReleaseSummary", "summary_of"]
+from anonflow.release.published_column import PublishedColumn
+from anonflow.table.published.metadata import AGGREGATED, CODED, ReleaseMetadata
 
 _KINDS = {
     "range": "ranges",

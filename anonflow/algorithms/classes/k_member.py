@@ -21,8 +21,6 @@ from anonflow.algorithms.method import Algorithm, Outcome, Partition
 from anonflow.kernels.classes.clusters import k_member_clusters, k_member_clusters_jit
 from anonflow.kernels.state import empty_state
 
-__all__ = ["K_MEMBER", "k_member", "k_member_labels"]
-
 NAME = "k-member"
 
 

@@ -33,8 +33,6 @@ from anonflow.option import Option
 from anonflow.partition import too_few
 from anonflow.table.domain import Domain
 
-__all__ = ["MONDRIAN", "mondrian", "mondrian_labels"]
-
 NAME = "mondrian"
 
 Mode = Annotated[Literal["strict", "relaxed"], Option("Cuts")]

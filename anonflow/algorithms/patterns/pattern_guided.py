@@ -28,19 +28,6 @@ from anonflow.partition import limited
 from anonflow.table.domain import Domain
 from anonflow.table.records import Records, equal_columns
 
-__all__ = [
-    "PATTERN_GUIDED",
-    "check_company",
-    "follows_all",
-    "has_levels",
-    "joined",
-    "pattern_guided",
-    "place",
-    "publish_places",
-    "rows_without_pattern",
-    "within_boundaries",
-]
-
 Patterns = Annotated[Any, Option("Patterns", in_form=False, words=("all", "none", LEVELS, *PREDICATES))]
 Weights = Annotated[Any, Option("Weights of columns", in_form=False)]
 Fallback = Annotated[FallbackWord | None, Option("Rows that no pattern fits", in_form=False)]

@@ -20,8 +20,6 @@ from anonflow.generalization import Generalization
 from anonflow.option import Option
 from anonflow.partition import too_few
 
-__all__ = ["LOCAL_RECODING", "local_recoding"]
-
 NAME = "local-recoding"
 
 Rounds = Annotated[int, Option("Rounds", least=1, most=1000)]

@@ -18,8 +18,6 @@ from anonflow.errors import AnonflowError
 from anonflow.option import NEEDED, Option, options_of
 from anonflow.table.prepare import STEPS, Preparation
 
-__all__ = ["StepsBefore"]
-
 
 class StepsBefore(pn.viewable.Viewer):
     """The steps of the draft, their changes in the open table, and a form to add a step.

@@ -20,8 +20,6 @@ from anonflow.dashboards.publish.review_form import ReviewForm
 from anonflow.dashboards.session.publication import Publication
 from anonflow.dashboards.session.workspace import Workspace
 
-__all__ = ["PublishScreen"]
-
 AGREE = "Draw another release: I will publish only one of them"
 
 TITLE = "Publish"

@@ -21,19 +21,6 @@ from anonflow.risk.register import RegisterFits
 from anonflow.table.identification.population import NOT_ESTIMABLE, Estimate
 from anonflow.table.infer import Advice
 
-__all__ = [
-    "alone",
-    "column_parts",
-    "column_sets_of",
-    "owners",
-    "pairs_of",
-    "population",
-    "reasons",
-    "register",
-    "riskiest",
-    "sets_table",
-]
-
 DRAWN = 20
 """Sets in the picture, the riskiest."""
 
