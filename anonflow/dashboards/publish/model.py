@@ -215,6 +215,7 @@ class PublishModel(param.Parameterized):
                 self._changed()
                 return
             self.workspace.noted.publications[run.id] = publication
+            self.workspace.drawings += 1
             if publication.ok:
                 self.workspace.note_drawn(table, run)
             self.param.update(drawing=False, agreed=False)

@@ -135,6 +135,7 @@ class Workspace(param.Parameterized):
     algorithms = param.List(default=[], doc="Names of the methods that are run.")
     ks = param.List(default=[], doc="The ks that are run.")
     runs = param.List(default=[], doc="Finished runs, oldest first.")
+    drawings = param.Integer(default=0, doc="How often a release was drawn, or its remedies priced.")
     chosen = param.Integer(default=None, allow_None=True, doc="Id of the run that is explored and published.")
     review = param.Dict(default={}, doc="What people filled in into the reviewer's report, by field.")
     answers = param.Dict(
@@ -921,7 +922,27 @@ class Workspace(param.Parameterized):
         done = self._done_before_cancel()
         runs = [run for run in self._judgement.runs if run.name not in done]
         self._started = spec, done
-        self._begin(flow, [(run, spec.single(run)) for run in runs], self.table)
+        self._begin([(flow, run, spec.single(run)) for run in runs], self.table)
+
+    def start_flows(self, runs: Sequence[tuple[engine.Flow, engine.Run, DraftSpec]]) -> None:
+        """Run other flows than the draft on the open table, in the background.
+
+        Parameters
+        ----------
+        runs : sequence of (Flow, Run, DraftSpec)
+            A run of the flow, and the flow that it is alone.
+
+        Raises
+        ------
+        FlowError
+            If the table cannot be used.
+        """
+        if self.running:
+            return
+        if self.table is None or self.coding:
+            raise FlowError.collected("this cannot run", self._column_problems or (OPEN_FIRST,))
+        self._started = None
+        self._begin(runs, self.table)
 
     def run_again(self, id: int, **options: Any) -> None:
         """Run a finished run again, on its own table, with other options of its method; it is chosen when it is done, and the draft stays as it is.
@@ -947,7 +968,7 @@ class Workspace(param.Parameterized):
         again = done.spec.changed((("steps", "anonymize", name), value) for name, value in options.items())
         flow = again.loaded(self.draft.folder)
         self._started = None
-        self._begin(flow, [(flow.runs[0], again)], done.result.anonymization.table)
+        self._begin([(flow, flow.runs[0], again)], done.result.anonymization.table)
         self._chooses_next = True
 
     def apply(self, id: int, change: Sequence[tuple[Sequence[str], Any]]) -> None:
@@ -991,11 +1012,11 @@ class Workspace(param.Parameterized):
         """
         return self.run_of(id).spec.unpublished().model_copy(update={"target": None})
 
-    def _begin(self, flow: engine.Flow, runs: Sequence[tuple[engine.Run, DraftSpec]], table: Table) -> None:
-        """Run some runs of a flow in the background, each with the flow that it is alone."""
+    def _begin(self, runs: Sequence[tuple[engine.Flow, engine.Run, DraftSpec]], table: Table) -> None:
+        """Run some runs of flows in the background, each with the flow that it is alone."""
         jobs = [
             self._job(flow, run, spec, table, len(runs), self._seeds.pop(run.name, None))
-            for run, spec in runs
+            for flow, run, spec in runs
         ]
         self._batch = JobGroup(jobs, self.later, self._freed, self._show, self._end)
         self.param.update(running=True, progress={job.run.name: 0.0 for job in jobs}, status="Starting.")
