@@ -272,6 +272,10 @@ class ColumnChoice(DraftForm):
     def _declared_kind(self, column: str, kind: Any) -> dict[str, Any]:
         if kind not in KINDS:
             raise ParameterError(f"a kind is one of {', '.join(KINDS)}")
+        if self.declared(column).role != "quasi-identifier":
+            raise ParameterError(
+                f"column {column!r}: a kind says how a quasi-identifier is generalized; choose that role first"
+            )
         declared: dict[str, Any] = {"role": "quasi-identifier", "kind": kind}
         if kind == "hierarchy":
             known = self._given_hierarchy(column)

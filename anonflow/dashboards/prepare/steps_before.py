@@ -20,6 +20,8 @@ from anonflow.table.prepare import STEPS, Preparation
 
 __all__ = ["StepsBefore"]
 
+STAY = options_of(STEPS["top-code"])["others"].label
+
 
 class StepsBefore(pn.viewable.Viewer):
     """The steps of the draft, their changes in the open table, and a form to add a step.
@@ -53,6 +55,7 @@ class StepsBefore(pn.viewable.Viewer):
             lead="These steps change the table before it is anonymized, in this order. The release is verified against the table after them.",
         )
         pn.bind(self._make_fields, self.step, watch=True)
+        pn.bind(self._fill_codes, self.column, watch=True)
         self._make_fields()
         self._show()
 
@@ -80,6 +83,13 @@ class StepsBefore(pn.viewable.Viewer):
             for name, option in _options_of(self.step.value).items()
         }
         self._form.objects = list(self.fields.values())
+        self._fill_codes()
+
+    def _fill_codes(self, *columns: str) -> None:
+        """Let the codes of a column stay in a step that works on numbers."""
+        column = self.workspace.draft.spec.columns.get(self.column.value or "", ColumnSpec())
+        if "others" in self.fields and self.fields["others"].label == STAY:
+            self.fields["others"].value = ", ".join(column.codes or ())
 
     def _add(self, *events: Any) -> None:
         filled = self.options()

@@ -28,6 +28,7 @@ WORDS = {
     "levels": "on the screen Protect, under Hierarchies, or choose the kind suppression on the screen Data",
     "missing": "{} under Without a value",
     "missing-texts": "name them under Texts that stand for a missing value, on the screen Data",
+    "others": "type them under Texts that stay",
     "partition-below-k": "partitions of {0} records are smaller than k = {1}; choose partitions of at least {1} records, "
     "or the whole table",
     "partition-size": "partitions of {} records",

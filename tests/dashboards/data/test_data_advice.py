@@ -166,3 +166,11 @@ def test_advice_needs_a_table() -> None:
     advice = DataAdvice(Workspace())
     advice.price()
     assert advice.problem
+
+
+def test_a_kind_leaves_the_role_of_a_sensitive_column(workspace: Workspace) -> None:
+    choice = ColumnChoice(workspace)
+    before = workspace.draft.spec
+    assert not choice.choose("income", "kind", "numeric")
+    assert "choose that role first" in choice.refusal
+    assert workspace.draft.spec == before

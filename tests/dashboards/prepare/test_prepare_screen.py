@@ -149,3 +149,22 @@ def test_an_empty_field_is_named_by_its_label(form: StepsBefore) -> None:
     assert "Fill in Largest number." in form.wrong.object
     assert form.wrong.visible
     assert value_at(form.workspace.draft, ("table", "prepare")) is None
+
+
+def test_the_codes_of_a_column_stay_in_a_step_on_its_numbers() -> None:
+    workspace = Workspace()
+    frame = pd.DataFrame({"age": ["20", "unknown", "95", "30"] * 6, "town": list("abcd") * 6})
+    columns = {
+        "age": {"role": "quasi-identifier", "kind": "numeric", "codes": ["unknown"]},
+        "town": {"role": "quasi-identifier", "kind": "categorical"},
+    }
+    workspace.open_frame(frame, columns, "people")
+    form = StepsBefore(workspace=workspace)
+    form.step.value, form.column.value = "top-code", "age"
+    assert form.fields["others"].value == "unknown"
+    form.fields["at"].value = 90.0
+    form.add.clicks += 1
+    assert not form.wrong.visible
+    assert sorted(set(workspace.table.frame["age"])) == ["20", "30", "90", "unknown"]
+    form.column.value = "town"
+    assert form.fields["others"].value == ""
