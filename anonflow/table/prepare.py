@@ -974,10 +974,6 @@ def _plain(number: Decimal) -> str:
 
 _ADVICE = "recode them in a step before, or " + NAME_MISSING
 _STAY = _ADVICE + "; codes stay: " + setting("others", "name them under 'others' of the step")
-    setting("others", "name them under 'others' of the step")
-    + " if they stay, as codes do; otherwise "
-    + _ADVICE
-)
 
 
 def _read(cells: pd.Series, missing: np.ndarray) -> np.ndarray:

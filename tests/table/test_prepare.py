@@ -402,7 +402,7 @@ def test_codes_beside_numbers_stay_in_steps_that_work_on_numbers(step: dict[str,
     numbers, codes = ["17", "33", "82", "64"], ["unknown", "refused"]
     frame = pd.DataFrame({"age": [*numbers[:2], codes[0], None, *numbers[2:], codes[1]]})
     with pytest.raises(
-        DataError, match="2 values are not numbers; .* codes stay: name them under 'others' of the step"
+        DataError, match=r"2 values are not numbers; .* codes stay: name them under 'others' of the step"
     ):
         Preparation([step]).apply(frame)
     ((name, options),) = step.items()
