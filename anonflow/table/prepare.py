@@ -35,7 +35,7 @@ from anonflow.table.named_settings import NAME_MISSING
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["STEPS", "Preparation", "Step"]
+__all__ = ["STEPS", "Preparation", "Step", "table_of_file"]
 
 MOST_BYTES = 1 << 25
 """Characters of a table file."""
@@ -149,7 +149,7 @@ def recode(
     values : mapping
         Value -> what it becomes; nothing (``null``) makes it missing. Numbers are written as they are published.
     file : str, optional
-        Instead of values: a CSV file of two columns, ``old,new``, with that header; an empty new value makes it missing.
+        Instead of values: a CSV file of two columns, ``old,new``, with that header, or ``value,label``; an empty new value makes it missing.
 
         A :class:`Preparation` reads it when it is made, in UTF-8.
     others : {"keep", "missing", "refuse"}, optional
@@ -842,14 +842,20 @@ def _step(place: int, entry: Any, problems: list[Problem], folder: Path) -> Step
     file = read.pop("file", None)
     if len(problems) == before and file is not None:
         try:
-            read["values"] = _read_table(folder / file)
+            read["values"] = table_of_file(folder / file)
         except SchemaError as error:
             add(f"{name}: {error.message}", name, "file")
     return Step(name, str(column), read, file) if len(problems) == before else None
 
 
-def _read_table(path: Path) -> dict[str, str | None]:
-    """Return the table of a file: value -> what it becomes."""
+def table_of_file(path: Path) -> dict[str, str | None]:
+    """Return the table of a file, value -> what it becomes: a CSV file with the header old,new, or value,label of a codebook.
+
+    Raises
+    ------
+    SchemaError
+        If the file cannot be read, or is no such table.
+    """
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             text = file.read(MOST_BYTES + 1)
@@ -868,8 +874,10 @@ def _read_table(path: Path) -> dict[str, str | None]:
         raise SchemaError(
             f"the table file {path.name!r} is no CSV file; write values with commas in quotes"
         ) from None
-    if not rows or [cell.strip() for cell in rows[0]] != ["old", "new"]:
-        raise SchemaError(f"the table file {path.name!r} does not begin with the line old,new; add it")
+    if not rows or [cell.strip().lower() for cell in rows[0]] not in (["old", "new"], ["value", "label"]):
+        raise SchemaError(
+            f"the table file {path.name!r} does not begin with the line old,new; add it (of a codebook: value,label)"
+        )
     table: dict[str, str | None] = {}
     for line, row in enumerate(rows[1:], start=2):
         if not row:
