@@ -152,6 +152,7 @@ def anonymize(
     else:
         method = algorithm_named(algorithm)
         method.check_options(options)
+        method = method.under(options)
         if guarantee is not None:
             raise ParameterError(
                 f"only the method auto takes a guarantee; leave it out, {method.name} has its own"

@@ -190,6 +190,8 @@ class Algorithm:
     diverse : bool or callable, optional
         Whether it keeps diversity itself, where its partition has sensitive values; else classes are united afterwards. A
         callable, of the options.
+    keeps_limits : bool, optional
+        Whether it publishes a value that a limit forbids to hide, or suppresses the record, whatever it runs on.
     needs_hierarchies : bool, optional
         Whether it refuses categorical columns without a hierarchy.
     whole_table : bool, optional
@@ -242,6 +244,7 @@ class Algorithm:
     hides: bool = False
     fixed_cells: bool | Callable[[Mapping[str, Any]], bool] = False
     diverse: bool | Callable[[Mapping[str, Any]], bool] = False
+    keeps_limits: bool = False
     needs_hierarchies: bool = False
     whole_table: bool = False
     without_boundaries: str | None = None
@@ -342,10 +345,14 @@ class Algorithm:
         """Whether it promises something for sets of columns, and nothing for all of them together."""
         return CRITERIA[self.guarantee].of_sets
 
-    @property
-    def keeps_limits(self) -> bool:
-        """Whether it publishes a value that a limit forbids to hide, or suppresses the record, whatever it runs on."""
-        return self.hides or self.of_sets
+    def under(self, options: Mapping[str, Any]) -> Algorithm:
+        """Return the method as it is with these options: with sets of columns it promises k on each of them alone.
+
+        It then makes no classes, and works on all records: values that are rare in a partition may be frequent in the table.
+        """
+        if self.of_sets or all(options.get(name) is None for name in ("sets", "of")):
+            return self
+        return replace(self, guarantee="key-sets", diverse=False, whole_table=True)
 
     @property
     def diversity_problem(self) -> str | None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from anonflow.table.domain import Domain
 
-__all__ = ["Records", "equal_columns"]
+__all__ = ["Records", "equal_columns", "rank_within"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,6 +133,15 @@ def equal_columns(rows: Sequence[np.ndarray] | np.ndarray, n: int) -> np.ndarray
         if values > 1:
             labels = _ranks(labels * values + code)[0]
     return labels
+
+
+def rank_within(labels: np.ndarray) -> np.ndarray:
+    """Return how many earlier entries are equal to each one, shape (n,), int64; O(n log n)."""
+    order = np.argsort(labels, kind="stable")
+    starts = np.flatnonzero(np.diff(labels[order], prepend=-1))
+    rank = np.empty(len(labels), np.int64)
+    rank[order] = np.arange(len(labels)) - np.repeat(starts, np.diff(np.append(starts, len(labels))))
+    return rank
 
 
 def _ranks(values: np.ndarray) -> tuple[np.ndarray, int]:

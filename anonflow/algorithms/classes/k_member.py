@@ -16,11 +16,14 @@ from anonflow.algorithms.classes.class_chains import (
     outcome_of,
 )
 from anonflow.algorithms.diversity.target import SensitiveValues, Targets
+from anonflow.algorithms.lowering import Of, Sets, for_sets, sets_problems
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
 from anonflow.kernels.classes.clusters import k_member_clusters, k_member_clusters_jit
 from anonflow.kernels.state import empty_state
 
 __all__ = ["K_MEMBER", "k_member", "k_member_labels"]
+
+NAME = "k-member"
 
 
 def k_member(
@@ -31,6 +34,8 @@ def k_member(
     rounds: Rounds = ROUNDS,
     kicks: Kicks = KICKS,
     threads: Threads = None,
+    sets: Sets = None,
+    of: Of = None,
 ) -> Outcome:
     """Return equivalence classes of at least k records, each built around a record that is far from the previous one.
 
@@ -45,6 +50,9 @@ def k_member(
     k : int
     improve, rounds, kicks, threads : optional
         As :mod:`anonflow.algorithms.classes.class_chains` declares them: classes are improved by chains, or not.
+    sets, of : optional
+        Sets of columns, as :func:`anonflow.algorithms.lowering.for_sets` has them: cells that no set needs generalized are then
+        published as they were.
 
     Returns
     -------
@@ -62,7 +70,7 @@ def k_member(
     """
     effort = effort_of(improve, rounds, kicks, threads)
     labels, clusters = k_member_labels(part, k)
-    return outcome_of(part, labels, clusters, k, effort)
+    return for_sets(part, k, outcome_of(part, labels, clusters, k, effort), sets, of, NAME)
 
 
 def k_member_labels(
@@ -106,7 +114,7 @@ def k_member_labels(
 
 
 K_MEMBER = Algorithm(
-    name="k-member",
+    name=NAME,
     run=k_member,
     family="clustering",
     paper="Byun, Kamra, Bertino, Li: Efficient k-anonymization using clustering techniques. DASFAA 2007",
@@ -116,5 +124,6 @@ K_MEMBER = Algorithm(
     colour="#8a8a8a",
     shape="star",
     variants=({}, {"improve": "chains", "kicks": 0}),
+    option_problems=sets_problems,
     **IMPROVED,
 )

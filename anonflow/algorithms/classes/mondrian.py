@@ -18,6 +18,7 @@ from anonflow.algorithms.classes.class_chains import (
     effort_of,
     outcome_of,
 )
+from anonflow.algorithms.lowering import Of, Sets, for_sets, sets_problems
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
 from anonflow.kernels.classes.mondrian import (
     CODED,
@@ -34,6 +35,8 @@ from anonflow.table.domain import Domain
 
 __all__ = ["MONDRIAN", "mondrian", "mondrian_labels"]
 
+NAME = "mondrian"
+
 Mode = Annotated[Literal["strict", "relaxed"], Option("Cuts")]
 
 
@@ -46,6 +49,8 @@ def mondrian(
     rounds: Rounds = ROUNDS,
     kicks: Kicks = KICKS,
     threads: Threads = None,
+    sets: Sets = None,
+    of: Of = None,
 ) -> Outcome:
     """Return equivalence classes of at least k records by cutting the table repeatedly.
 
@@ -65,6 +70,9 @@ def mondrian(
         children of a node are merged.
     improve, rounds, kicks, threads : optional
         As :mod:`anonflow.algorithms.classes.class_chains` declares them: classes are improved by chains, or not.
+    sets, of : optional
+        Sets of columns, as :func:`anonflow.algorithms.lowering.for_sets` has them: cells that no set needs generalized are then
+        published as they were.
 
     Returns
     -------
@@ -87,7 +95,7 @@ def mondrian(
         raise too_few(part.n, k)
     effort = effort_of(improve, rounds, kicks, threads)
     labels, classes = mondrian_labels(part, k, relaxed=mode == "relaxed")
-    return outcome_of(part, labels, classes, k, effort)
+    return for_sets(part, k, outcome_of(part, labels, classes, k, effort), sets, of, NAME)
 
 
 def mondrian_labels(
@@ -144,7 +152,7 @@ def _cuts(domains: Sequence[Domain]) -> CutRules:
 
 
 MONDRIAN = Algorithm(
-    name="mondrian",
+    name=NAME,
     run=mondrian,
     family="recoding",
     paper="LeFevre, DeWitt, Ramakrishnan: Mondrian multidimensional k-anonymity. ICDE 2006",
@@ -153,6 +161,7 @@ MONDRIAN = Algorithm(
     summary="the classical baseline: equal records, very fast, much loss",
     colour="#a08a00",
     shape="inverted_triangle",
+    option_problems=sets_problems,
     variants=({}, {"improve": "chains", "kicks": 0}),
     **IMPROVED,
 )

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from anonflow.algorithms.lowering import Of, Sets, for_sets, sets_problems
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
 from anonflow.algorithms.patterns.language import (
     LEVELS,
@@ -24,6 +25,7 @@ from anonflow.hierarchy.wording import plural
 from anonflow.kernels.patterns.pattern_guided import place_rows, place_rows_jit
 from anonflow.option import Option
 from anonflow.partition import limited
+from anonflow.table.domain import Domain
 from anonflow.table.records import Records, equal_columns
 
 __all__ = [
@@ -59,6 +61,8 @@ def pattern_guided(
     local_search: Annotated[bool, Option("Local search")] = False,
     fallback: Fallback = None,
     orders: Annotated[int, Option("Orders tried", least=1, most=ORDERS)] = 1,
+    sets: Sets = None,
+    of: Of = None,
 ) -> Outcome:
     """Suppress entries so that every class has k rows and every row follows one of the given patterns.
 
@@ -97,6 +101,9 @@ def pattern_guided(
         This is the number of orders of patterns of equal cost that are tried, each to its end: a local search and joins under ``strict``
         included. Among results of equal cost the first is kept.
         The given order is the first, its reverse the second, the others are drawn at random.
+    sets, of : optional
+        Sets of columns, as :func:`anonflow.algorithms.lowering.for_sets` has them: entries that no set needs hidden are then shown
+        again. Only with patterns of which each may also hide less, and none has levels.
 
     Returns
     -------
@@ -164,7 +171,50 @@ def pattern_guided(
         )
     if weights is not None:
         facts["cost"] = int(np.append(costs, allowed.out)[used].sum()) / allowed.unit
-    return publish_places(part.records, allowed, labels, used, **facts)
+    outcome = publish_places(part.records, allowed, labels, used, **facts)
+    if sets is None and of is None:
+        return outcome
+    for _, problem in _shows_more(allowed):
+        raise ParameterError(problem, subject="pattern-guided")
+    outcome = for_sets(part, k, outcome, sets, of, "pattern-guided")
+    hides = outcome.generalization.whole() & ~Generalization.of(part.records).whole()
+    hides[:, outcome.suppressed] = True
+    hidden = hides.sum(axis=1)
+    outcome.facts["suppressed_entries"] = int(hidden.sum())
+    if weights is not None:
+        outcome.facts["cost"] = int(hidden @ allowed.whole) / allowed.unit
+    return outcome
+
+
+def _shows_more(allowed: PatternSet) -> Iterator[tuple[str, str]]:
+    """Yield why sets of columns do not go with patterns: a row that shows again what it hid would follow none of them."""
+    if allowed.cells:
+        yield "sets", "sets of columns do not go with patterns of levels; leave one of them out"
+        return
+    for b in range(len(allowed.domains)):
+        bit = np.uint64(1 << b)
+        if not np.isin(allowed.masks[(allowed.masks & bit) > 0] ^ bit, allowed.masks).all():
+            yield (
+                "sets",
+                "with sets of columns, rows show again what no set needs hidden, and so each pattern must be allowed to hide less; "
+                "take patterns such as {at-most: 2} or {never: [sex]}, or leave the sets out",
+            )
+            return
+
+
+def _option_problems(
+    domains: Sequence[Domain] | None, options: Mapping[str, Any]
+) -> Iterator[tuple[str, str]]:
+    """Yield the option and the problem of each that does not go with another one or with the columns."""
+    problems = list(option_problems(domains, options))
+    yield from problems
+    yield from sets_problems(domains, options)
+    if problems or domains is None or (options.get("sets") is None and options.get("of") is None):
+        return
+    allowed = pattern_set(
+        domains, options.get("patterns", "all"), options.get("weights"), options.get("fallback")
+    )
+    yield from _shows_more(allowed)
 
 
 def follows_all(options: Mapping[str, Any]) -> bool:
@@ -454,5 +504,6 @@ PATTERN_GUIDED = Algorithm(
     fixed_cells=has_levels,
     complete=follows_all,
     without_pattern=rows_without_pattern,
-    option_problems=option_problems,
+    keeps_limits=True,
+    option_problems=_option_problems,
 )

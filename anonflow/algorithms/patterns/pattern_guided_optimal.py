@@ -239,6 +239,7 @@ PATTERN_GUIDED_OPTIMAL = Algorithm(
     shape="star",
     small=True,
     hides=True,
+    keeps_limits=True,
     fixed_cells=has_levels,
     complete=follows_all,
     without_pattern=rows_without_pattern,

@@ -12,6 +12,8 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
+from anonflow.table.records import rank_within
+
 __all__ = ["CellLevels", "KeySetSearch"]
 
 NEAR_BEST = 0.5
@@ -471,7 +473,7 @@ class KeySetSearch:
             once.sort()
             m, row = m[once], row[once]
             group = served[m, row]
-            needed = _rank_within(group) < most[group]
+            needed = rank_within(group) < most[group]
             m, row = m[needed], row[needed]
             for move in np.unique(m).tolist():
                 c, level = self._moves[move]
@@ -722,12 +724,3 @@ def _numbered(left: np.ndarray, size: int, right: np.ndarray) -> np.ndarray:
         there[pair] = True
         return (np.cumsum(there) - 1)[pair].astype(np.int32)
     return np.unique(pair, return_inverse=True)[1].astype(np.int32)
-
-
-def _rank_within(group: np.ndarray) -> np.ndarray:
-    """Return how many earlier entries are equal to each one."""
-    order = np.argsort(group, kind="stable")
-    starts = np.flatnonzero(np.diff(group[order], prepend=-1))
-    rank = np.empty(len(group), np.int64)
-    rank[order] = np.arange(len(group)) - np.repeat(starts, np.diff(np.append(starts, len(group))))
-    return rank

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from anonflow.algorithms.lowering import Of, Sets, for_sets, with_sets
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
 from anonflow.algorithms.recoding.full_domain import (
     TimeLimit,
@@ -21,6 +22,8 @@ from anonflow.partition import too_few
 
 __all__ = ["LOCAL_RECODING", "local_recoding"]
 
+NAME = "local-recoding"
+
 Rounds = Annotated[int, Option("Rounds", least=1, most=1000)]
 
 
@@ -31,6 +34,8 @@ def local_recoding(
     rounds: Rounds = 100,
     widths: Widths = None,
     time_limit: TimeLimit = None,
+    sets: Sets = None,
+    of: Of = None,
 ) -> Outcome:
     """Publish most records at one level of each column, and the suppressed ones in further rounds at other levels.
 
@@ -47,6 +52,9 @@ def local_recoding(
         The most rounds; records left after the last one are suppressed.
     widths, time_limit : optional
         As of :func:`anonflow.algorithms.recoding.full_domain.full_domain`, of each round.
+    sets, of : optional
+        Sets of columns, as :func:`anonflow.algorithms.lowering.for_sets` has them: cells that no set needs generalized are then
+        published as they were.
 
     Returns
     -------
@@ -84,7 +92,7 @@ def local_recoding(
     facts: dict[str, Any] = {}
     optimal = True
     while len(left) >= k and len(counts) < rounds:
-        with errors_of("local-recoding", shared="full-domain"):
+        with errors_of(NAME, shared="full-domain"):
             done = search(part.take(left), k, 1.0, widths, time_limit, pool=False)
         cells, _, small = done.lattice.published(done.best.node, k)
         hidden = small | cells.suppressed_rows()
@@ -103,11 +111,12 @@ def local_recoding(
     suppressed = np.zeros(records.n, bool)
     suppressed[left] = True
     facts |= {"rounds": len(counts), "published_by_round": counts, "optimal": bool(optimal)}
-    return outcome_of(generalization, generalization.classes(), suppressed, facts)
+    outcome = outcome_of(generalization, generalization.classes(), suppressed, facts)
+    return for_sets(part, k, outcome, sets, of, NAME)
 
 
 LOCAL_RECODING = Algorithm(
-    name="local-recoding",
+    name=NAME,
     run=local_recoding,
     family="recoding",
     paper="Prasser, Kohlmayer, Kuhn: The importance of context. Methods of Information in Medicine 55, 2016",
@@ -120,5 +129,5 @@ LOCAL_RECODING = Algorithm(
     whole_table=True,
     fixed_cells=True,
     diverse=True,
-    option_problems=option_problems,
+    option_problems=with_sets(option_problems),
 )

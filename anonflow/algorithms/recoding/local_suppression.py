@@ -10,12 +10,12 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
+from anonflow.algorithms.lowering import Of, Sets, columns_of, promise_of_sets, sets_problems
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
 from anonflow.algorithms.recoding.full_domain import Widths
 from anonflow.algorithms.recoding.key_set_search import CellLevels, KeySetSearch
 from anonflow.algorithms.recoding.lattice import ColumnLevels, column_levels
-from anonflow.criteria.guarantee import sets_text
-from anonflow.criteria.set_counts import named_sets, set_problems
+from anonflow.criteria.set_counts import named_sets
 from anonflow.errors import ParameterError, errors_of
 from anonflow.generalization import Generalization
 from anonflow.loss import LOSSES, cell_costs, measure_named
@@ -37,10 +37,8 @@ def option_problems(
     domains: Sequence[Domain] | None, options: Mapping[str, Any]
 ) -> Iterator[tuple[str, str]]:
     """Yield the option and the problem of each that does not go with another one or with the columns."""
-    names = None if domains is None else list(dict.fromkeys(domain.column for domain in domains))
-    of = options.get("of")
-    for option, problem in set_problems(options.get("sets"), of, names):
-        yield option, problem
+    names = None if domains is None else columns_of(domains)
+    yield from sets_problems(domains, options)
     importance = options.get("importance")
     if importance is not None and not isinstance(importance, Mapping):
         yield "importance", "importance maps columns to numbers, such as {age: 2, sex: 1}"
@@ -70,8 +68,8 @@ def local_suppression(
     part: Partition,
     k: int,
     *,
-    sets: Annotated[Any, Option("Sets of columns that others may know, each by itself", lists=True)] = None,
-    of: Annotated[int | None, Option("Or all sets of so many columns", least=1, most=64)] = None,
+    sets: Sets = None,
+    of: Of = None,
     importance: Annotated[Any, Option("Importance of columns", mapping=True)] = None,
     rows: Annotated[Literal["matches", "compatible"], Option("Rows that may be a person's")] = "matches",
     generalize: Annotated[bool, Option("Generalize before hiding")] = False,
@@ -163,10 +161,8 @@ def local_suppression(
         column.write(generalization, records, level)
     suppressed = np.asarray(generalization.hidden().all(axis=0))
     hidden = (search.level == whole) & (search.first < whole)
-    size = len(chosen[0])
-    promised = f"of={size}" if sets is None else f"sets={sets_text(chosen)}"
     facts: dict[str, Any] = {
-        "guarantee": f"key-sets({promised}, hidden=any, rows={rows})",
+        "guarantee": promise_of_sets(sets, chosen, rows),
         "hidden_cells": int(hidden.sum()),
         "generalized_cells": int(((search.level > search.first) & ~hidden).sum()),
     }
@@ -365,5 +361,6 @@ LOCAL_SUPPRESSION = Algorithm(
     shape="hex",
     whole_table=True,
     fixed_cells=True,
+    keeps_limits=True,
     option_problems=option_problems,
 )

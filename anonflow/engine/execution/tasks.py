@@ -186,7 +186,7 @@ def match(settings: TaskSettings, records: Records, partition: int) -> Matched |
     """
     start = time.perf_counter()
     try:
-        method = algorithm_named(settings.algorithm)
+        method = algorithm_named(settings.algorithm).under(settings.options)
         mine = within(records, method, settings.boundaries)
         outcome = solve(
             method,

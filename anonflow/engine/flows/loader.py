@@ -187,14 +187,14 @@ class _Checker:
         drawn = goal.is_open or (
             published is not None and ("draw" in steps.settings or publish.table is not None)
         )
-        methods = list(dict.fromkeys(planned.anonymize.method.name for planned in runs))
+        methods = list(dict.fromkeys(planned.anonymize.method for planned in runs))
         steps.check_verify(methods, drawn or not runs)
         steps.check_diversify(methods)
         steps.check_attack(
             drawn or not runs,
             schema,
             None if table is None else table.source,
-            None if published is None else published.anonymize.algorithm,
+            None if published is None else published.anonymize.method,
         )
         self._paths(publish, table, schema, steps.settings.get("attack") or ())
         if "flow" in self.data:

@@ -96,19 +96,18 @@ def loss_problems(measure: str) -> list[tuple[str, str]]:
     return []
 
 
-def criterion_problem(criterion: Any, algorithm: str, draws: bool, diverse: bool) -> str | None:
+def criterion_problem(criterion: Any, method: Algorithm | None, draws: bool, diverse: bool) -> str | None:
     """Return the problem of a criterion for a method in a flow; None if there is none.
 
     Parameters
     ----------
     criterion : object
-    algorithm : str
+    method : Algorithm or None
     draws : bool
         Whether the flow draws a release.
     diverse : bool
         Whether it makes results diverse, so that their diversity needs no check of the rows.
     """
-    method = REGISTRY.get(algorithm)
     if isinstance(criterion, str) and criterion not in ("guarantee", *CRITERIA) and "=" not in criterion:
         near = strict_yaml.suggest(criterion, ("guarantee", *CRITERIA))
         if near is not None:
@@ -149,7 +148,9 @@ def diversify_problem(
     return "", None
 
 
-def attacker_problem(attacker: Any, schema: Schema | None = None, method: str | None = None) -> str | None:
+def attacker_problem(
+    attacker: Any, schema: Schema | None = None, method: Algorithm | None = None
+) -> str | None:
     """Return the problem of an attacker of a flow, also for a table of this schema and the method of the published run."""
     if not isinstance(attacker, str | Mapping):
         return "an attacker is a name such as linker, or {insider: {c: 2}}"
@@ -168,10 +169,10 @@ def attacker_problem(attacker: Any, schema: Schema | None = None, method: str | 
             return text
         if (
             isinstance(each, risk.Population)
-            and method in REGISTRY
-            and not promises_classes(REGISTRY[method].guarantee)
+            and method is not None
+            and not promises_classes(method.guarantee)
         ):
-            return f"'population' needs a release of classes, and {method} makes none; leave it out, or take another method"
+            return f"'population' needs a release of classes, and {method.name} makes none; leave it out, or take another method"
     return None
 
 

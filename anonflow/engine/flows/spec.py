@@ -317,7 +317,9 @@ class AnonymizeSpec(BaseModel):
     @property
     def method(self) -> Algorithm:
         """The method of the registry; for auto, the method that it tries first."""
-        return first_method(self.guarantee) if self.algorithm == AUTO else REGISTRY[self.algorithm]
+        if self.algorithm == AUTO:
+            return first_method(self.guarantee)
+        return REGISTRY[self.algorithm].under(self.options)
 
     @property
     def options(self) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from anonflow import strict_yaml
-from anonflow.algorithms.registry import REGISTRY
+from anonflow.algorithms.method import Algorithm
 from anonflow.engine.flows.references import (
     attacker_problem,
     criterion_problem,
@@ -92,10 +92,10 @@ class Steps:
                 )
                 read[name] = []
 
-    def check_verify(self, methods: Sequence[str], draws: bool) -> None:
+    def check_verify(self, methods: Sequence[Algorithm], draws: bool) -> None:
         """Check the criteria, for every method that is run, and that there is a release for those that need it."""
         for i, criterion in enumerate(self.settings.get("verify") or ()):
-            for method in methods or [""]:
+            for method in (*methods,) or (None,):
                 text = criterion_problem(criterion, method, draws, "diversify" in self.settings)
                 if text is not None:
                     self.problems.add((*self.place("verify"), i), text, value=True)
@@ -120,9 +120,9 @@ class Steps:
             self.problems.add((*home, key) if key in settings else home, text, value=key in settings)
         return spec
 
-    def check_diversify(self, methods: Sequence[str]) -> None:
+    def check_diversify(self, methods: Sequence[Algorithm]) -> None:
         """Refuse a step diversify after a method whose results cannot be made diverse."""
-        problems = [REGISTRY[method].diversity_problem for method in methods]
+        problems = [method.diversity_problem for method in methods]
         for text in filter(None, problems if "diversify" in self.settings else ()):
             self.problems.add(self.place("diversify"), text, value=True)
 
@@ -131,7 +131,7 @@ class Steps:
         draws: bool,
         schema: Schema | None = None,
         source: SourceSpec | None = None,
-        method: str | None = None,
+        method: Algorithm | None = None,
     ) -> None:
         """Check the attackers and their registers, and that there is a release for them."""
         if "attack" in self.settings and not draws:

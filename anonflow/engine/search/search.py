@@ -221,7 +221,7 @@ class TargetSearch:
             setup = candidate.setup
             if setup.timed_as in refused:
                 continue
-            method = REGISTRY[setup.algorithm]
+            method = REGISTRY[setup.algorithm].under(dict(setup.options))
             try:
                 records = within(self.table.records, method, boundaries)
                 check_columns(method, dict(setup.options), records.domains)
@@ -259,7 +259,7 @@ class TargetSearch:
             ):
                 break
             key = setup.timed_as
-            method = REGISTRY[setup.algorithm]
+            method = REGISTRY[setup.algorithm].under(dict(setup.options))
             self.doing = f"timing {setup.algorithm} on some records"
             try:
                 if table is None:  # the same for every method that does not refuse the table

@@ -16,7 +16,6 @@ from anonflow.algorithms.assembly import Assembly
 from anonflow.algorithms.diversity.diversify import DiverseParts, with_diverse_parts
 from anonflow.algorithms.diversity.target import Targets
 from anonflow.algorithms.method import Outcome
-from anonflow.algorithms.registry import algorithm_named
 from anonflow.criteria.verification import Finding
 from anonflow.criteria.verify import verify
 from anonflow.engine import publish
@@ -292,9 +291,7 @@ class Storage:
             **({} if spec.boundaries else {"boundaries": False}),
             **({} if run_plan.run.budget is None else {"budget": run_plan.run.budget}),
         }
-        return assemble(
-            self.table, algorithm_named(spec.algorithm), spec.k, _index(run_plan), whole, parameters
-        )
+        return assemble(self.table, spec.method, spec.k, _index(run_plan), whole, parameters)
 
     def again(self) -> RunResult:
         """Return the result of the flow's run where its people were published before; the table is then that of the published people.

@@ -1,0 +1,186 @@
+"""Classes for sets of columns: the rule by plain loops, the promise by the criterion, and everything that does not go with it."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import anonflow as af
+from anonflow.algorithms.registry import REGISTRY
+from anonflow.errors import ParameterError
+from tests.algorithms.recoding.test_local_suppression import TABLES, kinds, may_be, table
+from tests.naive.compatible import names_nobody
+from tests.strategies import examples
+
+METHODS = tuple(name for name, method in REGISTRY.items() if "sets" in method.options and not method.of_sets)
+KEEPS = "covers", "boundary", "guarantee"
+
+
+def people_for(method: str, n: int, seed: int, **columns: Any) -> af.Table:
+    """People with a column of every kind that the method takes."""
+    if method in ("k-member", "mondrian"):
+        return kinds(n, seed, **columns)
+    frame = kinds(n, seed).frame.drop(columns="income")
+    schema = kinds(n, seed, job={"kind": "suppression"}, **columns).schema.to_mapping()
+    return af.Table(frame, {name: schema[name] for name in frame})
+
+
+def covers(cell: str, value: Any) -> bool:
+    """Whether a cell that may list ranges, values and codes covers a value."""
+    number = str(value).isdigit() and len(str(value)) == 1
+    return any(
+        may_be(part, float(value) if number and part[0].isdigit() else value)
+        for part in cell.strip("{}").split("|")
+    )
+
+
+def test_the_methods_of_classes_that_a_user_would_try_take_sets() -> None:
+    assert {"k-member", "local-recoding", "mondrian", "pattern-guided"} <= set(METHODS)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@examples(40)
+@given(rows=TABLES, data=st.data())
+def test_no_set_names_anybody_and_frequent_values_stay(
+    method: str, rows: list[list[str]], data: st.DataObject
+) -> None:
+    q = len(rows[0])
+    k, of = data.draw(st.integers(2, 4)), data.draw(st.integers(1, q))
+    people, sets = table(rows), list(itertools.combinations(range(q), of))
+    classes = af.anonymize(people, method, k=k, seed=1)
+    anon = af.anonymize(people, method, k=k, of=of, seed=1)
+    assert anon.guarantee == f"key-sets(of={of}, hidden=any, rows=matches)"
+    assert anon.classes is None
+    assert anon.matches is None
+    left = int(classes.suppressed.sum())
+    if not 0 < left < k:
+        assert names_nobody(rows, anon.frame().to_numpy().tolist(), sets, k, matches=True)
+    assert af.verify(people, anon, ["covers", "guarantee"], k=k)
+    cells, joined = anon.frame().to_numpy(), classes.frame().to_numpy()
+    values = np.array(rows, object)
+    assert ((cells == joined) | (cells == values)).all()
+    assert anon.loss() <= classes.loss() + 1e-12
+    assert anon.facts["lowered_cells"] == (cells != joined).sum()
+    # a row is generalized for a set on which its values, or those of a row of its class, are rare
+    parts = {s: [tuple(row[c] for c in s) for row in rows] for s in sets}
+    rare = {s: [parts[s].count(part) < k for part in parts[s]] for s in sets}
+    together = np.where(classes.suppressed, -1, classes.classes)
+    for i, c in itertools.product(range(len(rows)), range(q)):
+        if cells[i, c] != values[i, c] and not anon.suppressed[i]:
+            assert any(rare[s][j] for s in sets if c in s for j in np.flatnonzero(together == together[i]))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_kind_of_column(method: str, subtests: Any) -> None:
+    for seed, options in enumerate(({"of": 2}, {"of": 1}, {"sets": [["age", "town"], ["zip", "town"]]})):
+        with subtests.test(options=options):
+            people = people_for(method, 60, seed)
+            anon = af.anonymize(people, method, k=3, seed=seed, **options)
+            classes = af.anonymize(people, method, k=3, seed=seed)
+            assert anon.loss() <= classes.loss()
+            assert options.get("of") != 1 or anon.loss() < classes.loss()
+            for subject in (anon, anon.release(seed=2**127)):
+                assert af.verify(people, subject, ["covers", "guarantee"], k=3)
+            names = list(people.qi_columns)
+            sets = options.get("sets") or list(itertools.combinations(names, options.get("of", 2)))
+            places = [[names.index(name) for name in columns] for columns in sets]
+            originals = people.frame[names].to_numpy().tolist()
+            if not classes.suppressed.any():
+                assert names_nobody(
+                    originals, anon.frame()[names].to_numpy().tolist(), places, 3, covers, matches=True
+                )
+            attacked = af.attack(people, anon.release(seed=2**127), sets=[list(columns) for columns in sets])
+            assert attacked["worst"].max() <= 1 / 3 + 1e-9
+
+
+def test_a_column_in_no_set_is_published_as_it_is() -> None:
+    people = kinds(60, 3)
+    anon = af.anonymize(people, "k-member", k=3, sets=[["age", "town"]], seed=1)
+    assert (anon.frame()["job"] == people.frame["job"]).all()
+    assert (anon.frame()["zip"] == people.frame["zip"]).all()
+
+
+def test_limits_and_boundaries_are_kept() -> None:
+    for method in ("k-member", "mondrian", "pattern-guided"):
+        for age in ({"max-width": 4}, {"boundary": {"width": 5}} if method != "pattern-guided" else {}):
+            people = people_for(method, 80, 4, age=age)
+            anon = af.anonymize(people, method, k=3, of=2, seed=1)
+            assert af.verify(people, anon, list(KEEPS), k=3), (method, age)
+
+
+def test_patterns_that_a_row_could_leave_are_refused() -> None:
+    people = table([list(row) for row in ("aab", "abb", "bba", "aab", "bbb")])
+    within = af.anonymize(people, "pattern-guided", k=2, of=2, patterns={"at-most": 2}, seed=1)
+    assert ((within.frame() == "*").sum(axis=1)[~within.suppressed] <= 2).all()
+    with pytest.raises(ParameterError, match="hide less"):
+        af.anonymize(people, "pattern-guided", k=2, of=2, patterns=["110", "000"])
+    towns = people_for("pattern-guided", 60, 1)
+    with pytest.raises(ParameterError, match="patterns of levels"):
+        af.anonymize(towns, "pattern-guided", k=2, of=2, patterns={"levels": {"town": ["level 1", "*"]}})
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"of": 9}, "of is 9, and there are 3 quasi-identifiers"),
+        ({"of": 0}, "of must be a whole number of at least 1"),
+        ({"sets": [["town"]]}, "'town' in a set is no quasi-identifier"),
+        ({"sets": "c0"}, "sets is a list of lists"),
+        ({"sets": [["c0"]], "of": 2}, "either sets or of"),
+    ],
+)
+def test_bad_sets_are_named(options: dict[str, Any], words: str) -> None:
+    for method in METHODS:
+        with pytest.raises(ParameterError, match=words):
+            af.anonymize(
+                table([list(row) for row in ("aab", "abb", "bba", "aab", "bbb")]), method, k=2, **options
+            )
+
+
+def test_what_does_not_go_with_sets_is_refused(tmp_path: Path) -> None:
+    people = kinds(60, 5)
+    anon = af.anonymize(people, "k-member", k=3, of=2, seed=1)
+    with pytest.raises(ParameterError, match="cannot be made diverse"):
+        af.diversify(anon, "l-diversity", column="job", l=2)
+    twice = pd.concat([people.frame] * 2, ignore_index=True).assign(person=np.arange(120) % 60)
+    schema = {**people.schema.to_mapping(), "person": {"role": "unit"}}
+    with pytest.raises(ParameterError, match="the same person's"):
+        af.anonymize(af.Table(twice, schema), "k-member", k=3, of=2)
+    mean = {"age": {"role": "quasi-identifier", "kind": "numeric", "aggregate": "mean"}}
+    with pytest.raises(ParameterError, match="mean or median of a class"):
+        af.anonymize(af.Table(pd.DataFrame({"age": range(9)}), mean), "k-member", k=3, of=1)
+
+
+def test_a_flow_makes_and_proves_it(tmp_path: Path) -> None:
+    people = kinds(80, 6)
+    people.frame.to_csv(tmp_path / "people.csv", index=False)
+    columns = (
+        "    age: {role: quasi-identifier, kind: numeric, missing: suppress}\n    town: {role: quasi-identifier, kind: suppression}\n"
+        "    job: {role: quasi-identifier, kind: suppression}\n    zip: {role: insensitive}\n    income: {role: insensitive}\n"
+    )
+    text = (
+        f"flow: sets\nversion: 1\ntable:\n  source: {{csv: people.csv}}\n  columns:\n{columns}partition: {{size: 20}}\n"
+        "steps:\n  - anonymize: {algorithm: ALGORITHM, k: 3, of: 2}\nMORE  - draw: {}\n  - verify: [covers, guarantee]\n"
+        "publish: {table: out/sets.csv, report: out/sets.html}\n"
+    )
+    for method in ("k-member", "mondrian", "pattern-guided"):
+        flow = tmp_path / f"{method}.yaml"
+        flow.write_text(text.replace("ALGORITHM", method).replace("MORE", ""))
+        report = af.run(flow, again=True)
+        assert report.ok
+        assert report.results[0].guarantee == "key-sets(of=2, hidden=any, rows=matches)"
+        assert (
+            "every person is compatible with at least 3 published rows"
+            in (tmp_path / "out/sets.html").read_text()
+        )
+    step = "  - diversify: {criterion: l-diversity, column: job, l: 2}\n"
+    flow.write_text(text.replace("ALGORITHM", "k-member").replace("MORE", step))
+    with pytest.raises(af.errors.FlowError, match="cannot be made diverse"):
+        af.run(flow)
