@@ -44,11 +44,11 @@ COLUMNS = (
     "missing",
     "who",
     "role",
+    "why",
     "kind",
     "no value",
     "codes",
     "form",
-    "why",
 )
 """Columns of the table of columns."""
 
@@ -117,24 +117,12 @@ class ColumnChoice(DraftForm):
             if rule is None and kind in MISSING_RULES and missing:
                 rule = MISSING_RULES[kind][0]
             role, codes = column.role or NOT_PUBLISHED, ", ".join(column.codes or ())
-            picture = _picture(sort, distinct, missing, heights)
-            why = reasons_of(advice.get(name), role)
-            rows.append(
-                (
-                    name,
-                    picture,
-                    sort,
-                    distinct,
-                    missing,
-                    self._who(name),
-                    role,
-                    kind,
-                    rule or "",
-                    codes,
-                    _form_text(column),
-                    why,
-                )
-            )
+            cells = {
+                "column": name, "values": _picture(sort, distinct, missing, heights), "type": sort, "distinct": distinct,
+                "missing": missing, "who": self._who(name), "role": role, "why": reasons_of(advice.get(name), role),
+                "kind": kind, "no value": rule or "", "codes": codes, "form": _form_text(column),
+            }  # fmt: skip
+            rows.append(cells)
         return pd.DataFrame(rows, columns=list(COLUMNS))
 
     def _who(self, column: str) -> str:
