@@ -34,6 +34,7 @@ WORDS = {
     "partition-size": "partitions of {} records",
     "prepare": "on the screen Prepare",
     "say-missing": "choose {} under Without a value, on the screen Data",
+    "shares": "choose another kind of it, on the screen Data",
     "skip": "remove the lines above the names of the columns",
     "time-limit": "its time limit",
 }
