@@ -12,8 +12,6 @@ from anonflow.errors import ParameterError
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["CARDINALITIES", "census_like", "census_years"]
-
 CARDINALITIES = {
     "Age": 79,
     "Gender": 2,

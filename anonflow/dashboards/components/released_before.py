@@ -9,8 +9,6 @@ from markupsafe import Markup
 from anonflow.dashboards.components.html import facts
 from anonflow.table.identification.earlier import SharedPeople
 
-__all__ = ["releases_with_them"]
-
 MOST = 12
 """Releases that are listed."""
 

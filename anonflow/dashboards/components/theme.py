@@ -11,8 +11,6 @@ from panel.custom import JSComponent
 from panel.theme import Inherit
 from panel.theme.native import Native
 
-__all__ = ["Bar", "Theme"]
-
 ACTIONS = ("undo", "redo", "here")
 """What the bar tells: two of its tools, and that a browser has drawn the page."""
 
@@ -46,6 +44,8 @@ class Bar(JSComponent):
         Whether the app is the whole page, not a notebook's cell.
     user : str
         The signed-in user; empty without accounts.
+    numbers : list of (str, str, str)
+        What counts most of the chosen run: number, label, and what it means.
     table : str
         What the table is called that is open; empty if none is.
     unsaved : bool
@@ -68,6 +68,7 @@ class Bar(JSComponent):
     dark = param.Boolean(default=False)
     page = param.Boolean(default=True)
     user = param.String(default="")
+    numbers = param.List(default=[])
     table = param.String(default="")
     unsaved = param.Boolean(default=False)
     version = param.Integer(default=0)

@@ -9,7 +9,7 @@ import tempfile
 import zipfile
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import param
 
@@ -25,17 +25,13 @@ from anonflow.dashboards.session.screen_words import on_screen
 from anonflow.dashboards.session.table_sources import first_columns
 from anonflow.dashboards.session.workspace import FinishedRun, Workspace
 from anonflow.dashboards.work.screen_work import Background
+from anonflow.engine.report.card import ReleaseCard
 from anonflow.engine.report.report import limits_of
 from anonflow.errors import AnonflowError
 from anonflow.release import Earlier
 from anonflow.table.files.metadata_file import KINDS, PACKAGE, metadata_text
 from anonflow.table.files.parquet_metadata import FOLDER_ENDING
 from anonflow.table.infer import infer_columns
-
-if TYPE_CHECKING:
-    from anonflow.engine.report.card import ReleaseCard
-
-__all__ = ["OWNER", "PUBLIC", "TABLES", "PublishModel"]
 
 ONE_FILE = "All of this, one file"
 TABLE_FILES = {
@@ -197,6 +193,15 @@ class PublishModel(param.Parameterized):
         )
 
     @property
+    def unconfirmed(self) -> list[str]:
+        """Columns of the chosen run that are published though nobody confirmed their roles."""
+        return [] if self.run is None else self.workspace.unconfirmed(self.run.spec)
+
+    def confirm(self) -> None:
+        """Confirm the roles that the columns have in the chosen run."""
+        self.workspace.confirm(dict.fromkeys(self.unconfirmed, ""))
+
+    @property
     def earlier(self) -> str:
         """How many people of the chosen run are in an earlier release, once it was tried; empty if none is known to be."""
         run = self.run
@@ -205,7 +210,7 @@ class PublishModel(param.Parameterized):
     def draw(self) -> None:
         """Draw, verify, attack and report the chosen run in the background; ``publication`` has the result."""
         run = self.run
-        if run is None or self.drawing or self.needs_agreement:
+        if run is None or self.drawing or self.needs_agreement or self.unconfirmed:
             return
         if run.id in self.workspace.noted.publications:
             self.publication = self.workspace.noted.publications[run.id]
@@ -220,6 +225,7 @@ class PublishModel(param.Parameterized):
                 self._changed()
                 return
             self.workspace.noted.publications[run.id] = publication
+            self.workspace.drawings += 1
             if publication.ok:
                 self.workspace.note_drawn(table, run)
             self.param.update(drawing=False, agreed=False)

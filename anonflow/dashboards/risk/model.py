@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import pandas as pd
 import param
 
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.dashboards.work.screen_work import Background
 from anonflow.release import Earlier
 from anonflow.risk.before import RiskBefore, risk_before, smallest_sets
+from anonflow.table import Table
+from anonflow.table.identification.earlier import SharedPeople
 from anonflow.table.identification.key_sets import MOST_SETS
-from anonflow.table.infer import Advice, advise
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from anonflow.table import Table
-    from anonflow.table.identification.earlier import SharedPeople
-
-__all__ = ["RISKIEST", "PictureOfRisk", "RiskModel", "set_sizes"]
 
 RISKIEST = 20
 """Records that are listed."""
@@ -43,8 +37,6 @@ class PictureOfRisk:
         Of the same records, the smallest sets of columns on which each is unique.
     values : pandas.DataFrame
         Of the same records, their quasi-identifiers: the owner's.
-    advice : tuple of Advice
-        Of all columns of the file.
     shared : list of SharedPeople
         How many of its people are in each release that the owner's folder remembers.
     """
@@ -53,7 +45,6 @@ class PictureOfRisk:
     riskiest: pd.DataFrame
     smallest: list[list[tuple[str, ...]]]
     values: pd.DataFrame
-    advice: tuple[Advice, ...]
     shared: list[SharedPeople]
 
 
@@ -103,14 +94,12 @@ class RiskModel(param.Parameterized):
         super().__init__(workspace=workspace, **settings)
         self.background = Background(workspace, at_once=True)
         self._computed: tuple[Any, ...] | None = None
-        self._advice: tuple[Any, tuple[Advice, ...]] | None = None
         self._changed()
 
     @property
     def table(self) -> Table | None:
         """The open table under the draft's columns; None if no table is open, or the columns cannot be used."""
-        table: Table | None = self.workspace.table
-        return table
+        return self.workspace.table
 
     @property
     def weighted(self) -> bool:
@@ -127,9 +116,7 @@ class RiskModel(param.Parameterized):
         if table is None or settings == self._computed:
             return
         self._computed = settings
-        frame, most, fraction = self.workspace.frame, settings[1], settings[2]
-        owner = self.workspace.owner
-        known = self._advice[1] if self._advice is not None and self._advice[0] is frame else None
+        most, fraction, owner = settings[1], settings[2], self.workspace.owner
         self.param.update(computing=True, stale=self.picture is not None, problem="")
 
         def work() -> PictureOfRisk:
@@ -142,12 +129,10 @@ class RiskModel(param.Parameterized):
                 riskiest,
                 smallest_sets(table, risk.sets, positions),
                 values.where(values.notna(), ""),
-                known or tuple(advise(frame)),
                 [] if owner is None else Earlier(owner).shared(table),
             )
 
         def done(picture: PictureOfRisk) -> None:
-            self._advice = frame, picture.advice
             self.param.update(picture=picture, computing=False, stale=False)
 
         def failed(problem: str) -> None:

@@ -19,8 +19,6 @@ from anonflow.dashboards.session.screen_words import NO_TABLE
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.hierarchy.wording import plural
 
-__all__ = ["RiskScreen"]
-
 TITLE = "Risk"
 ALL_SIZES = "all sizes"
 
@@ -126,7 +124,6 @@ class RiskScreen(pn.viewable.Viewer):
         self.known.object = str(
             Markup("<p>{} <b>{}</b>.{}</p>").format("Others can know:", ", ".join(table.qi_columns), note)
         )
-        self._show_reasons()
         if self._root.visible:
             self.model.compute()
             self.register.compute()
@@ -179,7 +176,6 @@ class RiskScreen(pn.viewable.Viewer):
             "population",
             "owners",
             "released",
-            "reasons",
         )
         self.parts = {name: html("", f"af-risk-{name.replace('_', '-')}") for name in names}
         self.size = pn.widgets.RadioButtonGroup(label="Sets of", options={ALL_SIZES: 0}, value=0)
@@ -199,11 +195,6 @@ class RiskScreen(pn.viewable.Viewer):
                 "These releases have some of the same people, by the owner's folder. Whoever has a second release of them can compare the two, "
                 "and k no longer holds: publish once, or let the next release go on from the earlier ones. The screen Publish offers it."
             ),
-        )
-        self.reasons = card(
-            "Why these columns",
-            part["reasons"],
-            lead="These are guesses from names and values: only you know whether others can know a column. Change roles on the screen Data.",
         )
         self.cards = [
             card("Who stands alone", part["alone"]),
@@ -230,7 +221,6 @@ class RiskScreen(pn.viewable.Viewer):
             ),
             *self.cards,
             self.listed,
-            self.reasons,
             sizing_mode="stretch_width",
             margin=0,
         )  # fmt: skip
@@ -244,7 +234,6 @@ class RiskScreen(pn.viewable.Viewer):
                 (each is not self.people or self._has_owners())
                 and (each is not self.released or self._is_released())
             )
-        self.reasons.visible = picture is not None
         if model.problem:
             self.status.object = str(
                 Markup("<p class='af-bad' role='alert'>{}</p>").format(
@@ -275,7 +264,6 @@ class RiskScreen(pn.viewable.Viewer):
         )
         self.unsampled.visible = risk.population is None
         self._show_sets(self.size.value)
-        self._show_reasons()
 
     def _has_owners(self) -> bool:
         picture = self.model.picture
@@ -293,13 +281,6 @@ class RiskScreen(pn.viewable.Viewer):
             return
         self.parts["sets"].object = str(parts.column_sets_of(picture.risk, size or None))
         self.parts["sets_table"].object = str(parts.sets_table(picture.risk, size or None))
-
-    @param.depends("workspace.draft.spec", watch=True)
-    def _show_reasons(self) -> None:
-        picture = self.model.picture
-        if picture is not None:
-            columns = self.workspace.draft.spec.columns
-            self.parts["reasons"].object = str(parts.reasons(picture.advice, columns))
 
     def __panel__(self) -> pn.viewable.Viewable:
         return self._root

@@ -45,8 +45,6 @@ from anonflow.table.files.statistics_writing import is_written, writing_problems
 from anonflow.table.identification.earlier import OWNER
 from anonflow.table.schema import UNPUBLISHED, Schema
 
-__all__ = ["flow_from", "load_flow", "source_of"]
-
 KEYS = ("flow", "version", "table", "partition", "steps", "matrix", "target", "earlier", "publish", "run")
 
 

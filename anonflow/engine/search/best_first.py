@@ -10,8 +10,6 @@ from statistics import median
 
 from anonflow.engine.search.trials import Candidate, SearchTarget, Setup, Trial, picked
 
-__all__ = ["BestFirst", "Guess", "Prediction"]
-
 SLOPE = 0.5
 """The assumed power of k with which loss grows, until two results of a setup show it."""
 
