@@ -31,6 +31,7 @@ TITLES = (
     "risk-first",
     "households-and-weights",
     "the-signed-report",
+    "a-register-every-year",
 )
 FOLDED = {"tags": ["hide-cell"], "jupyter": {"outputs_hidden": True, "source_hidden": True}}
 
