@@ -10,10 +10,8 @@ from markupsafe import Markup
 
 from anonflow.algorithms.budget import AUTO
 from anonflow.criteria.registry import promise_of
-from anonflow.dashboards.components.clickable import PARTS
 from anonflow.dashboards.components.html import card, facts, html, labelled
-from anonflow.dashboards.components.markup import risk
-from anonflow.dashboards.protect.settings import Protection, share
+from anonflow.dashboards.protect.settings import Protection
 from anonflow.dashboards.session.draft_spec import DraftSpec, MethodSpec
 from anonflow.dashboards.session.screen_words import on_screen
 from anonflow.dashboards.session.validation import judged
@@ -62,22 +60,19 @@ class TwoQuestions(pn.viewable.Viewer):
         )
         self.start = pn.widgets.Button(label="Find the best for me", color="primary", css_classes=["af-find"])
         self.start.on_click(lambda event: self.find())
-        self.risk = pn.pane.HTML("", stylesheets=[PARTS], sizing_mode="stretch_width")
         self.answer = html("", "af-best")
         pn.bind(self._set_k, self.strength, watch=True)
         self._show_k()
         self._show()
 
     def _set_k(self, k: int | None) -> None:
-        if k is not None:
+        if k is not None and k != self.protection.k:  # else it follows the draft, which may compare several k
             self.protection.param.update(k=k, more=[])
 
-    @param.depends("protection.k", "protection.uniqueness", watch=True)
+    @param.depends("protection.k", watch=True)
     def _show_k(self) -> None:
         k = self.protection.k
         self.strength.value = k if k in STRENGTHS.values() else None
-        many, n = self.protection.at_risk(k)
-        self.risk.object = risk(many, n, share(many, n), self.protection.sentence(k))
 
     def find(self) -> None:
         """Run the candidates; the draft becomes that of the first, the method that is chosen for the time."""
@@ -173,7 +168,6 @@ class TwoQuestions(pn.viewable.Viewer):
     def __panel__(self) -> pn.viewable.Viewable:
         return card(
             "Two questions",
-            self.risk,
             pn.FlexBox(labelled(self.strength), labelled(self.time), gap="8px 40px"),
             self.start,
             self.answer,
