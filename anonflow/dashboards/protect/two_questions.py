@@ -20,6 +20,8 @@ from anonflow.errors import AnonflowError
 
 __all__ = ["STRENGTHS", "TIMES", "TwoQuestions"]
 
+FIND = "Find the best for me"
+
 STRENGTHS = {
     "Low: each person hides among 3": 3,
     "Usual: among 5": 5,
@@ -58,7 +60,7 @@ class TwoQuestions(pn.viewable.Viewer):
         self.time = pn.widgets.RadioBoxGroup(
             label="How long may each candidate take?", options=TIMES, value=min(TIMES.values()), width=330
         )
-        self.start = pn.widgets.Button(label="Find the best for me", color="primary", css_classes=["af-find"])
+        self.start = pn.widgets.Button(label=FIND, color="primary", css_classes=["af-find"])
         self.start.on_click(lambda event: self.find())
         self.answer = html("", "af-best")
         pn.bind(self._set_k, self.strength, watch=True)
@@ -135,11 +137,11 @@ class TwoQuestions(pn.viewable.Viewer):
     def _show(self) -> None:
         running = self._after is not None
         self.start.disabled = self.workspace.running or bool(self.workspace.problems)
-        self.start.label = "Running the candidates…" if running else "Find the best for me"
-        said = Markup("<p role='alert'>{}</p>").format(self.problem) if self.problem else Markup("")
+        self.start.label = "Running the candidates…" if running else FIND
+        answer = Markup("<p role='alert'>{}</p>").format(self.problem) if self.problem else Markup("")
         best = self.best
         if best is not None and not running:
-            said += Markup("<p><b>Best for you: {}</b>, because {}</p>").format(
+            answer += Markup("<p><b>Best for you: {}</b>, because {}</p>").format(
                 best.result.algorithm, self.reason(best)
             )
         if self.candidates:
@@ -152,8 +154,8 @@ class TwoQuestions(pn.viewable.Viewer):
                 )
                 for run in self.candidates
             ]
-            said += facts(("candidate", "loss (GCP) ↓", "what it promises", "seconds ↓"), rows, (1, 3))
-        self.answer.object = str(said)
+            answer += facts(("candidate", "loss (GCP) ↓", "what it promises", "seconds ↓"), rows, (1, 3))
+        self.answer.object = str(answer)
 
     def reason(self, best: FinishedRun) -> str:
         """Return why a candidate is the best, in words."""
