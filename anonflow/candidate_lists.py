@@ -14,8 +14,6 @@ from scipy.sparse.csgraph import connected_components
 
 from anonflow.errors import DataError
 
-__all__ = ["Candidates"]
-
 _PAIRS = 1 << 21
 """Pairs of a row and a candidate that are processed at a time."""
 
@@ -155,8 +153,7 @@ class Candidates:
     @cached_property
     def sizes(self) -> np.ndarray:
         """How many candidates each row has, shape (m,), int64."""
-        sizes: np.ndarray = np.diff(self.offsets)[self.row_list]
-        return sizes
+        return np.diff(self.offsets)[self.row_list]
 
     @cached_property
     def _apart(self) -> bool:

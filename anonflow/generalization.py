@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from anonflow.errors import DataError
 from anonflow.hierarchy import number_text
@@ -18,11 +18,6 @@ from anonflow.table.forms.text_columns import texts_at
 from anonflow.table.published.notation import ColumnReader, readers_of
 from anonflow.table.published.published_cells import WHOLE, PublishedCells
 from anonflow.table.records import Records, equal_columns
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-__all__ = ["Generalization", "Layout", "Records", "aggregate_of", "groups_of"]
 
 _ONE = np.uint64(1)
 
@@ -384,8 +379,6 @@ class Generalization:
         -------
         pandas.DataFrame, shape (n, QI columns), text
         """
-        import pandas as pd
-
         columns = self._columns(suppressed)
         frame = {name: texts_at(texts, at) for name, (at, texts) in columns.items()}
         return pd.DataFrame(frame, index=pd.RangeIndex(self.n) if index is None else index)
@@ -403,8 +396,6 @@ class Generalization:
         pandas.DataFrame, shape (n, QI columns), categorical
             O(n) a column, and its texts only as often as they differ.
         """
-        import pandas as pd
-
         frame = {}
         for name, (at, texts) in self._columns(suppressed).items():
             to, distinct = pd.factorize(texts)
@@ -413,8 +404,6 @@ class Generalization:
 
     def _columns(self, suppressed: np.ndarray | None) -> dict[str, tuple[np.ndarray, np.ndarray]]:
         """Return for each column which text every record has, and the texts, of which some may be equal."""
-        import pandas as pd
-
         parts_of: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
         for domain, coded in zip(self.domains, self._coded_texts(), strict=True):
             if not domain.has_codes:  # the codes beside have the text of both
@@ -434,8 +423,6 @@ class Generalization:
 
     def _coded_texts(self) -> list[tuple[np.ndarray, np.ndarray]]:
         """Return for each domain the code of every record, and the text of each code."""
-        import pandas as pd
-
         cells: list[tuple[np.ndarray, np.ndarray]] = [(np.empty(0, np.int64), np.empty(0, object))] * len(
             self.domains
         )

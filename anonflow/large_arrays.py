@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-__all__ = ["IN_MEMORY", "Arrays"]
+import pandas as pd
 
 
 class Arrays(Protocol):

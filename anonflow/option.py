@@ -22,8 +22,6 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 from anonflow.errors import ParameterError
 
-__all__ = ["NEEDED", "Option", "check_text", "check_texts", "is_finite", "options_of", "paragraphs"]
-
 NEEDED: Any = inspect.Parameter.empty
 """The default of an option that must be given."""
 
@@ -92,6 +90,8 @@ class Option:
         Whether a value maps columns to what the option says of them; forms take it as text, such as ``age: width 10, town: level 1``.
     lists : bool
         Whether a value is a list of lists of columns; forms take it as text, such as ``[age, sex], [zip]``.
+    must : str
+        What to say of another value, in words that follow the option's name; without it they are made of the bounds.
     words : tuple of str
         Words that a value of a nested type may contain, such as the names of predicates.
     symmetric : bool
@@ -123,6 +123,7 @@ class Option:
     time_limit: bool = False
     mapping: bool = False
     lists: bool = False
+    must: str = ""
     words: tuple[str, ...] = ()
     symmetric: bool = False
     name: str = ""
@@ -134,7 +135,7 @@ class Option:
 
     def problem(self, value: Any) -> str | None:
         """Return what the value must be, in words that follow the option's name, or None if the value is allowed."""
-        return None if self._may_be(value) else f"must be {self.value_words()}"
+        return None if self._may_be(value) else self.must or f"must be {self.value_words()}"
 
     def value_words(self) -> str:
         """Return in words which values are allowed."""

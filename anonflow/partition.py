@@ -11,27 +11,6 @@ from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.table.domain import Domain
 from anonflow.table.records import Records, equal_columns
 
-__all__ = [
-    "ORDERS",
-    "Cuts",
-    "boundary_classes",
-    "bounded",
-    "cut",
-    "cut_classes",
-    "cuts",
-    "divided",
-    "first_to_last",
-    "lexicographic_order",
-    "limited",
-    "ordered",
-    "plan",
-    "random_key",
-    "random_places",
-    "sizes_kept_apart",
-    "too_few",
-    "unbounded",
-]
-
 MOST_RECORDS = 1 << 53
 """A partition of so many records is the whole table, and no larger number is needed."""
 

@@ -36,28 +36,6 @@ try:
 except ImportError:
     resource = None
 
-__all__ = [
-    "NO_FOLLOW",
-    "READING_HEADERS",
-    "RENAMES_OPEN",
-    "block_interrupt",
-    "is_owners_alone",
-    "is_root",
-    "is_running",
-    "open_descriptor",
-    "peak_memory",
-    "release_lock",
-    "set_mode",
-    "start_resource_tracker",
-    "started",
-    "take_lock",
-    "take_space",
-    "total_memory",
-    "user_tag",
-    "wait_for_folder",
-    "with_peak",
-]
-
 Result = TypeVar("Result")
 
 NO_FOLLOW: int = getattr(os, "O_NOFOLLOW", 0)

@@ -9,8 +9,6 @@ from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar, cast
 
-__all__ = ["in_threads", "results_of", "run_each"]
-
 WAIT = 1.0
 """Seconds after which who waits for a result is told so."""
 

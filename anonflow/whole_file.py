@@ -16,18 +16,6 @@ from typing import Any, BinaryIO
 from anonflow.errors import AnonflowError, DataError, ParameterError
 from anonflow.system import open_descriptor, set_mode, wait_for_folder
 
-__all__ = [
-    "OWNER_ONLY",
-    "as_path",
-    "drafted",
-    "failing_as",
-    "locked",
-    "missing_folders",
-    "remove_empty",
-    "streamed",
-    "write_whole",
-]
-
 OWNER_ONLY = 0o600
 """Permissions of what is the owner's."""
 

@@ -6,25 +6,23 @@ import math
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field, replace
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from anonflow.algorithms.method import Algorithm
+from anonflow.algorithms.recoding.lattice_part import lattice_part
+from anonflow.algorithms.recoding.lattice_view import lattice_view
+from anonflow.algorithms.view import anonymization_view
 from anonflow.criteria.registry import CRITERIA
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
 from anonflow.loss import information_loss, measure_named
+from anonflow.release import Release, assignments, publish, publish_once
 from anonflow.table import Table
 from anonflow.utility.bounds import covers_at_least, is_regular, lower_bound
 from anonflow.utility.subject import part_of
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from anonflow.release import Release
-
-__all__ = ["Anonymization"]
 
 DRAWN = 50_000
 """The most records of a table whose lattice a notebook draws: the picture counts some dozens of nodes again."""
@@ -196,8 +194,6 @@ class Anonymization:
         ParameterError
             If the method makes no k-regular matches.
         """
-        from anonflow.release import assignments
-
         if self.matches is None:
             raise ParameterError(
                 f"{self.algorithm.name} makes no matches that could be divided into assignments; greedy does"
@@ -273,8 +269,6 @@ class Anonymization:
             If published columns are nearly unique, monotone or follow from quasi-identifiers, or a release was drawn
             before; if people of this table are in an earlier release that the owner's folder knows.
         """
-        from anonflow.release import publish, publish_once
-
         if owner is None:
             return publish(self, seed=seed)
         return publish_once(self, owner, seed)
@@ -291,8 +285,6 @@ class Anonymization:
         )
 
     def _repr_html_(self) -> str:
-        from anonflow.algorithms.view import anonymization_view
-
         numbers = [
             ("k", self.k),
             ("records", f"{self.n:,}"),
@@ -304,9 +296,6 @@ class Anonymization:
             numbers.append(("without a pattern", f"{without:,}"))
         picture = None
         if self.algorithm.is_diverse(self.parameters) and self.n <= DRAWN:
-            from anonflow.algorithms.recoding.lattice_part import lattice_part
-            from anonflow.algorithms.recoding.lattice_view import lattice_view
-
             part = lattice_part(self)
             picture = None if part is None else lattice_view(part)
         return anonymization_view(

@@ -38,17 +38,6 @@ from anonflow.release.randomness import warn_of_small_seed
 from anonflow.table import Domain, Records, Schema, Table
 from anonflow.threads import results_of
 
-__all__ = [
-    "Anonymization",
-    "anonymize",
-    "assemble",
-    "beyond_which",
-    "check_k",
-    "check_size",
-    "nothing_left",
-    "within",
-]
-
 
 def anonymize(
     table: Any,

@@ -12,8 +12,6 @@ from anonflow.algorithms.method import Outcome
 from anonflow.generalization import Generalization, Layout
 from anonflow.table.domain import Domain
 
-__all__ = ["Assembly", "gathered", "gathered_facts"]
-
 
 class Assembly:
     """The outcomes of partitions as one, written into arrays of all records as they come, in any order.

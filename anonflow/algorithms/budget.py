@@ -21,19 +21,6 @@ from anonflow.errors import ParameterError
 from anonflow.option import is_finite
 from anonflow.table.records import Records
 
-__all__ = [
-    "AUTO",
-    "GUARANTEES",
-    "Choice",
-    "Deadline",
-    "check_automatic",
-    "check_budget",
-    "choose",
-    "choose_method",
-    "first_method",
-    "is_open",
-]
-
 AUTO = "auto"
 """The partition size that stands for the largest one that fits the budget, and the method that stands for the one of least loss."""
 

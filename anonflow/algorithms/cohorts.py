@@ -21,8 +21,6 @@ from anonflow.table import Records, Table
 from anonflow.table.identification.earlier import history_of
 from anonflow.table.identification.history import History
 
-__all__ = ["anonymized_again"]
-
 
 def anonymized_again(
     table: Table,

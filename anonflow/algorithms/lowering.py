@@ -18,8 +18,6 @@ from anonflow.partition import bounded, limited
 from anonflow.table.domain import Domain
 from anonflow.table.records import Records, equal_columns, rank_within
 
-__all__ = ["Of", "Sets", "columns_of", "for_sets", "promise_of_sets", "sets_problems", "with_sets"]
-
 Sets = Annotated[Any, Option("Sets of columns that others may know, each by itself", lists=True)]
 Problems = Callable[[Sequence[Domain] | None, Mapping[str, Any]], Iterator[tuple[str, str]]]
 Of = Annotated[int | None, Option("Or all sets of so many columns", least=1, most=64)]

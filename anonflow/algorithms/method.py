@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from anonflow.algorithms.diversity.target import SensitiveValues
 from anonflow.criteria.guarantee import promises_classes
 from anonflow.criteria.registry import CRITERIA
 from anonflow.drawing.method_mark import Mark
@@ -23,11 +24,6 @@ from anonflow.table.domain import Domain
 from anonflow.table.named_settings import LEVELS
 from anonflow.table.records import Records
 from anonflow.table.schema import did_you_mean
-
-if TYPE_CHECKING:
-    from anonflow.algorithms.diversity.target import SensitiveValues
-
-__all__ = ["MOST_EFFORT", "Algorithm", "Outcome", "Partition", "Progress"]
 
 MOST_EFFORT = 10_000
 """The most rounds, kicks, passes or restarts of a method, and the greatest effort that a budget chooses."""

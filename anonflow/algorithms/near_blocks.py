@@ -7,8 +7,6 @@ import numpy as np
 from anonflow.kernels.costs import increase_row, increase_row_jit
 from anonflow.kernels.state import Plan, State
 
-__all__ = ["near_blocks"]
-
 
 def near_blocks(
     plan: Plan, origin: State, joined: State, rows: np.ndarray, size: int, compiled: bool = True

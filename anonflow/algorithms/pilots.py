@@ -20,8 +20,6 @@ from anonflow.partition import Cuts, bounded, cut_classes, ordered, sizes_kept_a
 from anonflow.table.records import Records
 from anonflow.threads import results_of
 
-__all__ = ["SETTLED", "SMALLEST", "Expected", "Pilot", "PilotModel", "TimedTable", "run_pilots"]
-
 SMALLEST = 128
 """Records of the first stretches, at least; fewer are solved by other means in some methods."""
 

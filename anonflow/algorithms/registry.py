@@ -28,8 +28,6 @@ from anonflow.drawing.method_mark import Mark
 from anonflow.errors import ParameterError
 from anonflow.table.schema import did_you_mean
 
-__all__ = ["REGISTRY", "algorithm_named", "algorithms", "look_of"]
-
 REGISTRY: dict[str, Algorithm] = {
     algorithm.name: algorithm
     for algorithm in (

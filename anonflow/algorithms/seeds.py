@@ -7,8 +7,6 @@ import os
 
 from anonflow.release.randomness import checked_secret
 
-__all__ = ["checked_seed", "derived_seed"]
-
 
 def checked_seed(seed: int | bytes | str | None) -> int:
     """Return a run's seed as a number; 128 bits of the operating system's without one.

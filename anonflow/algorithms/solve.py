@@ -15,8 +15,6 @@ from anonflow.algorithms.soundness import check_outcome
 from anonflow.errors import InfeasibleError
 from anonflow.table import Records
 
-__all__ = ["in_a_partition", "partition_rng", "solve"]
-
 STEP = 0
 """The part of a seed's stream that algorithms use; the draw uses another part."""
 

@@ -17,8 +17,6 @@ from anonflow.generalization import Generalization
 from anonflow.loss import record_costs
 from anonflow.table.records import Records
 
-__all__ = ["check_outcome"]
-
 SAMPLE = 32
 """Records of a partition that are generalized again."""
 

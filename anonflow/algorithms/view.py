@@ -13,8 +13,6 @@ from anonflow.generalization import Generalization
 from anonflow.loss import cell_costs
 from anonflow.table import Table
 
-__all__ = ["MatchesOrClasses", "anonymization_view", "sizes_of"]
-
 ROWS = 4
 """Records that are shown before and after."""
 

@@ -30,8 +30,6 @@ from anonflow.table.published.published_cells import (
 )
 from anonflow.table.schema import did_you_mean
 
-__all__ = ["CandidateColumn", "CandidateTable"]
-
 VALUES = 128
 """Numbers with more candidate values than this are put into as many intervals, equally full."""
 
@@ -455,8 +453,6 @@ def _whole_numbers(ends: np.ndarray) -> bool:
 
 def _plain_numbers(cells: pd.Series, dates: bool) -> np.ndarray:
     if dates:
-        import pandas as pd
-
         return ((cells - pd.Timestamp("1970-01-01")) / pd.Timedelta(days=1)).to_numpy(np.float64)
     return cells.to_numpy(np.float64)
 

@@ -7,20 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from anonflow.analysis.candidates import CandidateColumn, CandidateTable
 from anonflow.analysis.conditions import ColumnCondition, conditions, numbers_among
 from anonflow.table.published.published_cells import WHOLE, fits, read_float
-
-__all__ = [
-    "crosstab_bounds",
-    "group_mean_bounds",
-    "mean_bounds",
-    "quantile_bounds",
-    "rows_meeting",
-    "share_bounds",
-    "values_meeting",
-]
 
 Bounds = tuple[np.ndarray, np.ndarray]
 """The least and the greatest that the originals may have, shape (c,) each; infinite where nothing limits it."""
@@ -119,8 +110,6 @@ def values_meeting(column: CandidateColumn, condition: ColumnCondition) -> np.nd
     ParameterError
         If the condition is a range.
     """
-    import pandas as pd
-
     return condition.holds(pd.Series(column.values, dtype=object, name=column.name))
 
 

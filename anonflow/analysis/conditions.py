@@ -15,16 +15,6 @@ from anonflow.errors import ParameterError
 from anonflow.table.published.published_cells import IS_NUMBER, code_name
 from anonflow.table.schema import did_you_mean
 
-__all__ = [
-    "ColumnCondition",
-    "conditions",
-    "numbers_among",
-    "numbers_of",
-    "rows_that_meet",
-    "text_of",
-    "written_numbers",
-]
-
 _WRITTEN = re.compile(r"-?(?:0|[1-9][0-9]{0,15})(?:\.[0-9]{1,17})?(?:[eE][+-]?[0-9]{1,3})?")
 
 

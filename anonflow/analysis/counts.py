@@ -16,8 +16,6 @@ from anonflow.analysis.mixture import Model
 from anonflow.analysis.plausible_tables import default_classes
 from anonflow.table import Schema
 
-__all__ = ["Count", "count"]
-
 
 @dataclass(frozen=True)
 class Count:

@@ -13,8 +13,6 @@ from scipy import sparse
 
 from anonflow.analysis.candidates import CandidateColumn, CandidateTable
 
-__all__ = ["Mixture", "Model"]
-
 PRIOR = 1.0
 """People that each latent class has besides those of the release, distributed as the whole column is."""
 

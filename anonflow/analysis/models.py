@@ -17,20 +17,6 @@ from anonflow.analysis.conditions import numbers_among, numbers_of, rows_that_me
 from anonflow.errors import DataError, ParameterError
 from anonflow.table.schema import did_you_mean
 
-__all__ = [
-    "Design",
-    "Weights",
-    "crosstab",
-    "group_means",
-    "levels",
-    "mean",
-    "quantiles",
-    "share",
-    "texts",
-    "weighted_quantiles",
-    "weights_of",
-]
-
 Weights = str | Sequence[float] | np.ndarray | None
 """The name of a column, or a number for each row; None for equal weights."""
 

@@ -21,8 +21,6 @@ from anonflow.release.tables import write_table
 from anonflow.table import Schema
 from anonflow.table.published.published_cells import IS_NUMBER, code_name
 
-__all__ = ["NOTICE", "NUMBER", "PlausibleTables", "default_classes", "plausible", "plausible_of"]
-
 NOTICE = (
     "A plausible table: drawn by a model from a published release. No row describes a real person, and single rows "
     "mean nothing; pool the results of all tables of the set."

@@ -10,8 +10,6 @@ import pandas as pd
 
 from anonflow.errors import ParameterError
 
-__all__ = ["MOSTLY_ASSUMPTION", "Target", "combine"]
-
 Target = Literal["originals", "population"]
 """What an estimate is about: the originals of the release, or the population that they are a sample of."""
 

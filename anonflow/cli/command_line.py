@@ -12,8 +12,6 @@ from anonflow.cli.dashboard import dashboard
 from anonflow.cli.init import init
 from anonflow.cli.streams import say
 
-__all__: list[str] = []
-
 app = typer.Typer(
     add_completion=True,
     no_args_is_help=True,
@@ -49,7 +47,7 @@ def _version(wanted: bool) -> None:
 
 
 @app.callback()
-def options(
+def _options(
     debug: Annotated[bool, typer.Option("--debug", help="Show where an error comes from.")] = False,
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")

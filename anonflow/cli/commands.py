@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import json
+import math
+import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import anonflow as af
+from anonflow import strict_yaml
 from anonflow.cli.interrupts import INTERRUPTS
-from anonflow.cli.streams import say, say_json, warnings_told
-from anonflow.errors import AnonflowError, FlowError, ParameterError, printable
+from anonflow.cli.streams import number, say, say_json, table_text, warnings_told
+from anonflow.errors import AnonflowError, FlowError, ParameterError, SchemaError, printable
+from anonflow.whole_file import write_whole
 
 if TYPE_CHECKING:
     from anonflow.engine.execution.result import RunReport
     from anonflow.engine.search.trials import SearchReport
     from anonflow.table.files.csv_head import CsvShape
-
-__all__: list[str] = []
 
 TABLE_FILE = "A table in a file of CSV, Parquet, SPSS, Stata, SAS or Excel."
 
@@ -150,8 +154,6 @@ def _say_report(report: RunReport, flow: str | None = None) -> None:
 
 
 def _show_report(report: RunReport, several: bool | None = None) -> None:
-    from anonflow.cli.show import number, table
-
     if report.unchanged:
         say(report.unchanged)
         for path in report.published:
@@ -183,7 +185,7 @@ def _show_report(report: RunReport, several: bool | None = None) -> None:
         )
         if bounded:
             rows[-1].insert(4, _floor(result.measures.get("lower-bound")))
-    say(table(header, rows, right=range(1, len(header))))
+    say(table_text(header, rows, right=range(1, len(header))))
     say("seconds: those of a method on each partition, added up")
     if several is None:
         for path in report.published:
@@ -206,9 +208,6 @@ def _show_report(report: RunReport, several: bool | None = None) -> None:
 
 def _floor(bound: float | None) -> str:
     """Return a lower bound, never rounded up."""
-    import math
-
-    from anonflow.cli.show import number
 
     return number(bound if bound is None else math.floor(bound * 1e4) / 1e4)
 
@@ -218,7 +217,6 @@ _NAMED = ("anonymize.algorithm", "anonymize.k")
 
 def _near(path: Path | str) -> str:
     """Return a path as seen from here; an address as it is."""
-    import os
 
     if isinstance(path, str):
         return path
@@ -240,7 +238,6 @@ def plan(
     as_json: AsJson = False,
 ) -> int:
     """Show what a flow will do, with the time and memory that its runs are expected to take, from short stretches of its table."""
-    from anonflow.cli.show import number, table
     from anonflow.engine.expected import read_and_expect
     from anonflow.engine.flows.loader import load_flow
 
@@ -263,7 +260,7 @@ def plan(
         named = [{"step": step, "what": sentence} for step, sentence in steps]
         say_json(json.dumps({"flow": loaded.name, "steps": named, "runs": runs}, indent=2))
         return 0
-    say(table(["step", "what it does"], [list(step) for step in steps]))
+    say(table_text(["step", "what it does"], [list(step) for step in steps]))
     rows = [
         [
             each.name,
@@ -273,7 +270,7 @@ def plan(
         ]
         for each in answers
     ]
-    say(table(["run", "seconds expected", "MiB expected", ""], rows, right=(1, 2)))
+    say(table_text(["run", "seconds expected", "MiB expected", ""], rows, right=(1, 2)))
     return 0
 
 
@@ -383,16 +380,13 @@ def _answers_schema() -> str:
 
 
 def _guessed_schema(file: Path, delimiter: str, encoding: str, shape: CsvShape, as_json: bool) -> str:
-    from anonflow import strict_yaml
-    from anonflow.errors import SchemaError
-    from anonflow.table import Schema
     from anonflow.table.files.read import read_frame
     from anonflow.table.infer import advise, entries_of, rows_of
 
     delimiter, encoding = found_form(file, delimiter, encoding, shape)
     frame = read_frame(file, delimiter=delimiter, encoding=encoding, shape=shape)
     advice = advise(frame, shape)
-    guessed = Schema(entries_of(advice))
+    guessed = af.Schema(entries_of(advice))
     if as_json:
         why = {str(column): str(reason) for column, *_, reason in rows_of(advice)}
         return json.dumps({"columns": guessed.to_mapping(), "reasons": why}, indent=2) + "\n"
@@ -475,7 +469,6 @@ def prepare(
     encoding: EncodingOrFlows = None,
 ) -> int:
     """Show what each step under `prepare` changes in a table: cells, rows, distinct values; never a value."""
-    from anonflow.cli.show import table as shown
     from anonflow.table.files.read import read_frame
 
     steps = _schema(schema).preparation
@@ -489,7 +482,7 @@ def prepare(
     header = ["step", "cells changed", "rows removed", "distinct before", "after"]
     keys = ("changed", "removed", "distinct", "left")
     lines = [[str(row["step"]), *(f"{row[key]:,}" for key in keys)] for row in rows]
-    say(shown(header, lines, right=range(1, len(header))))
+    say(table_text(header, lines, right=range(1, len(header))))
     return 0
 
 
@@ -543,10 +536,8 @@ def verify(
     encoding: EncodingOrFlows = None,
 ) -> int:
     """Check a release, against its original or alone, for criteria such as k-anonymity and k-regularity."""
-    from dataclasses import replace
 
     from anonflow import criteria as verifier
-    from anonflow.cli.show import table as shown
 
     proof = None
     if certificate is not None:
@@ -581,7 +572,7 @@ def verify(
             [other.criterion, other.verdict, "-" if other.holds is None else str(other.failed), other.detail]
             for other in answer
         ]
-        say(shown(["criterion", "verdict", "records failing", "how"], rows, right=[2]))
+        say(table_text(["criterion", "verdict", "records failing", "how"], rows, right=[2]))
     for other in answer:
         if not other.holds:
             say(f"anonflow: {other.sentence()}", err=True)
@@ -603,7 +594,6 @@ def _replayed(
     table: Any, release: Path, algorithm: str, k: int | None, partition_size: int
 ) -> tuple[str, ...]:
     """Return the test of a release's rows by running the method again."""
-    from anonflow.algorithms import anonymize
     from anonflow.risk import own_rows_test
     from anonflow.table.published.release_forms import plain_release
 
@@ -612,7 +602,7 @@ def _replayed(
     frame = plain_release(release, table.schema)
     if len(frame) != table.n:  # the check fails in any case
         return ()
-    anonymization = anonymize(table, algorithm, k, partition_size=partition_size or None)
+    anonymization = af.anonymize(table, algorithm, k, partition_size=partition_size or None)
     return own_rows_test(table, frame, anonymization).remarks()
 
 
@@ -649,14 +639,11 @@ def describe(
         return _describe_received(received, schema, as_json)
     if schema is None or release is None:
         raise ParameterError("--release needs --schema")
-    from anonflow import risk
-    from anonflow.cli.show import number
-    from anonflow.cli.show import table as shown
 
     table = _table_or_schema(original, schema, delimiter, encoding)
     people = None if register is None else _published(register, delimiter, encoding)
     rows_of = _published(release, delimiter, encoding, table)
-    description = risk.describe(table, rows_of, register=people, threshold=threshold)
+    description = af.risk.describe(table, rows_of, register=people, threshold=threshold)
     if as_json:
         say_json(description.to_json())
     else:
@@ -669,7 +656,7 @@ def describe(
             ]
             for line in description
         ]
-        say(shown(["figure", "column", "value", "not seen"], rows, right=[2]))
+        say(table_text(["figure", "column", "value", "not seen"], rows, right=[2]))
     for remark in description.remarks:
         say(f"anonflow: {remark}", err=True)
     return 0
@@ -677,10 +664,8 @@ def describe(
 
 def _describe_received(path: Path, schema: Path | None, as_json: bool) -> int:
     """Return the receiver's view of a release."""
-    from anonflow.cli.show import table as shown
-    from anonflow.release import read_release
 
-    summary = read_release(path, None if schema is None else _schema(schema)).summary()
+    summary = af.read_release(path, None if schema is None else _schema(schema)).summary()
     if as_json:
         say_json(summary.to_json())
         return 0
@@ -699,7 +684,7 @@ def _describe_received(path: Path, schema: Path | None, as_json: bool) -> int:
     ]
     say(summary.headline())
     say(
-        shown(
+        table_text(
             ["column", "role", "cells", "exact", "generalized", "hidden", "what * stands for"],
             rows,
             right=[3, 4, 5],
@@ -730,14 +715,11 @@ def attack(
     encoding: EncodingOrFlows = None,
 ) -> int:
     """Try attackers on a release, with its original or without, and show how often each succeeds."""
-    from anonflow import risk
-    from anonflow.cli.show import number
-    from anonflow.cli.show import table as shown
 
     table = _table_or_schema(original, schema, delimiter, encoding)
     people = None if register is None else _published(register, delimiter, encoding)
     rows_of = _rows_of(release, another_tool or original is None, delimiter, encoding, table)
-    seen = risk.attack(
+    seen = af.risk.attack(
         table,
         rows_of,
         attacker or None,
@@ -753,7 +735,7 @@ def attack(
         [row["attacker"], str(row["targets"]), number(row["success"]), number(row["worst"]), row["sentence"]]
         for row in seen.to_dict("records")
     ]
-    say(shown(["attacker", "targets", "success", "worst", "in words"], rows, right=[1, 2, 3]))
+    say(table_text(["attacker", "targets", "success", "worst", "in words"], rows, right=[1, 2, 3]))
     return 0
 
 
@@ -793,8 +775,6 @@ def risk(
 ) -> int:
     """Show which few columns single people out, and how many are unique in the population, before anything is done."""
     from anonflow import risk as room
-    from anonflow.cli.show import number
-    from anonflow.cli.show import table as shown
 
     table = _table(file, schema, delimiter, encoding)
     sets = room.key_sets(table.frame, table.qi_columns, columns)
@@ -815,22 +795,22 @@ def risk(
             answer["expected"] = people.expected
         say_json(json.dumps(answer, indent=2))
         return 0
-    say(shown(list(frame.columns), _text_rows(frame.head(_SETS), number), right=range(1, 6)))
+    say(table_text(list(frame.columns), _text_rows(frame.head(_SETS)), right=range(1, 6)))
     if len(frame) > _SETS:
         say(f"the first {_SETS} of {len(frame)} sets; --json lists all")
     say("")
-    say(shown(list(part.columns), _text_rows(part, number), right=[1, 2]))
+    say(table_text(list(part.columns), _text_rows(part), right=[1, 2]))
     if owner:
         say("")
-        say(shown(list(top.columns), _text_rows(top, number), right=range(4)))
+        say(table_text(list(top.columns), _text_rows(top), right=range(4)))
     if matched is not None:
         say("")
         say(f"{len(matched):,} of {table.n:,} records were released before")
-        say(shown(list(matched.columns), _text_rows(matched, number), right=range(2)))
+        say(table_text(list(matched.columns), _text_rows(matched), right=range(2)))
     if people is not None:
         say("")
         models = people.frame()
-        say(shown(list(models.columns), _text_rows(models, number), right=range(1, 5)))
+        say(table_text(list(models.columns), _text_rows(models), right=range(1, 5)))
         for sentence in people.sentences():
             say(f"- {sentence}")
     return 0
@@ -845,7 +825,7 @@ def _matched(folder: Path, table: Any) -> Any:
     return Earlier(folder).matched(table)
 
 
-def _text_rows(frame: Any, number: Any) -> list[list[str]]:
+def _text_rows(frame: Any) -> list[list[str]]:
     """Return the rows of a frame as the tables show them."""
     return [[number(cell) for cell in row] for row in frame.itertuples(index=False)]
 
@@ -866,9 +846,8 @@ def _table_or_schema(file: Path | None, schema: Path, delimiter: str | None, enc
 
 def _table(file: Path, schema: Path, delimiter: str | None, encoding: str | None) -> Any:
     """Return the table of a file, with a schema from a schema file or a flow."""
-    from anonflow.table import Table
 
-    return Table.read(file, _schema(schema), **_form(schema, file, delimiter, encoding))
+    return af.Table.read(file, _schema(schema), **_form(schema, file, delimiter, encoding))
 
 
 def _form(schema: Path, file: Path, delimiter: str | None, encoding: str | None) -> dict[str, Any]:
@@ -890,8 +869,6 @@ def _form(schema: Path, file: Path, delimiter: str | None, encoding: str | None)
 
 def _document(schema: Path) -> Any:
     """Return what a schema file or a flow says."""
-    from anonflow import strict_yaml
-    from anonflow.errors import SchemaError
 
     return strict_yaml.read(schema, error=SchemaError)
 
@@ -905,16 +882,14 @@ def _described(document: Any) -> dict[str, Any]:
 
 def _schema(schema: Path) -> Any:
     """Return the schema of a schema file, or of a flow."""
-    from anonflow.errors import SchemaError
-    from anonflow.table import Schema
 
     table = _described(_document(schema))
     if not table:
-        return Schema.read(schema)
+        return af.Schema.read(schema)
     if not isinstance(table.get("columns"), dict):
         raise FlowError(f"{schema}: the flow has no columns under 'table:'")
     try:
-        declared = Schema(table["columns"], folder=schema.parent, prepare=table.get("prepare"))
+        declared = af.Schema(table["columns"], folder=schema.parent, prepare=table.get("prepare"))
         source = table.get("source")
         signs = source if isinstance(source, dict) else {}
         return declared.with_separators(signs.get("decimal"), signs.get("thousands"))
@@ -924,7 +899,6 @@ def _schema(schema: Path) -> Any:
 
 def _measure(text: str) -> str | dict[str, Any]:
     """Parse the value of --measure: a name, or YAML of a name and its options."""
-    from anonflow import strict_yaml
 
     if not text.lstrip().startswith("{"):
         return text
@@ -981,7 +955,6 @@ def compare(
     from anonflow.cli.show import ProgressDisplay
     from anonflow.engine.report.report import comparison
     from anonflow.engine.targets import check_targets
-    from anonflow.whole_file import write_whole
 
     try:
         ks = list(dict.fromkeys(int(number) for number in k.split(",")))
@@ -1048,15 +1021,11 @@ def search(
     as_json: AsJson = False,
 ) -> int:
     """Search methods, k and partitions for a flow's target; an interruption ends the search and keeps what was tried."""
-    from dataclasses import replace
-
-    from anonflow import engine, strict_yaml
-    from anonflow.cli.show import number
+    from anonflow import engine
     from anonflow.engine.duration import seconds_of
     from anonflow.engine.flows.overrides import overridden
     from anonflow.engine.search.trials import Trial
     from anonflow.engine.targets import check_targets
-    from anonflow.whole_file import write_whole
 
     document = overridden(strict_yaml.read(flow, error=FlowError), settings or ())
     loaded = engine.flow_from(document, flow)
@@ -1103,8 +1072,6 @@ def search(
 
 
 def _show_search(report: SearchReport) -> None:
-    from anonflow.cli.show import number, table
-
     header = ["method", "k", "size", "loss", "risk", "disclosure", "signs", "seconds", "expected", ""]
     rows = []
     for row in report.runs.to_dict("records"):
@@ -1123,7 +1090,7 @@ def _show_search(report: SearchReport) -> None:
                 row["problem"] or ", ".join(marks),
             ]
         )
-    say(table(header, rows, right=range(1, 9)))
+    say(table_text(header, rows, right=range(1, 9)))
     say(f"{len(rows)} trials in {report.seconds:.1f} s; {report.ended}")
     say(report.sentence())
 
@@ -1134,7 +1101,6 @@ def algorithms(
 ) -> int:
     """List the methods, or the options of one."""
     from anonflow.algorithms.registry import REGISTRY, algorithm_named
-    from anonflow.cli.show import table
 
     if name is not None:
         entries = [
@@ -1149,7 +1115,7 @@ def algorithms(
         if as_json:
             say_json(json.dumps(entries, indent=2))
         elif entries:
-            say(table(list(entries[0]), [[str(cell) for cell in row.values()] for row in entries]))
+            say(table_text(list(entries[0]), [[str(cell) for cell in row.values()] for row in entries]))
         else:
             say(f"{name} has no options")
         return 0
@@ -1158,7 +1124,7 @@ def algorithms(
     if as_json:
         say_json(json.dumps([dict(zip(fields, row, strict=True)) for row in rows], indent=2))
     else:
-        say(table(fields, rows))
+        say(table_text(fields, rows))
     return 0
 
 
@@ -1167,7 +1133,6 @@ def datasets(
 ) -> int:
     """List the tables to start with."""
     from anonflow import datasets as tables
-    from anonflow.cli.show import table
 
     frame = tables.describe()
     if as_json:
@@ -1183,5 +1148,5 @@ def datasets(
         ]
         for row in frame.to_dict("records")
     ]
-    say(table(["name", "rows", "columns", "here", "origin"], rows, right=[1, 2]))
+    say(table_text(["name", "rows", "columns", "here", "origin"], rows, right=[1, 2]))
     return 0

@@ -11,8 +11,6 @@ import typer
 from anonflow.cli.streams import say
 from anonflow.errors import ParameterError
 
-__all__: list[str] = []
-
 
 def dashboard(
     file: Annotated[

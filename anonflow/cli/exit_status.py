@@ -19,8 +19,6 @@ from anonflow.cli.interrupts import INTERRUPTED, INTERRUPTS
 from anonflow.cli.streams import say
 from anonflow.errors import AnonflowError, unforeseen
 
-__all__ = ["leave"]
-
 COMMAND_LINE: type[Exception] = typer.BadParameter.__mro__[-4]
 """What all errors of a command line are: the class under Exception, which is typer's own, or click's under a typer that uses it."""
 

@@ -24,8 +24,6 @@ from anonflow.cli.commands import (
 from anonflow.cli.streams import say, say_json
 from anonflow.errors import FlowError, ParameterError, printable
 
-__all__: list[str] = []
-
 USUAL_K = 10
 
 USUAL_FORM = {"delimiter": ",", "encoding": "utf-8"}

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
             """Stop as soon as possible."""
 
 
-__all__ = ["INTERRUPTED", "INTERRUPTS", "Interrupts"]
-
 INTERRUPTED = 130
 """The exit status of a command that was interrupted; nothing was published then."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -24,8 +23,6 @@ from anonflow.errors import printable
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
 
-__all__ = ["LEVELS", "JsonLines", "ProgressDisplay", "is_told", "number", "table"]
-
 LEVELS = ("debug", "info", "warning", "error")
 """The levels of logs, the gravest last."""
 
@@ -40,40 +37,6 @@ _REPORTED = {
     "attack": "trying attackers",
     "publish": "writing",
 }
-
-
-def number(value: Any, digits: int = 4) -> str:
-    """Return a number as the tables show it, the same in every locale."""
-    if value is None or value != value:
-        return "-"
-    if isinstance(value, bool | str):
-        return str(value)
-    if isinstance(value, int) or (float(value).is_integer() and digits == 0):
-        return str(int(value))
-    return f"{float(value):.{digits}f}"
-
-
-def table(header: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[int] = ()) -> str:
-    """Return rows as aligned text.
-
-    Parameters
-    ----------
-    header : sequence of str
-    rows : iterable of sequences of str
-    right : sequence of int
-        Positions of the columns that are set flush right.
-    """
-    cells = [list(header), *(list(row) for row in rows)]
-    widths = [max(len(row[at]) for row in cells) for at in range(len(header))]
-    lines = [
-        "  ".join(
-            cell.rjust(width) if at in right else cell.ljust(width)
-            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in cells
-    ]
-    lines.insert(1, "  ".join("-" * width for width in widths))
-    return "\n".join(lines)
 
 
 def is_told(level: str, least: str) -> bool:

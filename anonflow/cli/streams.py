@@ -7,15 +7,13 @@ import io
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import typer
 
 from anonflow.errors import AnonflowWarning, printable
-
-__all__ = ["Output", "say", "say_json", "warnings_told", "watched"]
 
 
 def say(text: str, *, err: bool = False, nl: bool = True) -> None:
@@ -35,6 +33,40 @@ def say(text: str, *, err: bool = False, nl: bool = True) -> None:
 def say_json(text: str, *, err: bool = False) -> None:
     """Write JSON in ASCII: the one control character that it may hold is escaped as JSON escapes them."""
     say(text.replace("\x7f", "\\u007f"), err=err)
+
+
+def number(value: Any, digits: int = 4) -> str:
+    """Return a number as the tables show it, the same in every locale."""
+    if value is None or value != value:
+        return "-"
+    if isinstance(value, bool | str):
+        return str(value)
+    if isinstance(value, int) or (float(value).is_integer() and digits == 0):
+        return str(int(value))
+    return f"{float(value):.{digits}f}"
+
+
+def table_text(header: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[int] = ()) -> str:
+    """Return rows as aligned text.
+
+    Parameters
+    ----------
+    header : sequence of str
+    rows : iterable of sequences of str
+    right : sequence of int
+        Positions of the columns that are set flush right.
+    """
+    cells = [list(header), *(list(row) for row in rows)]
+    widths = [max(len(row[at]) for row in cells) for at in range(len(header))]
+    lines = [
+        "  ".join(
+            cell.rjust(width) if at in right else cell.ljust(width)
+            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in cells
+    ]
+    lines.insert(1, "  ".join("-" * width for width in widths))
+    return "\n".join(lines)
 
 
 @contextmanager

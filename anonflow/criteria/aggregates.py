@@ -9,8 +9,6 @@ from anonflow.criteria.criterion import Criterion
 from anonflow.criteria.evidence import Evidence
 from anonflow.criteria.verification import Finding
 
-__all__ = ["AGGREGATES", "aggregates"]
-
 _NEAR = 1e-9
 """The largest difference between a published number and the computed one, as a share of the column's largest value."""
 

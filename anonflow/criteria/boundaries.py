@@ -17,8 +17,6 @@ from anonflow.option import Option
 from anonflow.table import Domain
 from anonflow.table.level_cells import RunsAtLevel, cells_at
 
-__all__ = ["BOUNDARY", "PATTERN", "beyond_limits", "boundary", "pattern", "read_patterns"]
-
 _HIDDEN = frozenset("*1☆")
 _SHOWN = frozenset("0-_.□")
 

@@ -23,32 +23,10 @@ from anonflow.table.sampling_weights import (
     weights_of_owners,
 )
 
-__all__ = [
-    "AVERAGE_RISK",
-    "K_ANONYMITY",
-    "SHARE_AT_RISK",
-    "UNIQUENESS",
-    "Risks",
-    "are_classes",
-    "average_risk",
-    "check_uniqueness",
-    "class_risks",
-    "class_rows",
-    "class_sizes",
-    "is_of_classes",
-    "k_anonymity",
-    "person_cells",
-    "person_keys",
-    "person_risks",
-    "share_at_risk",
-    "uniqueness",
-]
-
 
 def class_sizes(evidence: Evidence) -> np.ndarray:
     """Return, for each published row, the number of rows with the same quasi-identifiers, shape (n,)."""
-    sizes: np.ndarray = np.bincount(evidence.classes)[evidence.classes]
-    return sizes
+    return np.bincount(evidence.classes)[evidence.classes]
 
 
 def k_anonymity(evidence: Evidence) -> Finding:
@@ -371,8 +349,7 @@ def class_rows(evidence: Evidence) -> np.ndarray:
     kept = says[graph.box]
     of_end = np.full(graph.originals.size, -1)
     of_end[graph.end[kept]] = graph.published.first[graph.box[kept]]
-    rows: np.ndarray = of_end[graph.originals.label]
-    return rows
+    return of_end[graph.originals.label]
 
 
 def check_uniqueness(fraction: float | None, weights: WeightSummary | None) -> None:

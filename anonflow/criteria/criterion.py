@@ -10,8 +10,6 @@ from anonflow.criteria.evidence import Evidence
 from anonflow.criteria.verification import Finding
 from anonflow.option import NEEDED, Option, options_of
 
-__all__ = ["Criterion"]
-
 Needs = Literal["rows", "originals", "everybody"]
 
 

@@ -18,8 +18,6 @@ from anonflow.table.files.read import parquet_files
 from anonflow.table.published.metadata import CODED, EXACT, ColumnMetadata, ReleaseMetadata, SeenCells
 from anonflow.table.published.published_cells import WHOLE, PublishedCells, Range, named_values
 
-__all__ = ["description", "with_promise"]
-
 
 def description(
     about: ReleaseMetadata,

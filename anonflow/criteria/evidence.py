@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from anonflow.candidate_lists import Candidates
 from anonflow.criteria.guarantee import promises_classes
@@ -21,13 +22,9 @@ from anonflow.table import Column, Records, Schema, Table, equal_columns
 from anonflow.table.arrow import pandas_frame
 from anonflow.table.published.notation import HIDDEN, Notation, hidden_rows, readers_of
 from anonflow.table.published.published_cells import rows_of_stars
+from anonflow.table.published.release_forms import plain_release
 from anonflow.table.row_marks import coded_texts, joint_codes
 from anonflow.table.schema import UNPUBLISHED
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-__all__ = ["Evidence", "Subject", "collect", "collect_alone", "joint_codes", "spanning_lists", "subject_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,13 +114,9 @@ def subject_of(subject: Any, table: Table | Schema | None = None) -> Subject:
     DataError
         If a file cannot be read.
     """
-    import pandas as pd
-
     if isinstance(subject, Subject):
         return subject
     if isinstance(subject, str | PathLike):
-        from anonflow.table.published.release_forms import plain_release
-
         subject = plain_release(subject, table.schema if isinstance(table, Table) else table)
     subject = pandas_frame(subject)
     if isinstance(subject, pd.DataFrame):
@@ -340,8 +333,7 @@ class Evidence:
     @cached_property
     def exempt_box(self) -> np.ndarray:
         """Whether each distinct generalized record of the graph is an exempt row, shape (v,), bool."""
-        flags: np.ndarray = self.exempt[self.graph.published.first]
-        return flags
+        return self.exempt[self.graph.published.first]
 
     @cached_property
     def listed(self) -> np.ndarray:

@@ -6,15 +6,6 @@ import re
 from collections.abc import Iterable
 from urllib.parse import quote, unquote
 
-__all__ = [
-    "promised_criteria",
-    "promises_classes",
-    "promises_matches",
-    "promises_one_in_k",
-    "sets_of_text",
-    "sets_text",
-]
-
 _JOINED = re.compile(r"\s+and\s+|;\s*")
 
 OF_CLASSES = frozenset({"k-anonymity"})

@@ -16,8 +16,6 @@ from anonflow.errors import DataError, ParameterError
 from anonflow.option import Option
 from anonflow.table.identification.linkage import TOGETHER, Link, linkage
 
-__all__ = ["LINKABLE_COLUMNS", "candidates", "linkable_columns", "linked_columns"]
-
 _MOST = 20_000_000
 """More pairs of an original and a distinct row are not listed."""
 

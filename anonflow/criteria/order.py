@@ -9,8 +9,6 @@ import numpy as np
 from anonflow.criteria.evidence import Evidence
 from anonflow.errors import DataError
 
-__all__ = ["DRAWS", "SUSPICIOUS", "chance", "order_remarks"]
-
 DRAWS = 999
 SUSPICIOUS = 1e-6
 """A chance below this causes a remark."""

@@ -25,8 +25,6 @@ from anonflow.criteria.repeated import REPEATED
 from anonflow.criteria.set_counts import KEY_SETS
 from anonflow.criteria.units import UNITS
 
-__all__ = ["CRITERIA", "criterion_of", "promise_of"]
-
 CRITERIA: dict[str, Criterion] = {
     criterion.name: criterion
     for criterion in (

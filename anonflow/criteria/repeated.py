@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
+import pandas as pd
 
 from anonflow.criteria.criterion import Criterion
 from anonflow.criteria.evidence import Evidence
 from anonflow.criteria.verification import Finding
 from anonflow.errors import ParameterError
 from anonflow.option import Option
+from anonflow.table import Table
 from anonflow.table.identification.earlier import history_of
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from anonflow.table import Table
-
-__all__ = ["REPEATED", "released_people", "repeated"]
 
 _NO_TRUTH = "needs a release in memory, or one that was kept in the owner's folder: a file does not say whose columns a row has"
 

@@ -15,8 +15,6 @@ from anonflow.criteria.registry import CRITERIA
 from anonflow.errors import ParameterError
 from anonflow.option import NEEDED
 
-__all__ = ["CriterionRequest", "read_criteria", "with_patterns"]
-
 _CALL = re.compile(r"(?P<name>.+?)\((?P<values>[^()]*=[^()]*)\)")
 
 

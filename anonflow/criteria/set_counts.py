@@ -23,8 +23,6 @@ from anonflow.table import Records, equal_columns
 from anonflow.table.row_marks import coded_texts
 from anonflow.table.schema import did_you_mean
 
-__all__ = ["KEY_SETS", "MOST_SETS", "key_sets", "named_sets", "on_columns", "set_problems"]
-
 MOST_SETS = 5_000
 """The most sets of columns."""
 

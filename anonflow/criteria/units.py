@@ -11,8 +11,6 @@ from anonflow.criteria.matching.concealment import match_edges
 from anonflow.criteria.verification import Finding
 from anonflow.errors import DataError
 
-__all__ = ["UNITS", "largest_shares", "units"]
-
 _MOST = 50_000_000
 """The most pairs of a row and an original that are counted."""
 
@@ -78,8 +76,7 @@ def _shares(row: np.ndarray, unit: np.ndarray, rows: int, sizes: np.ndarray) -> 
     pairs, times = np.unique(row.astype(np.int64) * units + unit, return_counts=True)
     most = np.zeros(rows)
     np.maximum.at(most, pairs // units, times)
-    shares: np.ndarray = most / np.maximum(sizes, 1)
-    return shares
+    return most / np.maximum(sizes, 1)
 
 
 def _matching_units(evidence: Evidence, unit: np.ndarray) -> np.ndarray:

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from anonflow.drawing import grid, view
 from anonflow.errors import ParameterError, VerificationError
 from anonflow.table.forms.text_columns import text_array
-
-__all__ = ["POSITIONS", "Finding", "Verification"]
 
 POSITIONS = 20
 """At most this many positions of failing records are named."""
@@ -206,8 +205,6 @@ class Verification:
         return "\n".join([f"{head}: {verdict}", *lines, *(f"  {remark}" for remark in self.remarks)])
 
     def _repr_html_(self) -> str:
-        from anonflow.drawing import grid, view
-
         head = f"Verification of {self.records:,} records" + (f", k = {self.k}" if self.k else "")
         if self:
             good = [(finding.criterion, "✓ holds", finding.detail) for finding in self]

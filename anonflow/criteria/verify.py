@@ -28,8 +28,6 @@ from anonflow.table.files.metadata_file import read_metadata
 from anonflow.table.published.metadata import ReleaseMetadata
 from anonflow.table.row_marks import row_marks
 
-__all__ = ["criteria_names", "verify"]
-
 _STRONGEST_FIRST = ("k-anonymity", "k-regular", "k-concealment")
 
 

@@ -31,18 +31,6 @@ from anonflow.errors import ParameterError, unforeseen
 from anonflow.hierarchy.wording import plural
 from anonflow.table import Table
 
-__all__ = [
-    "App",
-    "application",
-    "captions",
-    "dashboard",
-    "extension",
-    "four_numbers",
-    "scheduler",
-    "serve_styles",
-    "step_of",
-]
-
 LOG = logging.getLogger("anonflow.dashboards")
 
 SCREENS = (DataScreen, PrepareScreen, RiskScreen, ProtectScreen, CompareScreen, ExploreScreen, PublishScreen)

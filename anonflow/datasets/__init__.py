@@ -39,7 +39,7 @@ from anonflow.datasets.printed import (
 )
 from anonflow.errors import ParameterError
 from anonflow.option import Option, options_of
-from anonflow.table.schema import did_you_mean
+from anonflow.strict_yaml.names import did_you_mean
 
 if TYPE_CHECKING:
     import pandas as pd

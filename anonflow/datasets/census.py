@@ -11,8 +11,6 @@ from anonflow.datasets.generated import Records, Seed, draw, generator, text_col
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["CARDINALITIES", "census_like"]
-
 CARDINALITIES = {
     "Age": 79,
     "Gender": 2,

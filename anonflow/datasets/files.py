@@ -20,16 +20,6 @@ from anonflow.option import Option
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "ADULT_COLUMNS",
-    "FOLDER",
-    "adult",
-    "adult_hierarchies",
-    "cmc",
-    "nursery",
-    "on_disk",
-]
-
 FOLDER = "ANONFLOW_DATA"
 """The environment variable that names a folder with the files."""
 

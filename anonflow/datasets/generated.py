@@ -10,20 +10,10 @@ import numpy as np
 
 from anonflow.errors import DataError, ParameterError
 from anonflow.option import Option
-from anonflow.table.forms.text_columns import text_array
 from anonflow.whole_file import as_path
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = [
-    "artificial",
-    "artificial_hierarchies",
-    "random_normal",
-    "theorem4",
-    "theorem4_patterns",
-    "write_random_normal",
-]
 
 Records = Annotated[int, Option("records", least=1)]
 
@@ -221,9 +211,11 @@ def theorem4(m: int) -> pd.DataFrame:
     ParameterError
         If m is not a whole number of at least 2.
     """
-    _check_m(m)
     import pandas as pd
 
+    from anonflow.table.forms.text_columns import text_array
+
+    _check_m(m)
     cells = np.full((m * m, m), "1", dtype=object)
     for column in range(m):
         for extra in range(m - 1):
@@ -306,6 +298,7 @@ def draw(rng: np.random.Generator, weights: np.ndarray, context: np.ndarray) -> 
 
 def text_column(labels: list[str], codes: np.ndarray) -> Any:
     """Return text cells from codes: plain values without a category type."""
+    from anonflow.table.forms.text_columns import text_array
 
     return text_array(labels).take(codes)
 

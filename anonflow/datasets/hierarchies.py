@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["cmc_hierarchies", "nursery_hierarchies"]
-
 
 def nursery_hierarchies() -> dict[str, dict[str, Any]]:
     """Return hierarchies that unite neighbouring values of Nursery's ordered attributes; Tassa 2012 does not print its own.

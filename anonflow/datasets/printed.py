@@ -7,33 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from anonflow.errors import ParameterError
-from anonflow.table.forms.text_columns import text_array
-from anonflow.table.published.published_cells import WHOLE, set_text
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = [
-    "concealment_examples",
-    "freeform_example",
-    "freeform_example_anonymized",
-    "freeform_example_matches",
-    "location_boundary",
-    "location_example",
-    "location_example_masked",
-    "location_tree",
-    "patients_anonymized",
-    "patients_concealed",
-    "patients_example",
-    "patients_trees",
-    "zip_example",
-    "zip_example_global",
-    "zip_example_heterogeneous",
-    "zip_example_local",
-    "zip_example_private",
-    "zip_example_public",
-]
-
 
 # --- Doka 2015 ------------------------------------------------------------------------------------------
 
@@ -358,6 +334,8 @@ def _texts(columns: tuple[str, ...], text: str, index: list[str] | None = None) 
     """Return a frame of text from rows separated by " / ", cells by blanks; a blank in a cell is "_"."""
     import pandas as pd
 
+    from anonflow.table.forms.text_columns import text_array
+
     rows = [[cell.replace("_", " ") for cell in row.split()] for row in text.split(" / ")]
     cells = {name: text_array(row[at] for row in rows) for at, name in enumerate(columns)}
     return pd.DataFrame(cells, index=index)
@@ -365,6 +343,9 @@ def _texts(columns: tuple[str, ...], text: str, index: list[str] | None = None) 
 
 def _sets(values: list[str], sets: list[set[str]]) -> pd.DataFrame:
     import pandas as pd
+
+    from anonflow.table.forms.text_columns import text_array
+    from anonflow.table.published.published_cells import WHOLE, set_text
 
     def published(members: set[str]) -> str:
         return WHOLE if len(members) == len(values) else set_text(sorted(members))

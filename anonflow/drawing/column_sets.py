@@ -9,8 +9,6 @@ from html import escape
 from anonflow.drawing.fragments import Fragment, shortened
 from anonflow.drawing.plots import BLUE, SKY, svg
 
-__all__ = ["column_sets"]
-
 _STEP, _ROW, _BAR = 24, 25, 270
 _LETTER = 7.6
 """Pixels of a letter, at most."""

@@ -10,8 +10,6 @@ from markupsafe import Markup
 from anonflow.drawing.fragments import shortened
 from anonflow.drawing.plots import BLUE, ORANGE, WIDTH, svg
 
-__all__ = ["heat", "intervals", "pairs"]
-
 _WIDE_LABEL = 250
 
 _LETTER = 8

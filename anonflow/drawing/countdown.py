@@ -8,8 +8,6 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["Countdown", "notebook_cell", "terminal_line"]
-
 LONG, FIRST, APART = 10.0, 2.0, 1.0
 """Seconds: what is expected to take longer says so, after so many, and anew after so many more."""
 

@@ -11,8 +11,6 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-__all__ = ["Fragment", "facts", "grid", "heading", "note", "share", "shortened", "view"]
-
 LONGEST = 60
 """Characters of a cell that are shown."""
 

@@ -11,8 +11,6 @@ from anonflow.drawing.fragments import shortened
 from anonflow.drawing.method_mark import SHAPES, Mark
 from anonflow.drawing.plots import WIDTH, frame_of, svg
 
-__all__ = ["risk_and_loss"]
-
 _RIGHT = 190
 
 

@@ -10,8 +10,6 @@ from markupsafe import Markup
 from anonflow.drawing.fragments import Fragment, shortened
 from anonflow.drawing.plots import BLUE, ORANGE, WIDTH, frame_of, svg
 
-__all__ = ["generalization_graph", "points_and_matches"]
-
 _LETTER = 7.4
 
 

@@ -11,8 +11,6 @@ from markupsafe import escape
 from anonflow.drawing.fragments import Fragment, shortened
 from anonflow.drawing.plots import BLUE, ORANGE, svg
 
-__all__ = ["difference_map", "heat_map"]
-
 _CELL = 46
 _LABEL = 150
 _LETTER = 7.2

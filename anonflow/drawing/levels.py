@@ -10,8 +10,6 @@ from markupsafe import Markup
 
 from anonflow.drawing.plots import BLUE, ORANGE, svg
 
-__all__ = ["LatticeBox", "lattice"]
-
 _HIGH, _GAP, _BETWEEN, _MARGIN = 30, 10, 44, 70
 _LETTER = 7.2
 

@@ -10,8 +10,6 @@ from markupsafe import Markup
 
 from anonflow.drawing.plots import COLOURS
 
-__all__ = ["SHAPES", "Mark", "sparkline"]
-
 SHAPES = {
     "circle": "M-5 0A5 5 0 1 0 5 0A5 5 0 1 0 -5 0Z",
     "square": "M-4.5 -4.5H4.5V4.5H-4.5Z",

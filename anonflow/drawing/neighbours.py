@@ -9,8 +9,6 @@ from markupsafe import Markup
 from anonflow.drawing.fragments import shortened
 from anonflow.drawing.plots import BLUE, ORANGE, svg
 
-__all__ = ["around_one"]
-
 _LETTER = 7.9
 _ROW = 30
 _LONGEST = 60

@@ -8,8 +8,6 @@ from html import escape
 
 from anonflow.drawing.fragments import Fragment
 
-__all__ = ["BLUE", "COLOURS", "bars", "columns", "frame_of", "lines", "scatter", "stacked", "svg"]
-
 WIDTH = 760
 BLUE, SKY, ORANGE = "#2a7fb8", "#7fb8de", "#d9731a"
 COLOURS = ("#2a7fb8", "#d9731a", "#009e73", "#b8609a", "#a08a00", "#56b4e9", "#8a8a8a")

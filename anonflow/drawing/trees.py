@@ -11,8 +11,6 @@ from markupsafe import Markup
 from anonflow.drawing.fragments import Fragment, shortened
 from anonflow.drawing.plots import BLUE, svg
 
-__all__ = ["DrawnNode", "arranged", "tree"]
-
 ROWS = 40
 """The most rows of a picture; a larger hierarchy is folded."""
 

@@ -12,8 +12,6 @@ from anonflow.engine.execution.result import RunReport
 from anonflow.engine.flows.flow import Flow
 from anonflow.engine.run import run
 
-__all__ = ["Handle", "start"]
-
 
 class Handle:
     """A flow that runs in the background.

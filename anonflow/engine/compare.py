@@ -6,9 +6,10 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from anonflow.algorithms.seeds import checked_seed
 from anonflow.engine.execution.events import Event
@@ -21,11 +22,6 @@ from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.kernels.jit import compiled_here
 from anonflow.table import Schema, Table
 from anonflow.utility.bounds import lower_bound
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-__all__ = ["compare", "compared"]
 
 
 def compare(

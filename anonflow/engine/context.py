@@ -22,8 +22,6 @@ from anonflow.engine.owner.resume import ResumeStore, StoredResults
 from anonflow.errors import ParameterError
 from anonflow.release.randomness import GUESSABLE, seed_can_be_guessed
 
-__all__ = ["Session", "checked_executor", "checked_keep"]
-
 LEAST = 640 << 20
 """Bytes that a worker process must be allowed: one that has loaded the package holds 342 MiB, and one that compiled and
 ran nine of the methods on tables of 200 records 560 MiB at the most; it is ended at 99% of what it is allowed."""

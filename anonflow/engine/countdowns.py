@@ -7,8 +7,6 @@ from collections.abc import Callable
 from anonflow.drawing.countdown import Countdown, notebook_cell, terminal_line
 from anonflow.engine.execution.events import Event, PartitionDone, RunStarted
 
-__all__ = ["countdowns", "for_who_reads"]
-
 
 def countdowns(start: Callable[[str, int], Countdown] = Countdown) -> Callable[[Event], None]:
     """Return what listens to a flow's events and shows a countdown of each run.

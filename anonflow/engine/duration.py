@@ -6,8 +6,6 @@ import re
 
 from anonflow.errors import ParameterError
 
-__all__ = ["DURATION", "DURATION_WORDS", "in_words", "seconds_of"]
-
 DURATION = r"^(\d{1,6}(\.\d{1,6})?[smhd]|0)$"
 DURATION_WORDS = "a number and one of s, m, h, d, such as 12h or 7d; or 0"
 """A duration, as a regular expression and in words."""

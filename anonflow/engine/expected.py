@@ -20,8 +20,6 @@ from anonflow.errors import AnonflowError, FlowError, ParameterError
 from anonflow.loss import measure_named
 from anonflow.system import with_peak
 
-__all__ = ["ExpectedRun", "expected_of", "read_and_expect"]
-
 SECONDS = 2.0
 """Seconds that the stretches of one method may take."""
 

@@ -30,8 +30,6 @@ from anonflow.engine.storage.storage import Storage
 from anonflow.errors import AnonflowError, InfeasibleError
 from anonflow.table import Table
 
-__all__ = ["Partitions"]
-
 
 class Partitions:
     """The work on all partitions of a flow.

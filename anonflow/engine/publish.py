@@ -8,9 +8,9 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from anonflow.algorithms.anonymize import Anonymization
 from anonflow.criteria.request import read_criteria, with_patterns
@@ -21,36 +21,23 @@ from anonflow.engine.execution.result import RunReport, RunResult
 from anonflow.engine.flows.addresses import beside, is_address, shown_address, uploaded
 from anonflow.engine.flows.flow import Flow
 from anonflow.engine.owner import record
+from anonflow.engine.report import pdf
 from anonflow.engine.report.attacks import MOST, attacked, attacked_part, is_attacked, part_of_release
+from anonflow.engine.report.card import PASSED, ReleaseCard, cards_of
+from anonflow.engine.report.held_out import held_out
+from anonflow.engine.report.report import render
+from anonflow.engine.report.reviewer import review
 from anonflow.errors import ParameterError
 from anonflow.large_arrays import IN_MEMORY, Arrays
 from anonflow.release import Earlier, Release, SeedWarning, publish
 from anonflow.release.tables import write_described, write_table
+from anonflow.risk import Answer
 from anonflow.risk.attackers.people import people_named
 from anonflow.table import Table
 from anonflow.table.identification.earlier import MOST_PEOPLE
+from anonflow.table.published.metadata import ReleaseMetadata
 from anonflow.table.spreadsheets import formula_warning
 from anonflow.whole_file import write_whole
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from anonflow.engine.report.card import ReleaseCard
-    from anonflow.risk import Answer
-    from anonflow.table.published.metadata import ReleaseMetadata
-
-__all__ = [
-    "DrawnRelease",
-    "attack",
-    "cards_of_result",
-    "listed_sizes",
-    "page_of",
-    "release_of",
-    "warn_of_earlier",
-    "with_answers",
-    "with_card",
-    "write_all",
-]
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,8 +233,6 @@ def with_card(session: Session, table: Table, report: RunReport, result: RunResu
 
 def _with_threshold(report: RunReport, result: RunResult, threshold: float) -> RunReport:
     """Return a report with one more check: what the card judges by the threshold was measured, and is below it."""
-    from anonflow.engine.report.card import PASSED
-
     assert report.card is not None
     lines = [line for line in report.card.lines if line.name in ("measured", "linkable columns")]
     missed = [line.says for line in lines if line.verdict != PASSED]
@@ -297,8 +282,6 @@ def cards_of_result(
     DataError
         If the consistency graph is too large.
     """
-    from anonflow.engine.report.card import cards_of
-
     few = result.records <= MOST
     return cards_of(
         result.anonymization if few else None, release if few else None, result.findings, attacks, thresholds, seed, prices,
@@ -315,8 +298,6 @@ def with_answers(session: Session, report: RunReport, result: RunResult) -> RunR
     Cancelled
         If the run was cancelled.
     """
-    from anonflow.engine.report.held_out import held_out
-
     anonymization, release = result.anonymization, report.release
     assert anonymization is not None
     assert release is not None
@@ -341,13 +322,9 @@ def page_of(flow: Flow, table: Table, report: RunReport, seconds: float) -> str:
     seconds : float
         What the run took.
     """
-    from anonflow.engine.report.report import render
-
     form, picked = flow.spec.publish.report, flow.published
     if form is None or form.template == "plain" or picked is None:
         return render(flow, table, report, seconds)
-    from anonflow.engine.report.reviewer import review
-
     return review(flow, table, report, report.results[picked.number])
 
 
@@ -390,14 +367,12 @@ def write_all(session: Session, table: Table, report: RunReport, release: DrawnR
     """
     flow = session.flow
     published: list[Path | str] = []
-    html, pdf = None, None
+    html, sheets = None, None
     seconds = time.perf_counter() - session.clock
     if flow.report_path is not None:
         html = page_of(flow, table, report, seconds)
         if flow.pdf_path is not None:
-            from anonflow.engine.report.pdf import printed
-
-            pdf = printed(html)
+            sheets = pdf.printed(html)
     marks: list[Path] = []
     keep = functools.partial(_keep_owners, session, release, marks)
     if flow.table_path is not None and release is not None:
@@ -419,8 +394,8 @@ def write_all(session: Session, table: Table, report: RunReport, release: DrawnR
             make_folders=True,
         )
         published.append(_delivered(flow.report_path, flow.targets[1]))
-    if flow.pdf_path is not None and pdf is not None:
-        write_whole(flow.pdf_path, lambda path: path.write_bytes(pdf), make_folders=True)
+    if flow.pdf_path is not None and sheets is not None:
+        write_whole(flow.pdf_path, lambda path: path.write_bytes(sheets), make_folders=True)
         published.append(_delivered(flow.pdf_path, flow.targets[2]))
     seconds = time.perf_counter() - session.clock
     if session.owner is not None:

@@ -36,6 +36,7 @@ from anonflow.engine.owner.last_release import LastRelease
 from anonflow.engine.owner.resume import DAYS
 from anonflow.engine.partitions import Partitions
 from anonflow.engine.publish import DrawnRelease
+from anonflow.engine.report import pdf
 from anonflow.engine.staging import staged
 from anonflow.engine.storage.choice import storage_of
 from anonflow.engine.storage.storage import Storage
@@ -48,8 +49,6 @@ from anonflow.table import Table
 from anonflow.table.files.csv_form import AUTO
 from anonflow.table.files.metadata_file import metadata_path
 from anonflow.table.files.read import csv_form
-
-__all__ = ["run"]
 
 
 def run(
@@ -285,9 +284,7 @@ class _Runner:
             if target is not None
         ]
         if flow.pdf_path is not None:
-            from anonflow.engine.report.pdf import browser
-
-            browser()
+            pdf.browser()
         beside = None if flow.table_path is None else metadata_path(flow.table_path)
         if beside is not None and flow.table_path is not None:
             targets.append(beside)

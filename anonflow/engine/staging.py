@@ -8,7 +8,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
 
 from anonflow.engine.flows.addresses import beside, fetch_package, fetched, is_address, shown_address
 from anonflow.engine.flows.flow import Flow
@@ -18,12 +21,6 @@ from anonflow.errors import AnonflowError, DataError
 from anonflow.table.arrow import plain_table
 from anonflow.table.files.metadata_file import PACKAGE, metadata_path
 from anonflow.table.schema import check_names
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import pyarrow as pa
-
-__all__ = ["staged"]
 
 FOLDER = "staging"
 """In the owner's folder."""
@@ -118,7 +115,6 @@ def _brought(flow: Flow, source: Any, folder: Path) -> Flow:
 
 def _write_parts(source: Any, folder: Path, named: Collection[str]) -> None:
     """Write a frame as Parquet files of plain columns, one for each part of it; `named` are the ones that are needed."""
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
     kinds: pa.Schema | None = None
@@ -142,9 +138,6 @@ def _write_parts(source: Any, folder: Path, named: Collection[str]) -> None:
 
 
 def _parts(source: Any) -> Iterator[pa.Table]:
-    import pandas as pd
-    import pyarrow as pa
-
     if hasattr(type(source), "__arrow_c_stream__") or hasattr(type(source), "__arrow_c_array__"):
         if isinstance(source, pd.DataFrame):
             yield _table_of(source)
@@ -165,8 +158,6 @@ def _parts(source: Any) -> Iterator[pa.Table]:
 
 
 def _table_of(frame: pd.DataFrame) -> pa.Table:
-    import pyarrow as pa
-
     check_names(list(frame.columns))
     return pa.Table.from_pandas(frame, preserve_index=False)
 
@@ -186,8 +177,6 @@ def _computed(source: Any, number: int) -> pd.DataFrame:
     DataError
         If it is no frame, or its computation fails: what the caller's code raises may hold a cell.
     """
-    import pandas as pd
-
     try:
         part = source.partitions[number].compute()
     except Exception as error:

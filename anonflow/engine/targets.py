@@ -13,8 +13,6 @@ from anonflow.system import open_descriptor
 from anonflow.table.files.parquet_metadata import in_folder, is_part
 from anonflow.whole_file import missing_folders, remove_empty
 
-__all__ = ["check_target", "check_targets"]
-
 
 def check_targets(targets: Sequence[str | Path], read: Mapping[Path, str]) -> None:
     """Check that files can be written, each in a place of its own; no file remains.

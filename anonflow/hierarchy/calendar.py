@@ -11,8 +11,6 @@ from anonflow.errors import HierarchyError
 from anonflow.hierarchy.sources import ROOT, Forest, from_rows
 from anonflow.hierarchy.wording import plural
 
-__all__ = ["NESTED_UNITS", "UNITS", "from_calendar", "is_partial", "partial_leaf", "period_labels", "periods"]
-
 NESTED_UNITS = ("day", "month", "quarter", "half", "year", "5-years", "10-years")
 """Periods of which each lies in one of the next."""
 

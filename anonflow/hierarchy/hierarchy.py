@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from anonflow.drawing import facts, tree, view
 from anonflow.errors import AnonflowError, HierarchyError, ParameterError
 from anonflow.hierarchy import prefixes, sources
 from anonflow.hierarchy.calendar import from_calendar
 from anonflow.hierarchy.sources import ROOT
 from anonflow.hierarchy.tree import preorder
-from anonflow.hierarchy.wording import fail, plural, shorten
+from anonflow.hierarchy.wording import fail, plural
+from anonflow.strict_yaml import shorten
 from anonflow.whole_file import as_path, write_whole
-
-__all__ = ["EMPTY", "Hierarchy"]
 
 EMPTY = "\0"
 """How the label of a leaf begins that no value has."""
@@ -556,8 +556,6 @@ class Hierarchy:
         return f"<Hierarchy: {leaves}, height {self.height[0]}>"
 
     def _repr_html_(self) -> str:
-        from anonflow.drawing import facts, tree, view
-
         of_values = self.gathered()
         numbers = [
             ("leaves", f"{of_values.n_leaves:,}"),

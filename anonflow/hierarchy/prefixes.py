@@ -11,8 +11,6 @@ from anonflow.errors import HierarchyError
 from anonflow.hierarchy.sources import MAX_LEVELS, ROOT, Forest, distinct_codes, from_rows
 from anonflow.hierarchy.wording import plural
 
-__all__ = ["CLASSIFICATIONS", "Classification", "classification_lengths", "from_prefixes", "signs_of"]
-
 _SIGNS = re.compile(r"[\W_]+")
 """Points, hyphens and blanks between letters and digits: they do not count as characters of a code."""
 

@@ -17,26 +17,10 @@ from typing import Any
 import numpy as np
 
 from anonflow.errors import HierarchyError
-from anonflow.hierarchy.wording import fail, number_text, plural, shorten, some
+from anonflow.hierarchy.wording import fail, number_text, plural, some
 from anonflow.option import check_text, is_finite
+from anonflow.strict_yaml import shorten
 from anonflow.whole_file import as_path
-
-__all__ = [
-    "MAX_BYTES",
-    "MAX_NODES",
-    "ROOT",
-    "Forest",
-    "check_delimiter",
-    "from_intervals",
-    "from_nested",
-    "from_positions",
-    "from_rows",
-    "number_text",
-    "plural",
-    "read_csv",
-    "shorten",
-    "some",
-]
 
 MAX_BYTES = 256 * 2**20
 MAX_NODES = 5_000_000

@@ -9,8 +9,6 @@ from anonflow.errors import HierarchyError
 from anonflow.hierarchy.sources import MAX_NODES, ROOT
 from anonflow.hierarchy.wording import fail, plural
 
-__all__ = ["preorder"]
-
 
 def preorder(labels: Sequence[Any], above: Sequence[int]) -> list[int]:
     """Return old positions in preorder, after checking that the nodes are a tree.

@@ -7,9 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from anonflow.errors import HierarchyError
-from anonflow.strict_yaml import shorten
-
-__all__ = ["fail", "number_text", "plural", "shorten", "some"]
 
 
 def plural(count: int, noun: str) -> str:

@@ -16,18 +16,6 @@ from anonflow.loss.measure import Loss, Pools
 from anonflow.loss.registry import LOSSES, measure_named
 from anonflow.table.domain import Domain
 
-__all__ = [
-    "MOST_PARTS",
-    "ROUNDED",
-    "cell_costs",
-    "even_shares",
-    "height_total",
-    "information_loss",
-    "plan",
-    "record_costs",
-    "suppressed_cells",
-]
-
 MOST_PARTS = 2**16
 """The largest common denominator of costs that a plan keeps exact."""
 

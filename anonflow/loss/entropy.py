@@ -8,8 +8,6 @@ from anonflow.kernels.state import ENTROPY as FORM
 from anonflow.loss.measure import Loss, Pools, RangeForm, SetForm
 from anonflow.table.domain import Domain
 
-__all__ = ["ENTROPY"]
-
 _CHUNK = 1 << 24  # cells of unpacked sets at a time
 
 

@@ -11,8 +11,6 @@ from anonflow.hierarchy import Hierarchy
 from anonflow.kernels.state import LINEAR
 from anonflow.table.domain import Domain
 
-__all__ = ["Loss", "Pools", "linear", "relative"]
-
 
 class Pools:
     """The plan's arrays that all QIs share, as they grow."""

@@ -9,8 +9,6 @@ from anonflow.loss.suppressions import SUPPRESSIONS
 from anonflow.loss.widths import HEIGHT, LM, NCP
 from anonflow.table.schema import did_you_mean
 
-__all__ = ["LOSSES", "MEASURES", "MONOTONE", "measure_named", "names"]
-
 LOSSES: dict[str, Loss] = {loss.name: loss for loss in (NCP, LM, ENTROPY, HEIGHT, SUPPRESSIONS)}
 
 MEASURES = tuple(LOSSES)

@@ -8,8 +8,6 @@ from anonflow.kernels.state import STEP, WHOLE, on_grid
 from anonflow.loss.measure import Loss, Pools, RangeForm, SetForm
 from anonflow.table.domain import Domain
 
-__all__ = ["SUPPRESSIONS"]
-
 
 def _whole_runs(domain: Domain, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
     return ((lo == 0) & (hi == domain.size - 1)).astype(np.float64)

@@ -8,8 +8,6 @@ from anonflow.kernels.state import SLOPE, STEP, on_grid
 from anonflow.loss.measure import Loss, Pools, RangeForm, SetForm, linear, relative
 from anonflow.table.domain import Domain
 
-__all__ = ["HEIGHT", "LM", "NCP"]
-
 
 def _by_width(domain: Domain, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
     if domain.hierarchy is not None:

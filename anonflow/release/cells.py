@@ -19,8 +19,6 @@ from anonflow.table.published.published_cells import (
     values_of,
 )
 
-__all__ = ["ranges", "shares"]
-
 
 def ranges(
     cells: pd.Series, domain: tuple[object, object] | None = None, codes: Sequence[str] | None = None

@@ -19,8 +19,6 @@ from anonflow.errors import DataError
 from anonflow.table.row_marks import KEY_LENGTH
 from anonflow.whole_file import OWNER_ONLY, as_path, streamed, write_whole
 
-__all__ = ["FORMAT", "Certificate", "versions"]
-
 FORMAT = 1
 """Version of the file format."""
 
@@ -123,8 +121,7 @@ class Certificate:
             If there is no such row.
         """
         at = self.row_list[row]
-        originals: np.ndarray = self.list_originals[self.list_offsets[at] : self.list_offsets[at + 1]]
-        return originals
+        return self.list_originals[self.list_offsets[at] : self.list_offsets[at + 1]]
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the certificate, readable by its owner only.

@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from anonflow.candidate_lists import Candidates
+from anonflow.generalization import Generalization
+from anonflow.table import Table
 from anonflow.table.identification.linkage import TOGETHER, linkage
 from anonflow.table.identification.uniqueness import unique_as_added
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from anonflow.generalization import Generalization
-    from anonflow.table import Table
-
-__all__ = ["covering", "stands_in_order", "told_by_columns", "told_by_dependence", "told_by_values"]
 
 _OWN_VALUE = 0.2
 """Share of records with a unique value from which a column is reported."""
@@ -157,8 +151,6 @@ def told_by_values(table: Table) -> list[str]:
 
 
 def _told_by_column(name: str, cells: pd.Series) -> str | None:
-    import pandas as pd
-
     try:
         at, distinct = pd.factorize(cells)
     except TypeError:

@@ -14,18 +14,6 @@ from anonflow.kernels.lanes import permute_batch_jit
 from anonflow.release.randomness import RandomWords
 from anonflow.threads import in_threads
 
-__all__ = [
-    "assignments",
-    "bucket_count",
-    "deal",
-    "decompose",
-    "draw_assignment",
-    "draw_permutation",
-    "draws_of_graph",
-    "permute_buckets",
-    "permute_classes",
-]
-
 BUCKET = 1 << 17
 """Rows that lie in a bucket, on average at most; more rows than that are dealt to several buckets."""
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import warnings
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from anonflow.candidate_lists import Candidates
+from anonflow.generalization import Generalization
 from anonflow.large_arrays import IN_MEMORY, Arrays
 from anonflow.release.certificate import Certificate, versions
 from anonflow.release.columns import covering, told_by_columns
@@ -24,15 +25,10 @@ from anonflow.release.randomness import (
     warn_of_small_seed,
 )
 from anonflow.release.rows import blocks, candidates, drawn_originals
+from anonflow.table import Table
 from anonflow.table.identification.earlier import Earlier
 from anonflow.table.published.metadata import ReleaseMetadata, SeenCells
 from anonflow.table.row_marks import KEY_LENGTH, Content, row_marks
-
-if TYPE_CHECKING:
-    from anonflow.generalization import Generalization
-    from anonflow.table import Table
-
-__all__ = ["Publishable", "publish", "publish_once"]
 
 # Which words the draws of an anonymization were made from: a second one is worth a warning.
 _drawn: WeakKeyDictionary[Any, set[bytes | None]] = WeakKeyDictionary()

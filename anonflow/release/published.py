@@ -8,10 +8,11 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike, fspath
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from anonflow.errors import AnonflowWarning, DataError, ParameterError
 from anonflow.large_arrays import IN_MEMORY, Arrays
@@ -29,12 +30,6 @@ from anonflow.table.published.published_cells import code_name, rows_of_stars
 from anonflow.table.published.release_forms import plain_release
 from anonflow.table.schema import UNPUBLISHED
 from anonflow.table.spreadsheets import formula_warning
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-__all__ = ["Release", "ReleaseWarning", "read_release", "write_release"]
-
 
 _UNTOLD = "the meaning of the cells is not known; read the release with read_release"
 

@@ -6,9 +6,10 @@ import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from anonflow.errors import DataError, ParameterError
 from anonflow.hierarchy import Hierarchy
@@ -29,11 +30,6 @@ from anonflow.table.published.published_cells import (
     read_float,
     values_of,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-__all__ = ["PublishedColumn"]
 
 _EXACT = 2.0**53
 _DATES = ("date", "time", "utc")
@@ -564,8 +560,6 @@ class PublishedColumn:
         DataError
             If cells cannot be read.
         """
-        import pandas as pd
-
         single = self.exact
         if self.about.notation in AGGREGATED:
             self.check()
@@ -593,8 +587,6 @@ class PublishedColumn:
         DataError
             If cells cannot be read.
         """
-        import pandas as pd
-
         if not self.about.is_generalized:
             return self.nullable()
         if not self.is_ordered:
@@ -639,8 +631,6 @@ class PublishedColumn:
 
     def _series(self, of_text: np.ndarray) -> pd.Series:
         """Return for each row the value of its distinct text."""
-        import pandas as pd
-
         return pd.Series(of_text[self.codes], index=self.cells.index, name=self.cells.name)
 
     def _numbers_not_members(self) -> ParameterError:

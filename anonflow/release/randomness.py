@@ -11,17 +11,6 @@ import numpy as np
 
 from anonflow.errors import AnonflowWarning, ParameterError
 
-__all__ = [
-    "DRAW_STEP",
-    "GUESSABLE",
-    "RandomWords",
-    "SeedWarning",
-    "checked_secret",
-    "seed_can_be_guessed",
-    "seed_of_table",
-    "warn_of_small_seed",
-]
-
 DRAW_STEP = 1
 """The step of a seed's streams that a draw uses where no flow says otherwise; algorithms use 0."""
 

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from anonflow.candidate_lists import Candidates
 from anonflow.errors import DataError
+from anonflow.generalization import Generalization
 from anonflow.release.draw import draw_assignment, permute_classes
 from anonflow.release.randomness import RandomWords
 from anonflow.release.values import PlainColumn
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from anonflow.generalization import Generalization
-
-__all__ = ["blocks", "candidates", "drawn_originals"]
 
 
 def drawn_originals(
@@ -103,8 +97,6 @@ def blocks(
     DataError
         If a column's cells cannot be published.
     """
-    import pandas as pd
-
     quasi_identifiers = {domain.column for domain in generalization.domains}
     others = {
         name: PlainColumn.of(table[name], name, hidden) for name in columns if name not in quasi_identifiers

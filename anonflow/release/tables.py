@@ -12,6 +12,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from anonflow.errors import DataError, ParameterError
 from anonflow.hierarchy import number_text
@@ -24,8 +25,6 @@ from anonflow.table.published.metadata import ReleaseMetadata
 from anonflow.table.published.release_forms import forms_of, in_source_forms
 from anonflow.table.spreadsheets import changed_texts, guarded_text
 from anonflow.whole_file import as_path, drafted, failing_as, locked, streamed, write_whole
-
-__all__ = ["check_package", "has_returns", "write_described", "write_table"]
 
 _CSV = ".csv"
 
@@ -112,7 +111,6 @@ def write_described(
 
 def _split(draft: Path) -> None:
     """Put a folder in the place of a Parquet file: its rows in their order, so many in a file."""
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
     whole = draft.with_name(f"{draft.stem}-whole{draft.suffix}")

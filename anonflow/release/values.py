@@ -12,8 +12,6 @@ from anonflow.errors import DataError
 from anonflow.table.forms.text_columns import check_characters, factorized, texts_at, value_text
 from anonflow.table.published.published_cells import WHOLE
 
-__all__ = ["PlainColumn"]
-
 _EXACT = 1 << 53
 
 

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from anonflow.drawing import facts, grid, note, view
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-__all__ = ["release_view"]
 
 ROWS = 5
 """Published rows that are shown."""

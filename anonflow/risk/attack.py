@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from anonflow.criteria.classes import are_classes
+import pandas as pd
+
 from anonflow.errors import ParameterError
 from anonflow.risk.attack_context import AttackContext
 from anonflow.risk.attacker import Attacker, Success
 from anonflow.risk.attackers.by_keys import ByKeys, ByKeySets, checked_sets
-from anonflow.risk.attackers.counting import MOST, Counter
+from anonflow.risk.attackers.counting import Counter
 from anonflow.risk.attackers.disclosive import Disclosive
 from anonflow.risk.attackers.downcoding import Downcoding
 from anonflow.risk.attackers.insiders import Clerk, Insider, Replayer
@@ -26,22 +27,6 @@ from anonflow.risk.attackers.refinement import Refinement
 from anonflow.risk.attackers.simulator import Simulator
 from anonflow.table import Schema, Table
 from anonflow.table.schema import did_you_mean
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-__all__ = [
-    "ATTACKERS",
-    "COLUMNS",
-    "OF_ROWS",
-    "OF_THE_ROW",
-    "WITH_REGISTER",
-    "attack",
-    "attackers_of",
-    "is_publishable",
-    "row_of",
-    "usual",
-]
 
 ATTACKERS: dict[str, Any] = {
     kind.name: kind
@@ -208,8 +193,6 @@ def attack(
 
 def frame_of(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     """Return rows of :func:`row_of` as :func:`attack` gives them."""
-    import pandas as pd
-
     more = [name for name in (*HOUSEHOLD_COLUMNS, KEYS, REVEALING) if any(name in row for row in rows)]
     return pd.DataFrame(rows, columns=[*COLUMNS, *more])
 
@@ -305,28 +288,18 @@ def usual(context: AttackContext, publishable: bool = False) -> list[Attacker]:
     publishable : bool
         Whether to leave out those whose rate uses the truth.
     """
-    chosen: list[Attacker] = [Prosecutor(), Marketer()]
-    whole = context.schema is None and not context.deleted
-    if whole:
-        chosen.append(Linker())
-    if whole and context.table.schema.unit_column is not None:
-        chosen.append(Unit())
-    # without the certificate it is unknown which originals a mean or median covers
-    covers = whole and not context.evidence.hides_ranges
-    if covers and any(name in context.frame.columns for name in context.table.other_columns):
-        chosen.append(LinkableColumns())
-    if not publishable and (context.truth is not None or context.listing is not None):
-        chosen.append(Insider(1))
-    if not publishable and context.truth is not None:
-        chosen.append(Clerk())
     schema = context.table.schema
-    chosen += [
-        Homogeneity(name)
+    columns = [
+        name
         for name in context.table.other_columns
         if schema[name].role == "sensitive" and name in context.frame.columns
     ]
-    if schema.weight_column in context.frame.columns and are_classes(context.evidence):
-        chosen.append(Population())
-    if covers and context.n <= MOST:
-        chosen.append(Counter())
+    chosen: list[Attacker] = []
+    for kind in ATTACKERS.values():
+        if (
+            kind.usual_where is not None
+            and not (publishable and kind.needs_truth)
+            and kind.usual_where(context)
+        ):
+            chosen += [kind(name) for name in columns] if kind.of_each_column else [kind()]
     return chosen

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from anonflow.candidate_lists import Candidates
 from anonflow.criteria import Bipartite, collect, match_edges, subject_of
@@ -20,11 +21,6 @@ from anonflow.errors import DataError, ParameterError
 from anonflow.release import RandomWords, Release, draw_assignment, publish
 from anonflow.table import Schema, Table
 from anonflow.table.files.metadata_file import read_metadata
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-__all__ = ["AttackContext"]
 
 PAIRS = 20_000_000
 """The most pairs of an original and a row that are listed one by one."""
@@ -76,6 +72,16 @@ class AttackContext:
     some_keys: bool = False
     schema: Schema | None = None
     another_tool: bool = False
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the originals are there, and a row of each."""
+        return self.schema is None and not self.deleted
+
+    @property
+    def reads_ranges(self) -> bool:
+        """Whether it is known which originals each row covers: of a mean or median only the certificate says so."""
+        return self.is_whole and not self.evidence.hides_ranges
 
     @classmethod
     def of(
@@ -322,8 +328,7 @@ class AttackContext:
         published = graph.published
         hides = np.bincount(published.label, self.hidden, published.size)[graph.box] > 0
         shown = np.bincount(graph.end, np.where(hides, 0, published.count[graph.box]), graph.originals.size)
-        edges: np.ndarray = ~hides | (shown < (1 if self.has_classes else self.k))[graph.end]
-        return edges
+        return ~hides | (shown < (1 if self.has_classes else self.k))[graph.end]
 
     def _rows_in(self, graph: Bipartite) -> np.ndarray:
         """Return how many rows may be each original's, shape (n,), int64."""
@@ -366,8 +371,7 @@ class AttackContext:
         of_box, of_end = np.zeros(graph.published.size), np.zeros(graph.originals.size)
         np.maximum.at(of_box, graph.published.label, chance)
         np.maximum.at(of_end, graph.end, of_box[graph.box])
-        highest: np.ndarray = of_end[graph.originals.label]
-        return highest
+        return of_end[graph.originals.label]
 
     def candidates(self) -> np.ndarray:
         """Return the number of candidate rows of each original, for an attacker who knows all originals and the method, shape (n,), int64.

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from inspect import signature
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
-if TYPE_CHECKING:
-    from anonflow.risk.attack_context import AttackContext
-
-__all__ = ["THRESHOLD", "Attacker", "AttackerKind", "Households", "Success", "percent", "wilson"]
+from anonflow.errors import ParameterError
+from anonflow.option import options_of
+from anonflow.risk.attack_context import AttackContext
+from anonflow.table import Schema
 
 Z = 1.96
 """Of a two-sided interval with confidence 95%."""
@@ -114,8 +115,12 @@ class Attacker(Protocol):
 class AttackerKind:
     """What an attacker of this package says of itself, for all who choose among attackers; a new one says what differs.
 
+    It is said in the head of the class: ``class Linker(AttackerKind, name="linker", points_at_row=True): ...``. Parameters are
+    the fields of the dataclass; what a value may be stands there (:mod:`anonflow.option`) and is checked here.
+
     Attributes
     ----------
+    name : str
     does : str
         Its attack in a few words.
     needs_truth : bool
@@ -130,17 +135,59 @@ class AttackerKind:
         person's risk.
     takes_register : bool
         Whether it takes a register: in a flow, a file under ``population``.
+    of_people : bool
+        Whether it looks for people with several rows.
+    of_other_columns : bool
+        Whether it uses published columns besides the quasi-identifiers to point at a row.
+    of_each_column : bool
+        Whether it is tried once for each sensitive column, its first parameter.
+    of_classes : bool
+        Whether it needs a release of classes.
+    from_lists : bool
+        Whether its figures follow from the lengths of the rows' lists, however large the release is.
+    not_of_sample : str
+        Why it cannot attack a sample of a large release, and what to do; empty if it can.
+    usual_where : callable or None
+        Of a context: whether it is tried if nobody names attackers. None if it never is.
     call : str
-        How it is called in Python, if a flow cannot give it what it needs.
+        Of an attacker to whom a flow cannot give what it needs: how it is called in Python, in words that follow its name.
     """
 
+    name: ClassVar[str]
     does: ClassVar[str]
     needs_truth: ClassVar[bool] = False
     needs_originals: ClassVar[bool] = False
     reads_rows_alone: ClassVar[bool] = False
     points_at_row: ClassVar[bool] = False
     takes_register: ClassVar[bool] = False
+    of_people: ClassVar[bool] = False
+    of_other_columns: ClassVar[bool] = False
+    of_each_column: ClassVar[bool] = False
+    of_classes: ClassVar[bool] = False
+    from_lists: ClassVar[bool] = False
+    not_of_sample: ClassVar[str] = ""
+    usual_where: ClassVar[Callable[[AttackContext], bool] | None] = None
     call: ClassVar[str] = ""
+
+    def __init_subclass__(cls, **declared: Any) -> None:
+        super().__init_subclass__()
+        for name, value in declared.items():
+            setattr(cls, name, staticmethod(value) if callable(value) else value)
+
+    def __post_init__(self) -> None:
+        for name, option in options_of(type(self), keyword_only=False).items():  # type: ignore[arg-type]
+            problem = option.problem(getattr(self, name))
+            if problem is not None:
+                raise ParameterError(f"{self.name}: {name} {problem}")
+
+    @property
+    def knows(self) -> str:
+        """The knowledge of the attacker besides the release."""
+        return ""
+
+    def schema_problem(self, schema: Schema) -> str | None:
+        """Return what the attacker needs but the columns lack, or what they determine already; None if there is nothing."""
+        return None
 
     @classmethod
     def asked_for(cls) -> str:

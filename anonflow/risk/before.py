@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 
 from anonflow.risk.attacker import THRESHOLD
 from anonflow.risk.attackers.population import PopulationRisk, population_risk
 from anonflow.table import Table
 from anonflow.table.identification.key_sets import KeySets, key_sets
 from anonflow.table.identification.uniqueness import at_least_one, class_labels
-
-__all__ = ["Owners", "RiskBefore", "risk_before", "smallest_sets"]
 
 
 @dataclass(frozen=True)
@@ -158,8 +157,6 @@ def smallest_sets(table: Table, sets: KeySets, positions: Sequence[int]) -> list
     positions : sequence of int
         Few records: each takes O(n q), and O(sets) on the records that are nearly equal.
     """
-    import pandas as pd
-
     codes = np.stack([pd.factorize(table.frame[name], use_na_sentinel=False)[0] for name in sets.columns])
     smallest = []
     for position in positions:

@@ -6,9 +6,10 @@ import json
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from anonflow.criteria.classes import class_rows, is_of_classes
 from anonflow.criteria.diversity.diversity import Spread, earth_mover, spread
@@ -17,11 +18,6 @@ from anonflow.errors import ParameterError
 from anonflow.risk.attacker import THRESHOLD
 from anonflow.risk.register import RegisterCounts
 from anonflow.table import Schema, Table
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-__all__ = ["Description", "Figure", "describe"]
 
 _ALONE = "the original: whom the rows cover, who was left out"
 _CLASSES = "rows that differ and yet cover the same person; in a freeform release these are many"
@@ -74,8 +70,6 @@ class Description:
 
     def frame(self) -> pd.DataFrame:
         """Return the figures as a table: figure, column, value, not seen."""
-        import pandas as pd
-
         rows = [(f.name, f.column, f.value, f.unseen) for f in self.figures]
         return pd.DataFrame(rows, columns=["figure", "column", "value", "not seen"])
 

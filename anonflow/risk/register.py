@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from anonflow.criteria import consistency_graph
 from anonflow.criteria.matching.graph import Bipartite
@@ -21,11 +22,6 @@ from anonflow.table.domain import missing_cells
 from anonflow.table.per_unit import first_labels
 from anonflow.table.prepare import Preparation
 from anonflow.table.published.notation import readers_of
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-__all__ = ["RegisterCounts", "RegisterFits", "check_register", "register_table"]
 
 
 def check_register(
@@ -87,8 +83,6 @@ def _prepared(
     register: Any, schema: Schema, steps: Preparation, needed: Iterable[str]
 ) -> tuple[pd.DataFrame, Schema]:
     """Return the needed columns of a register after the preparation steps, and their schema."""
-    import pandas as pd
-
     register = pandas_frame(register)
     if not isinstance(register, pd.DataFrame):
         raise ParameterError("the population is a pandas DataFrame with the table's quasi-identifiers")
@@ -197,8 +191,6 @@ class RegisterCounts(RegisterFits):
         -----
         O(edges between distinct people and distinct rows).
         """
-        import pandas as pd
-
         steps = schema.preparation if originals is None else originals.preparation
         owner = _owners(register, schema, steps)
         both, known = _prepared(register, schema, steps, schema.quasi_identifiers)
@@ -314,8 +306,6 @@ def _as_typed(register: pd.DataFrame, own: pd.DataFrame) -> pd.DataFrame:
 
     So a file of texts can be compared with a table of numbers. A text that is not a number stays, and is refused later.
     """
-    import pandas as pd
-
     typed = {}
     for name in own.columns:
         cells, is_number = register[name], own[name].dtype.kind in "iuf"
@@ -330,8 +320,6 @@ def _as_typed(register: pd.DataFrame, own: pd.DataFrame) -> pd.DataFrame:
 
 def _owners(register: Any, schema: Schema, steps: Preparation) -> np.ndarray | None:
     """Return the person of each row of a register, 0..; None if each row is a person."""
-    import pandas as pd
-
     frame = pandas_frame(register)
     unit = schema.unit_column
     if unit is None or not isinstance(frame, pd.DataFrame) or not len(frame):

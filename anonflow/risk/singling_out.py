@@ -4,26 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from anonflow.generalization import Generalization
 from anonflow.table import Table
 from anonflow.table.row_marks import row_labels
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-__all__ = [
-    "Conditions",
-    "Points",
-    "fits_rows",
-    "one_end",
-    "plausible_points",
-    "same_cells",
-    "unique_conditions",
-]
 
 COLUMNS = 3
 """Of how many columns a condition on a plausible row is made."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
@@ -14,11 +14,6 @@ from anonflow.risk.attacker import Z, percent
 from anonflow.risk.singling_out import fits_rows, one_end, plausible_points, same_cells, unique_conditions
 from anonflow.table import Table
 from anonflow.table.row_marks import row_labels
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-__all__ = ["QUESTIONS", "Answer", "three_questions"]
 
 QUESTIONS = ("singling out", "linkability", "inference")
 """Those of the European Union's Article 29 Working Party, Opinion 05/2014 (WP 216)."""
@@ -193,8 +188,7 @@ def _row_of_each(table: Table, rng: np.random.Generator) -> np.ndarray:
     if table.unit is None:
         return np.arange(table.n)
     order = rng.permutation(table.n)
-    chosen: np.ndarray = order[np.unique(table.unit[order], return_index=True)[1]]
-    return chosen
+    return order[np.unique(table.unit[order], return_index=True)[1]]
 
 
 def _inside(rate: float, trials: int) -> float:
@@ -340,8 +334,7 @@ def _met(left: np.ndarray, right: np.ndarray) -> float:
 def _tightest(possible: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     """Return which of the rows that are possible for each person have the smallest cells, shape (rows, people), bool."""
     own = np.where(possible, sizes[:, None], np.inf)
-    smallest: np.ndarray = possible & (own <= own.min(axis=0) + 1e-9)
-    return smallest
+    return possible & (own <= own.min(axis=0) + 1e-9)
 
 
 def _inference(

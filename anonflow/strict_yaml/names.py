@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-__all__ = ["shorten", "suggest", "unknown"]
+from anonflow.errors import SHOWN
 
 
 def shorten(text: str, limit: int = 40) -> str:
@@ -19,6 +19,15 @@ def suggest(name: str, known: Iterable[str]) -> str | None:
     folded = {other.casefold().replace("_", "-"): other for other in names}
     near = difflib.get_close_matches(name[:100].casefold().replace("_", "-"), list(folded), 1, 0.6)
     return folded[near[0]] if near else None
+
+
+def did_you_mean(name: object, known: Sequence[str]) -> str:
+    """Return the end of a message about an unknown name: the nearest known one, else the first of them."""
+    near = suggest(str(name), known)
+    if near:
+        return f" (did you mean {near!r}?)"
+    more = f", and {len(known) - SHOWN:,} more" if len(known) > SHOWN else ""
+    return f" (known: {', '.join(known[:SHOWN])}{more})"
 
 
 def unknown(name: str, known: Iterable[str], kind: str = "key") -> str:

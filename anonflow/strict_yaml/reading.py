@@ -15,8 +15,6 @@ from anonflow.strict_yaml.names import shorten, unknown
 if TYPE_CHECKING:
     from os import PathLike
 
-__all__ = ["MAX_BYTES", "MAX_DEPTH", "Document", "Problems", "loads", "read"]
-
 MAX_BYTES = 2**20
 MAX_DEPTH = 100
 MAX_PROBLEMS = 20

@@ -10,8 +10,6 @@ from typing import Any
 from anonflow.errors import CONTROLS, AnonflowError, FlowError
 from anonflow.strict_yaml.reading import _BAD_CHARACTER, MAX_DEPTH
 
-__all__ = ["dumps"]
-
 # Texts that every YAML reader, old or new, reads as this text; they need no quotes.
 _PLAIN = re.compile(r"[^\W\d_][\w.+/()*%-]*( [\w.+/()*%-]+)*")
 _COERCED_ELSEWHERE = frozenset(["true", "false", "null", "yes", "no", "on", "off", "y", "n", "nan", "inf"])

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from anonflow.errors import DataError
 from anonflow.table.files.read import check_nested, exact_frame
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import pyarrow as pa
-
-__all__ = ["pandas_frame", "plain_table", "table_of_frame"]
 
 
 def pandas_frame(data: Any, named: Collection[str] | None = None) -> Any:
@@ -34,12 +32,8 @@ def pandas_frame(data: Any, named: Collection[str] | None = None) -> Any:
     DataError
         If its columns are not plain values, or it cannot be read.
     """
-    import pandas as pd
-
     if isinstance(data, pd.DataFrame) or not hasattr(type(data), "__arrow_c_stream__"):
         return data
-    import pyarrow as pa
-
     try:
         return exact_frame(plain_table(pa.table(data), named))
     except (pa.ArrowException, ValueError, TypeError) as error:
@@ -63,8 +57,6 @@ def plain_table(table: pa.Table, named: Collection[str] | None = None) -> pa.Tab
     DataError
         If a column that is needed holds lists or structures, or has text that is not UTF-8.
     """
-    import pyarrow as pa
-
     check_nested("the frame cannot be used", table.schema, named)
     for name, column in zip(table.column_names, table.columns, strict=True):
         try:
@@ -76,13 +68,9 @@ def plain_table(table: pa.Table, named: Collection[str] | None = None) -> pa.Tab
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return a column's values themselves, texts of one kind; none of lists or structures."""
-    import pyarrow as pa
-
     if pa.types.is_nested(column.type) and not pa.types.is_run_end_encoded(column.type):
         return pa.chunked_array([pa.nulls(len(column))])
     if pa.types.is_run_end_encoded(column.type):
-        import pyarrow.compute as pc
-
         column = pc.run_end_decode(column)
     kind = column.type
     if pa.types.is_dictionary(kind):
@@ -94,8 +82,6 @@ def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _plain_type(kind: pa.DataType) -> pa.DataType:
-    import pyarrow as pa
-
     return pa.string() if pa.types.is_string_view(kind) or pa.types.is_large_string(kind) else kind
 
 
@@ -107,8 +93,6 @@ def table_of_frame(frame: pd.DataFrame) -> pa.Table:
     frame : pandas.DataFrame
         A column of objects has texts, also where none is there: other rows of its table may have some.
     """
-    import pyarrow as pa
-
     table = plain_table(pa.Table.from_pandas(frame, preserve_index=False))
     fields = [
         field.with_type(pa.string()) if pa.types.is_null(field.type) else field for field in table.schema

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
+import pandas as pd
 
 from anonflow.errors import DataError, HierarchyError, SchemaError
 from anonflow.hierarchy import EMPTY, Hierarchy, number_text
@@ -19,11 +20,6 @@ from anonflow.table.forms.text_forms import other_form
 from anonflow.table.named_settings import UNDER_PREPARE, say_missing
 from anonflow.table.published.published_cells import WHOLE, category_text, day_number, read_float
 from anonflow.table.schema import Column
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-__all__ = ["Coded", "code_column", "column_values"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,8 +238,6 @@ def _numeric(cells: pd.Series, missing: np.ndarray, column: Column, folder: Path
 
 def _numeric_with_codes(cells: pd.Series, missing: np.ndarray, column: Column, folder: Path) -> Coded:
     """Return numbers, and which cells are a number, a code or blank; only numbers if there are no codes and blanks."""
-    import pandas as pd
-
     if isinstance(cells.dtype, pd.CategoricalDtype):
         cells = cells.astype(cells.cat.categories.dtype)
     names = ("", *sorted(column.codes))  # a blank first, as in sets
@@ -295,8 +289,6 @@ def _unit(dates: np.ndarray) -> Any:
 
 def _texts(cells: pd.Series, missing: np.ndarray, name: str) -> tuple[list[str | None], np.ndarray]:
     """Return the distinct values as text (None: missing), sorted with the missing one first, and each row's place."""
-    import pandas as pd
-
     if isinstance(cells.dtype, pd.CategoricalDtype):
         cells = cells.astype(cells.cat.categories.dtype)
     try:

@@ -6,9 +6,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
+import pandas as pd
 
 from anonflow.hierarchy import Hierarchy
 from anonflow.table.published.published_cells import (
@@ -20,11 +21,6 @@ from anonflow.table.published.published_cells import (
     read_number,
     set_text,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-__all__ = ["NUMBER_MEMBER", "Domain", "Kind", "coded_texts", "missing_cells", "read_coded", "set_bits"]
 
 Kind = Literal["numeric", "categorical", "hierarchy", "suppression", "positions", "codes"]
 

@@ -6,10 +6,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike, fspath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
+from anonflow.drawing import share
 from anonflow.errors import SHOWN, AnonflowError, DataError, ParameterError, SchemaError
 from anonflow.strict_yaml import suggest
 from anonflow.table.arrow import pandas_frame
@@ -17,16 +19,12 @@ from anonflow.table.coding import code_column
 from anonflow.table.domain import Domain, missing_cells
 from anonflow.table.files.csv_head import PLAIN, CsvShape
 from anonflow.table.files.read import read_frame
+from anonflow.table.identification.uniqueness import Uniqueness
 from anonflow.table.named_settings import NO_ROW_KEPT, NO_ROW_PREPARED
 from anonflow.table.records import Records
 from anonflow.table.sampling_weights import weights_of
 from anonflow.table.schema import UNPUBLISHED, Schema, check_names, did_you_mean
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-__all__ = ["Table", "check_columns"]
-
+from anonflow.table.view import table_view
 
 COUNTED = 100_000
 """The most records for which a notebook counts unique ones: a repr must be fast."""
@@ -85,8 +83,6 @@ class Table:
         _records: Records | None = None,
         _matrix: Callable[[int, Sequence[np.ndarray]], np.ndarray] | None = None,
     ) -> None:
-        import pandas as pd
-
         declared = Schema.of(schema)
         self.schema = declared.prepared()
         self.preparation = declared.preparation
@@ -230,8 +226,6 @@ class Table:
         Table
             In its frame, quasi-identifiers are empty.
         """
-        import pandas as pd
-
         nothing = np.broadcast_to(np.nan, records.n)
         cells = {name: others.get(name, nothing) for name in columns}
         frame = pd.DataFrame(cells, index=pd.RangeIndex(records.n), copy=False)
@@ -352,8 +346,6 @@ class Table:
 
     def _labels(self, name: str | None) -> np.ndarray | None:
         """Return the labels of a column that is not published; None where the table is a part without it."""
-        import pandas as pd
-
         if name is None or name not in self.identifiers.columns:
             return None
         return np.asarray(pd.factorize(self.identifiers[name])[0], np.int64)
@@ -432,10 +424,6 @@ class Table:
         return f"Table({self.n} records, {len(self.qi_columns)} quasi-identifiers, {len(self.other_columns)} other columns)"
 
     def _repr_html_(self) -> str:
-        from anonflow.drawing import share
-        from anonflow.table.identification.uniqueness import Uniqueness
-        from anonflow.table.view import table_view
-
         numbers: list[tuple[str, Any]] = [
             ("records", f"{self.n:,}"),
             ("quasi-identifiers", len(self.qi_columns)),
@@ -487,8 +475,6 @@ class WholeOwners:
 
 
 def _check_frame(frame: pd.DataFrame, schema: Schema) -> None:
-    import pandas as pd
-
     if not isinstance(frame, pd.DataFrame):
         raise DataError(
             "a table is made of a pandas DataFrame, or of a frame that speaks Arrow's PyCapsule interface; read files "
@@ -508,16 +494,12 @@ def _check_frame(frame: pd.DataFrame, schema: Schema) -> None:
 
 def _is_nested(cells: pd.Series) -> bool:
     """Return whether some of a column's Python objects are no single values."""
-    import pandas as pd
-
     kinds = set(map(type, cells)) if pd.api.types.is_object_dtype(cells.dtype) else ()
     return any(issubclass(kind, list | tuple | dict | set | frozenset | np.ndarray) for kind in kinds)
 
 
 def _without_empty_texts(frame: pd.DataFrame, schema: Schema) -> pd.DataFrame:
     """Return the same frame, or one in which empty texts are missing where no published file could tell the two apart."""
-    import pandas as pd
-
     for name in schema:
         cells = frame[name]
         if not schema[name].empty_is_missing:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from anonflow.errors import DataError
 from anonflow.hierarchy.calendar import is_partial
@@ -31,11 +32,6 @@ from anonflow.table.identification.value_signs import (
 from anonflow.table.identification.weight_signs import weight_name, weight_shape
 from anonflow.table.named_settings import NAME_MISSING
 from anonflow.table.published.published_cells import reads_as_number
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-__all__ = ["Advice", "advise", "entries_of", "infer_columns", "kind_of", "read_cells", "rows_of"]
 
 _MOST_CODES, _OFTEN, _FEW_NUMBERS = 10, 5, 10
 """Codes beside numbers are so many at most, each stands in so many cells at least, and there are more numbers than so many."""
@@ -163,8 +159,6 @@ def read_cells(cells: pd.Series, shape: CsvShape = PLAIN) -> tuple[pd.Series, di
 
 def _read(cells: pd.Series, shape: CsvShape) -> tuple[pd.Series, dict[str, Any], list[str]]:
     """Return the cells as :func:`read_cells` does, the keys of their form, and what to say of it; texts without a digit may be codes."""
-    import pandas as pd
-
     distinct = texts_of(cells[~missing_cells(cells)])
     if distinct is None:
         return cells, {}, []
@@ -324,8 +318,6 @@ def _code_reason(name: str, values: pd.Series) -> str | None:
 
 def _uneven(values: pd.Series, kind: str) -> list[str]:
     """Return what to do about codes of several lengths."""
-    import pandas as pd
-
     lengths = {len(text) for text in code_texts(values) or map(str, values)}
     if kind != "hierarchy" or len(lengths) == 1:
         return []

@@ -16,18 +16,6 @@ from anonflow.hierarchy.calendar import NESTED_UNITS, periods
 from anonflow.table.domain import Domain
 from anonflow.table.published.published_cells import WHOLE
 
-__all__ = [
-    "MOST_WIDTHS",
-    "VALUES",
-    "CellsAtLevel",
-    "Runs",
-    "RunsAtLevel",
-    "cells_at",
-    "interval_runs",
-    "node_runs",
-    "position_runs",
-]
-
 VALUES = "values"
 """The level at which a column's values are published as they are."""
 

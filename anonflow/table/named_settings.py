@@ -4,17 +4,6 @@ from __future__ import annotations
 
 from anonflow.errors import Sentence, setting
 
-__all__ = [
-    "LEVELS",
-    "MISSING_VALUE",
-    "NAME_MISSING",
-    "NO_ROW_KEPT",
-    "NO_ROW_PREPARED",
-    "UNDER_PREPARE",
-    "WITHOUT_CODES",
-    "say_missing",
-]
-
 
 def say_missing(rules: str, where: str = "") -> Sentence:
     """Return the advice to choose one of these rules for records without a value; a flow file's reader is told where."""

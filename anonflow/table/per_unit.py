@@ -15,17 +15,6 @@ from anonflow.table.forms.numbers import numbers_of
 from anonflow.table.forms.text_columns import text_array
 from anonflow.table.schema import did_you_mean
 
-__all__ = [
-    "OF_NUMBERS",
-    "RECIPES",
-    "Recipe",
-    "capped_rows",
-    "check_recipes",
-    "check_unit_column",
-    "first_labels",
-    "one_row_per_unit",
-]
-
 Recipe = Literal[
     "first", "last", "min", "max", "mean", "median", "sum", "count", "distinct", "common", "all", "same"
 ]

@@ -15,9 +15,10 @@ from datetime import date
 from decimal import Decimal, InvalidOperation
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
+import pandas as pd
 
 from anonflow.errors import DataError, Problem, SchemaError, setting
 from anonflow.hierarchy import number_text
@@ -31,11 +32,6 @@ from anonflow.table.forms.numbers import numbers_of
 from anonflow.table.forms.text_columns import text_type
 from anonflow.table.forms.text_forms import Form, other_form
 from anonflow.table.named_settings import NAME_MISSING
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-__all__ = ["STEPS", "Preparation", "Step", "table_of_file"]
 
 MOST_BYTES = 1 << 25
 """Characters of a table file."""
@@ -217,8 +213,6 @@ def date_part(
     DataError
         If cells are no dates, or do not say the part; or somebody is born after the date of the age.
     """
-    import pandas as pd
-
     missing = missing_cells(cells)
     out = np.full(len(cells), None, object)
     partial = _partial_dates(cells)
@@ -310,8 +304,6 @@ def dates(
 
 def _read_texts(cells: pd.Series, form: Form, others: Iterable[Any]) -> pd.Series:
     """Return plain numbers or ISO dates for the texts of a column; each distinct text is read once."""
-    import pandas as pd
-
     is_serial = isinstance(form, DateForm) and form.is_serial
     plain_type = pd.api.types.is_numeric_dtype(cells.dtype) and not is_serial
     if plain_type or pd.api.types.is_datetime64_any_dtype(cells.dtype):
@@ -352,8 +344,6 @@ def _read_texts(cells: pd.Series, form: Form, others: Iterable[Any]) -> pd.Serie
 
 def _partial_dates(cells: pd.Series) -> np.ndarray:
     """Return which cells are a year, or a year and a month, beside dates, shape (n,), bool."""
-    import pandas as pd
-
     if pd.api.types.is_numeric_dtype(cells.dtype) or pd.api.types.is_datetime64_any_dtype(cells.dtype):
         return np.zeros(len(cells), bool)
     at, distinct = pd.factorize(cells)
@@ -420,8 +410,6 @@ def normalize_text(
     DataError
         If the column holds no text.
     """
-    import pandas as pd
-
     if pd.api.types.is_numeric_dtype(cells.dtype) or pd.api.types.is_datetime64_any_dtype(cells.dtype):
         raise DataError(f"column {cells.name!r}: holds no text to normalize; leave the step out")
 
@@ -516,8 +504,6 @@ def filter_rows(
     missing : {"drop", "keep"}, optional
         Whether rows without a value go or stay.
     """
-    import pandas as pd
-
     lacking = missing_cells(cells)
     good = np.ones(len(cells), bool)
     if at_least is not None or at_most is not None:
@@ -769,8 +755,6 @@ class Preparation:
         SchemaError, DataError
             As :meth:`apply`.
         """
-        import pandas as pd
-
         rows = []
         for step in self.steps:
             if step.column not in frame.columns:
@@ -1023,8 +1007,6 @@ def _numbers(
 
     The type depends on that of the column alone, never on its values: all pieces of a table get the same.
     """
-    import pandas as pd
-
     if not pd.api.types.is_numeric_dtype(cells.dtype):
         return _texts_of_numbers(cells, lambda number: _plain(function(number)), others)
     missing = missing_cells(cells)
@@ -1044,8 +1026,6 @@ def _numbers(
 def _texts_of_numbers(
     cells: pd.Series, function: Callable[[Decimal], str], others: Iterable[Any] = ()
 ) -> pd.Series:
-    import pandas as pd
-
     missing = _without(cells, others)
     out = np.full(len(cells), None, object)
     out[~missing] = _distinct(_read(cells, missing), function)
@@ -1061,8 +1041,6 @@ def _cells(cells: pd.Series) -> pd.Series:
 
 def _texts(cells: pd.Series, function: Callable[[str], str | None]) -> pd.Series:
     """Return another text for each value, computed once for each distinct one."""
-    import pandas as pd
-
     codes, distinct = pd.factorize(cells)
     results = np.array([None, *(function(_cell_text(value)) for value in distinct)], object)
     return pd.Series(results[codes + 1], index=cells.index, name=cells.name, dtype=text_type())

@@ -10,8 +10,6 @@ import numpy as np
 
 from anonflow.table.domain import Domain
 
-__all__ = ["Records", "equal_columns", "rank_within"]
-
 
 @dataclass(frozen=True, eq=False)
 class Records:

@@ -7,28 +7,14 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from anonflow.hierarchy import number_text
 from anonflow.table.forms.text_columns import check_characters, factorized, value_text
 from anonflow.table.records import equal_columns
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-__all__ = [
-    "KEY_LENGTH",
-    "UNIT_KEY_LENGTH",
-    "Content",
-    "cell_text",
-    "coded_texts",
-    "joint_codes",
-    "row_labels",
-    "row_marks",
-    "unit_marks",
-]
 
 KEY_LENGTH = 16
 """Characters of a key of row marks."""
@@ -155,8 +141,6 @@ def _digest(content: bytes, secret: bytes) -> bytes:
 
 def _texts(cells: pd.Series) -> tuple[np.ndarray, list[str]]:
     """Return a column's distinct texts, and which each cell has."""
-    import pandas as pd
-
     if isinstance(cells.dtype, pd.CategoricalDtype):
         cells = cells.astype(cells.cat.categories.dtype)
     at, distinct = factorized(cells, str(cells.name), with_missing=True)
@@ -165,8 +149,6 @@ def _texts(cells: pd.Series) -> tuple[np.ndarray, list[str]]:
 
 def _sums(frame: pd.DataFrame, names: Sequence[str], key: str) -> np.ndarray:
     """Return the sums that marks are the upper halves of, shape (n,), uint64."""
-    import pandas as pd
-
     marks = np.zeros(len(frame), np.uint64)
     for name in names:
         at, texts = _texts(frame[name])
@@ -195,8 +177,6 @@ def joint_codes(original: pd.Series, shown: pd.Series) -> tuple[dict[str, int], 
 
 def _shared_codes(columns: Sequence[pd.Series], texts: dict[str, int]) -> list[np.ndarray]:
     """Return the codes of several columns' cells, as numbers where a column has numbers; unknown texts are added."""
-    import pandas as pd
-
     numeric = any(
         pd.api.types.is_numeric_dtype(cells.dtype) and not pd.api.types.is_bool_dtype(cells.dtype)
         for cells in columns
@@ -219,8 +199,6 @@ def row_labels(frames: Sequence[pd.DataFrame], names: Sequence[str]) -> list[np.
 
 def coded_texts(cells: pd.Series, texts: dict[str, int], numeric: bool) -> np.ndarray:
     """Return the code of each cell's text; texts that are not known yet are added."""
-    import pandas as pd
-
     if isinstance(cells.dtype, pd.CategoricalDtype):
         cells = cells.astype(cells.cat.categories.dtype)
     at, distinct = factorized(cells, str(cells.name), with_missing=True)
@@ -240,8 +218,6 @@ def cell_text(value: Any, numeric: bool) -> str:
     """
     if isinstance(value, str):
         return _number(value) if numeric else value
-    import pandas as pd
-
     if pd.isna(value):
         return ""
     return value_text(value)

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from anonflow.errors import DataError
 from anonflow.table.forms.text_forms import other_form, texts_of
 from anonflow.table.schema import Schema
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-__all__ = ["WeightSummary", "checked_weights", "sampling_fraction", "weights_of", "weights_of_owners"]
 
 _WRONG = (
     "missing or no number",
@@ -90,8 +85,6 @@ class WeightSummary:
 
 def weights_of(cells: pd.Series) -> np.ndarray:
     """Return cells as weights, shape (n,), float64: nan of what is no number."""
-    import pandas as pd
-
     return pd.to_numeric(cells, errors="coerce").to_numpy(np.float64, na_value=np.nan)
 
 

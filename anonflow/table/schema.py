@@ -7,40 +7,26 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike, fspath
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from anonflow.errors import SHOWN, DataError, Problem, SchemaError, setting
+import pandas as pd
+
+from anonflow import strict_yaml
+from anonflow.errors import DataError, Problem, SchemaError, setting
 from anonflow.hierarchy import Hierarchy, number_text
-from anonflow.option import is_finite
-from anonflow.strict_yaml import suggest
+from anonflow.option import Option, is_finite
+from anonflow.strict_yaml.names import did_you_mean
 from anonflow.table.arrow import pandas_frame
 from anonflow.table.forms.date_forms import DATES, PIVOT, DateForm
 from anonflow.table.forms.number_forms import DECIMALS, THOUSANDS, NumberForm
 from anonflow.table.forms.text_forms import Form, keys_text
+from anonflow.table.infer import advise, infer_columns, rows_of
 from anonflow.table.named_settings import MISSING_VALUE, UNDER_PREPARE, say_missing
 from anonflow.table.prepare import Preparation
 from anonflow.table.published.notation import RANGES, Notation
 from anonflow.table.published.published_cells import day_number, reads_as_number
+from anonflow.table.view import schema_view
 from anonflow.whole_file import as_path
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-__all__ = [
-    "AGGREGATES",
-    "CODE_WEIGHT",
-    "COLUMN_KEYS",
-    "FORM_KEYS",
-    "KINDS",
-    "MISSING_RULES",
-    "ROLES",
-    "UNPUBLISHED",
-    "Column",
-    "Schema",
-    "check_names",
-    "form_of",
-    "short_form",
-]
 
 ROLES = ("quasi-identifier", "sensitive", "insensitive", "identifier", "weight", "unit", "household")
 
@@ -86,6 +72,27 @@ COLUMN_KEYS = {
 }
 """The keys of a column, each in a sentence; all but the role and the form of cells go with quasi-identifiers alone, but for the hierarchy
 of a sensitive column and the scope."""
+
+COLUMN_OPTIONS = {
+    "weight": Option(kind=float, above=0, must="must be a positive number"),
+    "code-weight": Option(
+        kind=float, above=0, below=1, must="must be a number between 0 and 1, both excluded"
+    ),
+    "max-width": Option(kind=float, least=0),
+    "max-set": Option(kind=float, least=1),
+    "at-least": Option(kind=int, least=1, must="is a level of the hierarchy, a whole number of at least 1"),
+    "aggregate": Option(kind=str, choices=AGGREGATES, must=f"is one of {', '.join(AGGREGATES)}"),
+}
+"""What the value of a key may be, where that is a number or a word whatever else the column says."""
+
+_KIND_OF = {
+    "code-weight": "numeric",
+    "max-width": "numeric",
+    "max-set": "categorical",
+    "at-least": "hierarchy",
+    "aggregate": "numeric",
+}
+"""The kind with which a key goes, of those that go with one alone."""
 
 _FORM_PARTS = ("decimal", "thousands", "percent", "dates", "pivot")
 FORM_KEYS = (*_FORM_PARTS, "write")
@@ -363,8 +370,6 @@ class Schema(Mapping[str, Column]):
         SchemaError
             If the file cannot be read, is no strict YAML, or its columns have problems.
         """
-        from anonflow import strict_yaml
-
         document = strict_yaml.read(as_path(path), error=SchemaError)
         data = document.data
         if (
@@ -395,10 +400,6 @@ class Schema(Mapping[str, Column]):
         SchemaError
             If the frame has no column that could be a quasi-identifier.
         """
-        import pandas as pd
-
-        from anonflow.table.infer import infer_columns
-
         frame = pandas_frame(frame)
         if not isinstance(frame, pd.DataFrame):
             raise SchemaError("a schema is guessed from a pandas DataFrame; read files with Table.read")
@@ -426,10 +427,6 @@ class Schema(Mapping[str, Column]):
         SchemaError
             If it is no frame.
         """
-        import pandas as pd
-
-        from anonflow.table.infer import advise, rows_of
-
         frame = pandas_frame(frame)
         if not isinstance(frame, pd.DataFrame):
             raise SchemaError("a schema is guessed from a pandas DataFrame; read files with Table.read")
@@ -548,18 +545,7 @@ class Schema(Mapping[str, Column]):
         return "\n".join(["Schema", *lines])
 
     def _repr_html_(self) -> str:
-        from anonflow.table.view import schema_view
-
         return schema_view([(name, c.role, c.kind or "", c.details) for name, c in self._columns.items()])
-
-
-def did_you_mean(name: object, known: Sequence[str]) -> str:
-    """Return the end of a message about an unknown name: the nearest known one, else the first of them."""
-    near = suggest(str(name), known)
-    if near:
-        return f" (did you mean {near!r}?)"
-    more = f", and {len(known) - SHOWN:,} more" if len(known) > SHOWN else ""
-    return f" (known: {', '.join(known[:SHOWN])}{more})"
 
 
 class _ColumnProblems:
@@ -620,17 +606,18 @@ def _column(noted: _ColumnProblems, entry: Any) -> Column | None:
         )
         return None
     form = _form(noted, entry)
+    limits = [_option(noted, kind, entry, key) for key in ("max-width", "max-set")]
     column = Column(
         name,
         role,
         kind,
-        weight=_weight(noted, entry),
+        weight=float(_option(noted, kind, entry, "weight") or 1.0),
         hierarchy=_hierarchy(noted, kind, entry),
         boundary=_boundary(noted, kind, entry),
         missing=_missing(noted, kind, entry),
-        limit=_limit(noted, kind, entry),
-        at_least=_at_least(noted, kind, entry),
-        aggregate=_aggregate(noted, kind, entry),
+        limit=next((float(limit) for limit in limits if limit is not None), None),
+        at_least=_option(noted, kind, entry, "at-least"),
+        aggregate=_option(noted, kind, entry, "aggregate"),
         notation=_notation(noted, entry),
         codes=_codes(noted, kind, entry),
         code_weight=_code_weight(noted, kind, entry),
@@ -723,14 +710,6 @@ def _form(noted: _ColumnProblems, entry: Mapping[str, Any]) -> Form | None:
     return None
 
 
-def _weight(noted: _ColumnProblems, entry: Mapping[str, Any]) -> float:
-    weight = entry.get("weight", 1.0)
-    if not is_finite(weight) or not weight > 0:
-        noted.add("weight must be a positive number", "weight")
-        return 1.0
-    return float(weight)
-
-
 def _hierarchy(
     noted: _ColumnProblems, kind: str, entry: Mapping[str, Any]
 ) -> Hierarchy | str | Mapping[str, Any] | None:
@@ -818,59 +797,25 @@ def _codes(noted: _ColumnProblems, kind: str, entry: Mapping[str, Any]) -> tuple
 
 
 def _code_weight(noted: _ColumnProblems, kind: str, entry: Mapping[str, Any]) -> float:
-    share = entry.get("code-weight")
-    if share is None:
-        return CODE_WEIGHT
-    if not entry.get("codes") and entry.get("missing") != "value":
+    if entry.get("code-weight") and not entry.get("codes") and entry.get("missing") != "value":
         noted.add("code-weight goes with codes, or with " + MISSING_VALUE + " of kind numeric", "code-weight")
-    elif kind == "numeric" and (not is_finite(share) or not 0 < share < 1):
-        noted.add("code-weight must be a number between 0 and 1, both excluded", "code-weight")
-    elif kind != "numeric":
-        noted.add(f"code-weight goes with kind numeric, not {kind}", "code-weight")
-    else:
-        return float(share)
-    return CODE_WEIGHT
+        return CODE_WEIGHT
+    return float(_option(noted, kind, entry, "code-weight") or CODE_WEIGHT)
 
 
-def _limit(noted: _ColumnProblems, kind: str, entry: Mapping[str, Any]) -> float | None:
-    for key, home, least in (("max-width", "numeric", 0.0), ("max-set", "categorical", 1.0)):
-        limit = entry.get(key)
-        if limit is None:
-            continue
-        if kind != home:
-            noted.add(f"{key} goes with kind {home}, not {kind}", key)
-        elif not is_finite(limit) or not least <= limit:
-            noted.add(f"{key} must be a number of at least {least:g}", key)
-        else:
-            return float(limit)
-    return None
-
-
-def _at_least(noted: _ColumnProblems, kind: str, entry: Mapping[str, Any]) -> int | None:
-    level = entry.get("at-least")
-    if level is None:
+def _option(noted: _ColumnProblems, kind: str, entry: Mapping[str, Any], key: str) -> Any:
+    """Return the value of a key of :data:`COLUMN_OPTIONS`; None if it is not there, or has a problem."""
+    value, home = entry.get(key), _KIND_OF.get(key, kind)
+    if value is None:
         return None
-    if kind != "hierarchy":
-        noted.add(f"at-least goes with kind hierarchy, not {kind}", "at-least")
-    elif not isinstance(level, int) or isinstance(level, bool) or level < 1:
-        noted.add("at-least is a level of the hierarchy, a whole number of at least 1", "at-least")
-    else:
-        return level
-    return None
-
-
-def _aggregate(noted: _ColumnProblems, kind: str, entry: Mapping[str, Any]) -> str | None:
-    aggregate = entry.get("aggregate")
-    if aggregate is None:
-        return None
-    if kind != "numeric":
-        noted.add(f"aggregate goes with kind numeric, not {kind}", "aggregate")
-    elif aggregate not in AGGREGATES:
-        noted.add(
-            f"aggregate is one of {', '.join(AGGREGATES)}{did_you_mean(aggregate, AGGREGATES)}", "aggregate"
-        )
-    else:
-        return str(aggregate)
+    option = COLUMN_OPTIONS[key]
+    problem = option.problem(value) if kind == home else f"goes with kind {home}, not {kind}"
+    if problem is None:
+        return value
+    noted.add(
+        f"{key} {problem}{did_you_mean(value, option.choices) if option.choices and kind == home else ''}",
+        key,
+    )
     return None
 
 

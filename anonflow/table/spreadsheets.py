@@ -15,15 +15,6 @@ from anonflow.table.files.read import read_frame
 from anonflow.table.forms.text_columns import text_type
 from anonflow.table.published.published_cells import range_pattern
 
-__all__ = [
-    "changed_texts",
-    "formula_cells",
-    "formula_warning",
-    "guarded_text",
-    "read_published",
-    "unguarded_text",
-]
-
 _CSV = ".csv"
 _EXECUTED = ("=", "+", "-", "@", "\t", "\r")
 """The beginnings of texts that a spreadsheet takes for formulas, or skips."""

@@ -28,18 +28,6 @@ from anonflow.threads import in_threads
 from anonflow.utility.record_prices import PricedRecords, priced_total
 from anonflow.utility.subject import Part
 
-__all__ = [
-    "cover_costs",
-    "covers_at_least",
-    "is_regular",
-    "least_total",
-    "lower_bound",
-    "lower_bounds",
-    "pair_costs",
-    "record_bounds",
-    "relaxed_costs",
-]
-
 PAIRS = 2e10
 """The most cells of pairs of records that are priced: about ten seconds on two cores."""
 

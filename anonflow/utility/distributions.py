@@ -13,8 +13,6 @@ from anonflow.table.domain import Domain
 from anonflow.table.records import Records
 from anonflow.table.schema import did_you_mean
 
-__all__ = ["MISSING", "Distribution", "distribution", "missing_of"]
-
 BINS = 30
 """Numbers with more distinct values than this are put into as many intervals of equal width."""
 

@@ -8,8 +8,6 @@ import numpy as np
 
 from anonflow.errors import ParameterError
 
-__all__ = ["frontier"]
-
 
 def frontier(risks: Sequence[float], losses: Sequence[float]) -> np.ndarray:
     """Return the points for which no other point has at most their risk and loss, and less of one of the two.

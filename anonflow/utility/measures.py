@@ -28,24 +28,6 @@ from anonflow.utility.spread import SpreadOf
 from anonflow.utility.subject import Part, part_of
 from anonflow.utility.violations import beyond_cells
 
-__all__ = [
-    "MEASURES",
-    "Measure",
-    "MeasureRequest",
-    "asked",
-    "class_sums",
-    "combine",
-    "finalize",
-    "finish_sums",
-    "measure",
-    "measure_names",
-    "measures_by_class",
-    "measures_by_record",
-    "measures_of_analyses",
-    "numbers_of_measure",
-    "partial",
-]
-
 
 @dataclass(frozen=True)
 class Measure:

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
 
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
 from anonflow.utility.distributions import MISSING, missing_of
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-__all__ = ["Neighbourhood", "neighbourhood"]
 
 MOST = 40
 """More records than this are not listed on either side; ``originals_in_all`` and ``rows_in_all`` count them."""

@@ -12,18 +12,6 @@ from anonflow.generalization import Generalization
 from anonflow.table import Domain, Records
 from anonflow.utility.subject import Part
 
-__all__ = [
-    "Condition",
-    "Query",
-    "anchors",
-    "chunk",
-    "draw_queries",
-    "estimates",
-    "exact",
-    "finalize",
-    "prepared",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class Condition:

@@ -44,8 +44,6 @@ from anonflow.kernels.record_prices import (
 from anonflow.kernels.state import GRID, Plan, State
 from anonflow.threads import in_threads
 
-__all__ = ["PricedRecords", "priced_total"]
-
 LEVELS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 """Shares of the prices that known sets allow, which are proved one after the other."""
 

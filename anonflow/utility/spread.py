@@ -9,8 +9,6 @@ import numpy as np
 from anonflow.table.records import Records
 from anonflow.utility.subject import Part
 
-__all__ = ["SpreadOf", "chunk", "squared_distance", "variance_kept"]
-
 # Of a column in a partition: numbers, their sum and their sum of squares; the same of published numbers; squared distances.
 _SUMS = 7
 

@@ -17,8 +17,6 @@ from anonflow.generalization import Generalization
 from anonflow.table import Records, Table
 from anonflow.table.arrow import pandas_frame
 
-__all__ = ["Part", "part_of"]
-
 
 @dataclass(frozen=True, eq=False)
 class Part:
@@ -93,8 +91,7 @@ def _mixed(words: np.ndarray) -> np.ndarray:
     """Return words in which each bit depends on all bits of the given ones, by the finalizer of SplitMix64."""
     words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    mixed: np.ndarray = words ^ (words >> np.uint64(31))
-    return mixed
+    return words ^ (words >> np.uint64(31))
 
 
 def part_of(records: Records | Table, subject: Any) -> Part:

@@ -16,9 +16,6 @@ from anonflow.table.forms.numbers import summable
 from anonflow.table.schema import did_you_mean
 from anonflow.utility.subject import Part
 
-__all__ = ["Attribute", "attributes", "chunk", "sums", "taken"]
-
-
 _WORDS = 4
 """Values of a class are bits in at most so many words; in a larger domain they are listed."""
 

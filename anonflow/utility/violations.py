@@ -7,8 +7,6 @@ import numpy as np
 from anonflow.generalization import Generalization
 from anonflow.table.records import Records
 
-__all__ = ["beyond_cells"]
-
 
 def beyond_cells(
     records: Records, generalization: Generalization, suppressed: np.ndarray | None = None

@@ -6,25 +6,21 @@ import secrets
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from anonflow import engine
+from anonflow.algorithms.anonymize import Anonymization
 from anonflow.algorithms.registry import algorithm_named
 from anonflow.engine.execution.events import Log, PartitionDone
 from anonflow.engine.execution.plan import why_not
+from anonflow.engine.execution.result import COLUMNS
 from anonflow.engine.execution.totals import infeasible
 from anonflow.errors import BUG, AnonflowError, ParameterError, unforeseen
 from anonflow.table import Column, Schema, Table
 from anonflow.table.identification.uniqueness import Uniqueness
 from anonflow.table.infer import infer_columns
 from anonflow.table.schema import ROLES, did_you_mean
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from anonflow.algorithms.anonymize import Anonymization
-
-__all__ = ["Exploration", "Finished"]
 
 PARTITION = 250
 """The first partition size that is set, if the table has more records."""
@@ -84,8 +80,6 @@ class Exploration:
         methods: Iterable[str] = ("greedy", "mondrian"),
         partition_size: int | None = PARTITION,
     ) -> None:
-        import pandas as pd
-
         if isinstance(table, pd.DataFrame):
             table = Table(table, Schema.infer(table))
         if not isinstance(table, Table):
@@ -353,10 +347,6 @@ class Exploration:
     @property
     def runs(self) -> pd.DataFrame:
         """Return a row for each finished run, by its number: algorithm, k, records, gcp, usefulness, ..., partition size."""
-        import pandas as pd
-
-        from anonflow.engine.execution.result import COLUMNS
-
         rows = []
         for run in self.finished:
             anonymization = run.result.anonymization

@@ -5,23 +5,19 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import ipywidgets as w
+import pandas as pd
 from markupsafe import Markup
 
+from anonflow.algorithms.anonymize import Anonymization
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.drawing import facts, grid, note, plots, share, view
+from anonflow.errors import AnonflowError
+from anonflow.table import Table
 from anonflow.table.schema import ROLES
 from anonflow.widgets.exploration import PARTITION, Exploration, Finished
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from anonflow.algorithms.anonymize import Anonymization
-    from anonflow.table import Table
-
-__all__ = ["Explorer", "explorer"]
 
 SIZES = (100, 250, 500, 1_000, 2_500)
 """Partition sizes to choose from, beside the whole table."""
@@ -249,8 +245,6 @@ class Explorer:
 
     def _ask(self, take_over: Any, *values: Any) -> None:
         """Set the model to the value of a widget, unless the widget shows the present state."""
-        from anonflow.errors import AnonflowError
-
         # an event of another thread waits while the widgets are drawn; events that the drawing causes are ignored
         with self._busy:
             if self._hushed:

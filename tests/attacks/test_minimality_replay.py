@@ -120,7 +120,7 @@ def test_it_says_what_it_needs() -> None:
         af.attack(table, graph.release(), "minimality")
     with pytest.raises(ParameterError, match="column names a published column"):
         af.attack(table, af.anonymize(table, "mondrian", 2), {"minimality": {"column": "age"}})
-    with pytest.raises(ParameterError, match="exchanges is a number of at least 1"):
+    with pytest.raises(ParameterError, match="exchanges must be a whole number of at least 1"):
         Minimality(exchanges=0)
 
 

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated
 
 from anonflow.errors import ParameterError
+from anonflow.option import Option
 from anonflow.risk.attack import ATTACKERS
 from anonflow.risk.attack_context import AttackContext
 from anonflow.risk.attacker import AttackerKind, Success, percent
 
 
 @dataclass(frozen=True)
-class Owl(AttackerKind):
+class Owl(
+    AttackerKind,
+    name="owl",
+    does="guesses without looking",
+    knows="who is in the table",
+    needs_originals=True,
+):
     """Knows who is in the table, and names some people for each row without reading it.
 
     Parameters
@@ -21,15 +28,7 @@ class Owl(AttackerKind):
         How many people it names for a row.
     """
 
-    guesses: int = 1
-    name: ClassVar[str] = "owl"
-    does: ClassVar[str] = "guesses without looking"
-    needs_originals: ClassVar[bool] = True
-    knows: ClassVar[str] = "who is in the table"
-
-    def __post_init__(self) -> None:
-        if self.guesses < 1:
-            raise ParameterError("owl: guesses is a whole number of at least 1")
+    guesses: Annotated[int, Option("Guesses", least=1)] = 1
 
     def attack(self, context: AttackContext) -> Success:
         """Attack the release. O(1).

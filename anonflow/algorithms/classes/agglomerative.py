@@ -22,8 +22,6 @@ from anonflow.kernels.classes.agglomerative import LOG, PLAIN, RATIO, WEIGHTED, 
 from anonflow.kernels.state import empty_state
 from anonflow.option import Option
 
-__all__ = ["AGGLOMERATIVE", "DISTANCES", "agglomerative", "agglomerative_labels"]
-
 DISTANCES = {"weighted": WEIGHTED, "plain": PLAIN, "log": LOG, "ratio": RATIO}
 """Distance of two clusters A and B, d the cost of a cluster's closure:
 

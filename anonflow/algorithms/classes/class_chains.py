@@ -26,23 +26,6 @@ from anonflow.kernels.state import Plan, State, empty_state, take
 from anonflow.option import Option
 from anonflow.partition import lexicographic_order
 
-__all__ = [
-    "IMPROVED",
-    "KICKS",
-    "ROUNDS",
-    "Improve",
-    "ImproveEffort",
-    "Kicks",
-    "Rounds",
-    "Threads",
-    "class_states",
-    "cut_large",
-    "effort_of",
-    "improve_labels",
-    "members",
-    "outcome_of",
-]
-
 Improve = Annotated[
     Literal["none", "chains"],
     Option(

@@ -8,8 +8,6 @@ from anonflow.algorithms.method import Algorithm, Outcome, Partition
 from anonflow.kernels.classes.forest import grow, grow_jit, split, split_jit
 from anonflow.kernels.concealment import near, near_jit
 
-__all__ = ["FOREST", "forest", "forest_labels"]
-
 BLOCK = 256
 """Records whose neighbours are looked for at a time."""
 

@@ -24,8 +24,6 @@ from anonflow.algorithms.method import Algorithm, Outcome, Partition
 from anonflow.option import Option
 from anonflow.partition import boundary_classes
 
-__all__ = ["GREEDY_CKA", "greedy_cka"]
-
 
 def greedy_cka(
     part: Partition,

@@ -23,8 +23,6 @@ from anonflow.option import Option
 from anonflow.table.domain import Domain
 from anonflow.table.records import Records
 
-__all__ = ["MDAV", "mdav", "mdav_labels", "squares", "standardized"]
-
 Improve = Annotated[
     Literal["none", "chains", "squares"],
     Option(

@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["exchange_for_squares"]
-
 NEAR = 8
 """Classes near a record to which it may go."""
 

@@ -11,8 +11,6 @@ from anonflow.kernels.concealment import covered_jit, covering_jit
 from anonflow.kernels.costs import join_pairs_jit, widen_jit
 from anonflow.kernels.state import Plan, State
 
-__all__ = ["Components", "concealed"]
-
 
 class Components:
     """Strongly connected components of the graph of possible identities, while edges are added.

@@ -10,8 +10,6 @@ from anonflow.algorithms.concealment.expansion import DistinctRecords
 from anonflow.kernels.concealment import covered_jit
 from anonflow.kernels.state import State
 
-__all__ = ["Covered"]
-
 
 @dataclass(frozen=True, eq=False)
 class Covered:

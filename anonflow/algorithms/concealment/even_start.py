@@ -17,8 +17,6 @@ from anonflow.kernels.state import State
 from anonflow.release.draw import draw_assignment
 from anonflow.release.randomness import RandomWords
 
-__all__ = ["ROUNDS", "even_matches", "evenly_dealt", "evenly_started"]
-
 ROUNDS = 100
 """Each of 4 P random numbers; the bound holds for any number of them."""
 

@@ -18,17 +18,6 @@ from anonflow.kernels.state import ENTROPY, Plan, State, empty_state, take
 from anonflow.table.records import Records
 from anonflow.threads import in_threads
 
-__all__ = [
-    "DistinctRecords",
-    "expanded",
-    "expanded_among",
-    "floor",
-    "nearest",
-    "optimal",
-    "randomly_expanded",
-    "unloaded",
-]
-
 BLOCK = 256
 """Records expanded at a time, so that the lists of their neighbours stay small."""
 
@@ -354,8 +343,7 @@ def _others(merged: DistinctRecords, near_by: np.ndarray, q: int) -> np.ndarray:
     own = lists[merged.label]
     mine = own == np.arange(len(own))[:, None]
     mine[~mine.any(axis=1), q] = True  # among many copies, itself may not be listed
-    others: np.ndarray = own[~mine].reshape(len(own), q)
-    return others
+    return own[~mine].reshape(len(own), q)
 
 
 def _chosen(

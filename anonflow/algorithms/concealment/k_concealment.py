@@ -23,8 +23,6 @@ from anonflow.kernels.concealment import mend_jit
 from anonflow.option import Option
 from anonflow.partition import too_few
 
-__all__ = ["K_CONCEALMENT", "TARGETS", "k_concealment"]
-
 TARGETS = {
     "(k,1)": "(k,1)",
     "(1,k)": "(1,k)",

@@ -9,8 +9,6 @@ from anonflow.algorithms.concealment.expansion import DistinctRecords
 from anonflow.generalization import Generalization
 from anonflow.kernels.state import State
 
-__all__ = ["ROUNDS", "exchanged"]
-
 ROUNDS = 100
 """After 50 to 200 rounds the rate of the attacker who simulates seeds was the same."""
 
@@ -52,8 +50,7 @@ def exchanged(
         at = lists.start + (rng.random(n) * (lists.stop - lists.start)).astype(np.int64)
         place = np.searchsorted(lists.ends, at, side="right")
         kind = lists.originals[place]
-        picked: np.ndarray = lists.members[lists.begin[kind] + at - lists.ends[place] + merged.count[kind]]
-        return picked
+        return lists.members[lists.begin[kind] + at - lists.ends[place] + merged.count[kind]]
 
     own = Generalization.of(merged.part.records)
     row_of = np.arange(n)

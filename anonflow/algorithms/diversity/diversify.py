@@ -38,21 +38,6 @@ from anonflow.table import Table
 from anonflow.table.records import Records
 from anonflow.utility.violations import beyond_cells
 
-__all__ = [
-    "DiverseParts",
-    "check_blind",
-    "compared",
-    "diverse_part",
-    "diversify",
-    "diversity_rng",
-    "promise_in_words",
-    "refuse_all_suppressed",
-    "refuse_beyond",
-    "refuse_suppressed",
-    "suppressed_in_words",
-    "with_diverse_parts",
-]
-
 STEP = 2
 """The part of a seed's stream that this step uses; algorithms use 0, the draw 1."""
 

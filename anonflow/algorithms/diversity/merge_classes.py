@@ -10,8 +10,6 @@ from anonflow.algorithms.diversity.target import Targets
 from anonflow.kernels.costs import join_row_jit, widen_jit
 from anonflow.kernels.state import Plan, State, take
 
-__all__ = ["united"]
-
 ALIKE = 1.25
 """Children of a node have as good as equal sizes if the largest is at most so many times the smallest."""
 

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from anonflow.algorithms.anonymization import Anonymization
 from anonflow.algorithms.diversity.diversify import diversify
 from anonflow.algorithms.diversity.target import sensitive_codes, sensitive_column
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.risk.attackers.minimality import MOST, beliefs, exchanged, lists_of, ways
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-__all__ = ["MOST", "Published", "enumerated_excess", "minimality_excess", "minimality_shares"]
 
 Published = tuple[Hashable, Sequence[Sequence[int]]]
 """A published file, and for each person the people whose rows list it."""
@@ -150,8 +146,6 @@ def minimality_shares(
     """
     if not isinstance(anon, Anonymization):
         raise ParameterError(f"minimality_shares takes an Anonymization, not a {type(anon).__name__}")
-    import pandas as pd
-
     name = sensitive_column(column, tuple(anon.table.sensitive), tuple(anon.table.other_columns))
     diverse = diversify(anon, criterion, column=name, seed=seed, **parameters)
     share, probability = np.full(anon.n, np.nan), np.full(anon.n, np.nan)
@@ -165,8 +159,6 @@ def minimality_shares(
 
 def _with_values(anon: Anonymization, name: str, codes: np.ndarray, values: Sequence[int]) -> Anonymization:
     """Return the result with other sensitive values, given as codes."""
-    import pandas as pd
-
     cells = anon.table.frame[name]
     example = {int(code): cells.iloc[at] for at, code in enumerate(codes)}
     dealt = pd.Series([example[int(code)] for code in values], cells.index, cells.dtype)

@@ -11,8 +11,6 @@ from scipy.special import betaincinv
 from anonflow.algorithms.diversity.target import Targets
 from anonflow.release import draws_of_graph
 
-__all__ = ["CONFIDENCE", "draws_for", "refusal_at_least", "refusal_at_most", "throwaway_draws"]
-
 CONFIDENCE = 0.95
 """Of bounds of the refusal rate, each on one side."""
 

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from anonflow.criteria.diversity.diversity import DiversityCriterion, declared_tree, leaves_of
 from anonflow.criteria.diversity.diversity_target import Target
@@ -19,24 +20,6 @@ from anonflow.option import Option
 from anonflow.table import Schema, Table
 from anonflow.table.row_marks import cell_text
 from anonflow.table.schema import did_you_mean
-
-__all__ = [
-    "DIVERSITIES",
-    "PARAMETERS",
-    "PRICE",
-    "SensitiveValues",
-    "Target",
-    "Targets",
-    "check_diversity",
-    "check_parameters",
-    "places_of",
-    "sensitive_codes",
-    "sensitive_column",
-    "sensitive_values",
-    "target_of",
-    "target_of_values",
-    "targets_of",
-]
 
 DIVERSITIES = {
     name: criterion for name, criterion in CRITERIA.items() if isinstance(criterion, DiversityCriterion)
@@ -109,8 +92,7 @@ class Targets:
         ----------
         counts : numpy.ndarray, shape (g, V)
         """
-        gaps: np.ndarray = np.sum([target.gaps(part) for target, part in self._parts(counts)], axis=0)
-        return gaps
+        return np.sum([target.gaps(part) for target, part in self._parts(counts)], axis=0)
 
     def least_removed(self, counts: np.ndarray) -> np.ndarray:
         """Return how many records of groups that lack a criterion must go at least: shape (g,); see :meth:`Target.least_removed`.
@@ -220,8 +202,7 @@ class SensitiveValues:
         group : numpy.ndarray, shape (P,), int64
         groups : int
         """
-        lacking: np.ndarray = self.targets.gaps(self.targets.counts(self.values, group, groups)) > 0
-        return lacking
+        return self.targets.gaps(self.targets.counts(self.values, group, groups)) > 0
 
 
 _MOST_ROWS = 1 << 20
@@ -268,8 +249,6 @@ def sensitive_codes(table: Table, column: str) -> tuple[np.ndarray, int, bool]:
 
 def _values_of(table: Table, column: str) -> tuple[np.ndarray, tuple[Any, ...]]:
     """Return a column's different values, and which of them each record has: shape (n,), int64."""
-    import pandas as pd
-
     cells = table.frame[column]
     if isinstance(cells.dtype, pd.CategoricalDtype):
         cells = cells.astype(cells.cat.categories.dtype)

@@ -12,8 +12,6 @@ from anonflow.kernels.concealment import covered_jit, covering_jit
 from anonflow.kernels.costs import join_row_jit, widen_jit
 from anonflow.kernels.state import State
 
-__all__ = ["widened"]
-
 
 def widened(
     part: Partition,
@@ -88,8 +86,7 @@ class _Widening:
         """Return which rows may be different original u's, shape (n,), bool."""
         near = np.empty(self.part.n, bool)
         covering_jit(self.merged.state, u, self.boxes, near)
-        rows: np.ndarray = near & (self.links.of[self.merged.label] == self.links.of[u])
-        return rows
+        return near & (self.links.of[self.merged.label] == self.links.of[u])
 
     def _until(self, u: int) -> tuple[int, bool]:
         """Return how often rows were widened for a different original, and whether it lacks diversity still."""
@@ -122,8 +119,7 @@ class _Widening:
         back = np.empty(many)
         join_row_jit(self.part.plan, self.merged.state, u, self.boxes, np.int64(0), np.int64(n), there)
         join_row_jit(self.part.plan, self.boxes, i, self.merged.state, np.int64(0), np.int64(many), back)
-        cost: np.ndarray = (there - self.boxes.cost) + (back - self.boxes.cost[i])[self.merged.label]
-        return cost
+        return (there - self.boxes.cost) + (back - self.boxes.cost[i])[self.merged.label]
 
     def _widen(self, j: int, by: int) -> None:
         before = np.empty(len(self.merged.first), bool)

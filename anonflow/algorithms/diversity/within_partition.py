@@ -25,8 +25,6 @@ from anonflow.kernels.state import State, take
 from anonflow.table.identification.linkage import complete_components
 from anonflow.table.records import Records
 
-__all__ = ["WAYS", "Diverse", "Request", "diverse_partition"]
-
 WAYS = ("classes", "blind")
 """How a graph is made diverse: everybody becomes part of a class, or gets more rows."""
 
@@ -386,8 +384,7 @@ def _local(matches: np.ndarray, at: np.ndarray) -> np.ndarray:
     place = np.full(len(matches), -1, np.int32)
     place[at] = np.arange(len(at), dtype=np.int32)
     mine = matches[at]
-    places: np.ndarray = np.where(mine >= 0, place[mine], -1).astype(np.int32)
-    return places
+    return np.where(mine >= 0, place[mine], -1).astype(np.int32)
 
 
 def _all_suppressed(records: Records, outcome: Outcome) -> Outcome:

@@ -18,8 +18,6 @@ from anonflow.partition import lexicographic_order
 from anonflow.table.domain import Domain
 from anonflow.threads import run_each
 
-__all__ = ["chain_memory", "improve_by_chains", "search_of"]
-
 DEPTH = 8
 """Records in a chain at most."""
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from ortools.sat.python import cp_model
     from scipy import sparse
 
-__all__ = ["ROOM", "PricedColumns", "generated_bound", "relaxation", "solver_for"]
-
 ROUNDS = 200
 """Rounds of column generation at most; a dozen are usual."""
 

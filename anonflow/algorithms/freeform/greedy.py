@@ -13,8 +13,6 @@ from anonflow.kernels.state import copy_state, empty_state
 from anonflow.option import Option
 from anonflow.partition import lexicographic_order
 
-__all__ = ["GREEDY", "greedy", "greedy_matches", "spread"]
-
 Visit = Annotated[Literal["spread", "lexicographic", "input"], Option("Who chooses first")]
 
 

@@ -16,8 +16,6 @@ from anonflow.kernels.freeform.assignment import (
 from anonflow.kernels.freeform.auction import auction, auction_jit
 from anonflow.kernels.state import copy_state
 
-__all__ = ["HUNGARIAN", "hungarian", "hungarian_matches"]
-
 BIDS = 20
 """Bids of an auction for each record at most: after that the assignment problem is solved."""
 

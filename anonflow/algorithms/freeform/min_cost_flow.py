@@ -15,8 +15,6 @@ from anonflow.kernels.freeform.links import (
 )
 from anonflow.kernels.freeform.symmetric import halve_trails, halve_trails_jit
 
-__all__ = ["MIN_COST_FLOW", "min_cost_flow", "min_cost_flow_matches", "mutual_flow_matches"]
-
 SCALE = 2.0**32
 """Costs are rounded to multiples of its inverse: the solver takes integers."""
 

@@ -13,8 +13,6 @@ from anonflow.kernels.nearest import nearest, nearest_jit
 from anonflow.kernels.state import ENTROPY, NODES, SLOPE, STEP, WHOLE, Plan, State
 from anonflow.table.records import Records, equal_columns
 
-__all__ = ["costs_of_difference", "sorted_pairs"]
-
 MOST = 20
 """Quasi-identifiers of which all subsets are listed."""
 

@@ -11,8 +11,6 @@ from anonflow.algorithms.method import Algorithm, Outcome, Partition
 from anonflow.kernels.freeform.ring import nearest_rings, nearest_rings_jit
 from anonflow.partition import lexicographic_order
 
-__all__ = ["NH", "halves", "mutual_ring_matches", "nh", "nh_matches"]
-
 
 def nh(part: Partition, k: int, *, reciprocal: Reciprocal = False) -> Outcome:
     """Return rings of k to 2k - 1 records, each record covering itself and the k - 1 that follow it in its ring.

@@ -21,8 +21,6 @@ from anonflow.loss import LOSSES
 from anonflow.option import Option
 from anonflow.utility.bounds import record_bounds
 
-__all__ = ["OPTIMAL", "optimal"]
-
 LARGEST = 1_000
 """Records in a partition at most."""
 

@@ -15,8 +15,6 @@ from anonflow.kernels.freeform.subsets import set_costs, set_costs_jit
 from anonflow.kernels.jit import method_clock
 from anonflow.kernels.state import GRID, Plan, State, empty_state
 
-__all__ = ["Sets", "all_sets", "as_matches", "near_sets"]
-
 
 class Sets:
     """Sets of k of n records that generalized records may cover, and the cost of each.

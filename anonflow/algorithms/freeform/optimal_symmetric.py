@@ -12,8 +12,6 @@ from anonflow.algorithms.freeform.column_generation import ROOM, generated_bound
 from anonflow.algorithms.freeform.optimal_model import Sets
 from anonflow.kernels.jit import method_clock
 
-__all__ = ["SymmetricPrices", "SymmetricSets"]
-
 CHEAPEST = 3
 """Sets of each record that column generation begins with."""
 

@@ -21,14 +21,6 @@ from anonflow.kernels.state import State, copy_state, empty_state
 from anonflow.option import Option
 from anonflow.partition import lexicographic_order
 
-__all__ = [
-    "Method",
-    "Reciprocal",
-    "mutual_outcome",
-    "reciprocal_matches",
-    "reciprocal_outcome",
-]
-
 Method = Literal["greedy", "sort-greedy", "hungarian"]
 
 Reciprocal = Annotated[bool, Option("Reciprocal matches", symmetric=True)]

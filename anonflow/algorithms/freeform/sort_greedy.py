@@ -20,8 +20,6 @@ from anonflow.kernels.state import GRID, copy_state
 from anonflow.option import Option
 from anonflow.partition import lexicographic_order
 
-__all__ = ["SORT_GREEDY", "sort_greedy", "sort_greedy_matches", "unusual"]
-
 Edges = Annotated[Literal["relative", "weight"], Option("What edges are sorted by")]
 
 

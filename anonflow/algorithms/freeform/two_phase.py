@@ -32,8 +32,6 @@ from anonflow.partition import lexicographic_order
 from anonflow.table.domain import Domain
 from anonflow.threads import run_each
 
-__all__ = ["TWO_PHASE", "mutual_two_phase_matches", "two_phase", "two_phase_matches"]
-
 LABELS = 20
 """Number of labels for each match after which the search for the last negative cycles ends."""
 

@@ -25,17 +25,6 @@ from anonflow.kernels.row_costs import join_row, join_row_jit
 from anonflow.kernels.state import Plan, State, copy_state, take
 from anonflow.threads import run_each
 
-__all__ = [
-    "MatchedRecords",
-    "cancel",
-    "cancel_all",
-    "near_records",
-    "nearness",
-    "slot_rows",
-    "sparse_assignment",
-    "sparse_matches",
-]
-
 SCALE = 2**20
 """Costs are below 32; the solver multiplies them by the number of records and must stay below 2^63."""
 

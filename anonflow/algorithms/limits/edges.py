@@ -14,8 +14,6 @@ from anonflow.kernels.state import empty_state
 from anonflow.partition import limited
 from anonflow.table.records import Records
 
-__all__ = ["broken", "improve_within"]
-
 BLOCK = 128
 PASSES = 3
 

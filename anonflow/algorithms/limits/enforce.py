@@ -17,8 +17,6 @@ from anonflow.partition import limited
 from anonflow.table.domain import Domain
 from anonflow.table.records import Records
 
-__all__ = ["limit_blocks", "run_within_limits"]
-
 RESCUED = 2_000
 """The most records of a partition for which a place is searched one by one; more are suppressed without a search."""
 

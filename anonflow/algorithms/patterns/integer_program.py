@@ -14,8 +14,6 @@ from anonflow.algorithms.patterns.relaxation import relaxed
 from anonflow.algorithms.patterns.row_choices import RowChoices, searched
 from anonflow.kernels.jit import method_clock
 
-__all__ = ["NONE", "improved", "transported"]
-
 GRACE = 0.4
 """Seconds past the time limit for which we wait for a solver; most end by themselves."""
 

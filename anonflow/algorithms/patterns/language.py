@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
 from math import lcm, prod
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
+import pandas as pd
 
 from anonflow.errors import ParameterError
 from anonflow.table import Table
@@ -18,23 +19,6 @@ from anonflow.table.level_cells import CellsAtLevel, RunsAtLevel, cells_at
 from anonflow.table.named_settings import WITHOUT_CODES
 from anonflow.table.records import Records
 from anonflow.table.schema import did_you_mean
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-__all__ = [
-    "FALLBACKS",
-    "LEVELS",
-    "FallbackWord",
-    "PatternSet",
-    "fallback_of",
-    "mask_costs",
-    "option_problems",
-    "pattern_grid",
-    "pattern_masks",
-    "pattern_set",
-    "whole_costs",
-]
 
 MOST = 20
 """QIs up to which all patterns may be asked for; predicates may leave at most 2^20 patterns."""
@@ -478,8 +462,6 @@ def pattern_grid(
     ParameterError
         As :func:`pattern_set`.
     """
-    import pandas as pd
-
     allowed = pattern_set(table.domains, patterns, weights, fallback)
     columns: dict[str, Any] = {}
     suppressed = np.zeros(len(allowed.masks), np.int64)

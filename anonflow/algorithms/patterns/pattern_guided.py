@@ -28,19 +28,6 @@ from anonflow.partition import limited
 from anonflow.table.domain import Domain
 from anonflow.table.records import Records, equal_columns
 
-__all__ = [
-    "PATTERN_GUIDED",
-    "check_company",
-    "follows_all",
-    "has_levels",
-    "joined",
-    "pattern_guided",
-    "place",
-    "publish_places",
-    "rows_without_pattern",
-    "within_boundaries",
-]
-
 Patterns = Annotated[Any, Option("Patterns", in_form=False, words=("all", "none", LEVELS, *PREDICATES))]
 Weights = Annotated[Any, Option("Weights of columns", in_form=False)]
 Fallback = Annotated[FallbackWord | None, Option("Rows that no pattern fits", in_form=False)]
@@ -101,9 +88,13 @@ def pattern_guided(
         This is the number of orders of patterns of equal cost that are tried, each to its end: a local search and joins under ``strict``
         included. Among results of equal cost the first is kept.
         The given order is the first, its reverse the second, the others are drawn at random.
-    sets, of : optional
-        Sets of columns, as :func:`anonflow.algorithms.lowering.for_sets` has them: entries that no set needs hidden are then shown
-        again. Only with patterns of which each may also hide less, and none has levels.
+    sets : list of lists of str, optional
+        Columns that others may know, each set by itself: cells that no set needs hidden are published as they were. Only with patterns of
+        which each may also hide less, and without levels.
+
+        See :func:`anonflow.algorithms.lowering.for_sets`.
+    of : int, optional
+        Instead of sets: all sets of so many columns.
 
     Returns
     -------

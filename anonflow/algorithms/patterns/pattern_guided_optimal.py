@@ -28,8 +28,6 @@ from anonflow.errors import InfeasibleError, errors_of, setting
 from anonflow.kernels.jit import method_clock
 from anonflow.option import Option
 
-__all__ = ["PATTERN_GUIDED_OPTIMAL", "RowChoices", "choices_of", "pattern_guided_optimal"]
-
 
 def pattern_guided_optimal(
     part: Partition,

@@ -7,8 +7,6 @@ import numpy as np
 from anonflow.algorithms.patterns.row_choices import RowChoices
 from anonflow.kernels.jit import method_clock
 
-__all__ = ["relaxed"]
-
 
 def relaxed(choices: RowChoices, end: float) -> tuple[int, np.ndarray, np.ndarray, np.ndarray] | None:
     """Solve the relaxation of (5) to (8) with GLOP, which keeps its time limit.

@@ -11,8 +11,6 @@ from scipy.sparse.csgraph import connected_components
 from anonflow.kernels.patterns.pattern_search import move_rows, move_rows_jit
 from anonflow.table.records import Records, equal_columns
 
-__all__ = ["RowChoices", "choices_of", "searched"]
-
 COMPARED = 20_000_000
 """Pairs of choices of the same row type up to which all instances are compared with one another."""
 

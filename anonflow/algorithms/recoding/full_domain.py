@@ -16,17 +16,6 @@ from anonflow.option import Option
 from anonflow.partition import too_few
 from anonflow.table.records import Records
 
-__all__ = [
-    "FULL_DOMAIN",
-    "LatticeSearch",
-    "Limit",
-    "TimeLimit",
-    "Widths",
-    "full_domain",
-    "most_suppressed",
-    "search",
-]
-
 Limit = Annotated[float, Option("Suppression limit", least=0, most=1, step=0.01)]
 Levels = Annotated[Any, Option("Levels that are fixed", mapping=True)]
 Widths = Annotated[

@@ -14,8 +14,6 @@ from scipy.sparse.csgraph import connected_components
 
 from anonflow.table.records import rank_within
 
-__all__ = ["CellLevels", "KeySetSearch"]
-
 NEAR_BEST = 0.5
 """Cells whose gain for their price is at least this share of the best one's are raised together."""
 

@@ -22,16 +22,6 @@ from anonflow.table.named_settings import LEVELS, WITHOUT_CODES
 from anonflow.table.records import Records, equal_columns
 from anonflow.table.schema import did_you_mean
 
-__all__ = [
-    "MOST_NODES",
-    "ColumnLevels",
-    "Groups",
-    "Lattice",
-    "column_levels",
-    "fixed_levels",
-    "option_problems",
-]
-
 MOST_NODES = 10_000_000
 """Nodes of a lattice that is searched; 25 bytes each."""
 

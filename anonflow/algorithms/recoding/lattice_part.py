@@ -17,8 +17,6 @@ from anonflow.errors import InfeasibleError
 from anonflow.partition import unbounded
 from anonflow.table import Table
 
-__all__ = ["LatticeNode", "LatticePart", "lattice_part"]
-
 MOST_WHOLE = 60
 """The most nodes of a lattice that is shown completely; of a larger one, the nodes beside the optimum and the run's are shown."""
 

@@ -8,8 +8,6 @@ from anonflow.algorithms.recoding.lattice_part import LatticeNode, LatticePart
 from anonflow.drawing.fragments import grid
 from anonflow.drawing.levels import LatticeBox, lattice
 
-__all__ = ["lattice_view"]
-
 
 def lattice_view(part: LatticePart, keys: bool = False) -> Markup:
     """Return a part of a lattice as a picture for the owner, with what its colours mean.

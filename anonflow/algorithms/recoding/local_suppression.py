@@ -25,8 +25,6 @@ from anonflow.table.domain import Domain
 from anonflow.table.records import Records, equal_columns
 from anonflow.table.schema import did_you_mean
 
-__all__ = ["LOCAL_SUPPRESSION", "local_suppression"]
-
 NAME = "local-suppression"
 
 MOST_PATTERNS = 5_000

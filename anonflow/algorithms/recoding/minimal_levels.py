@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from anonflow.algorithms.anonymize import check_k
 from anonflow.algorithms.recoding.full_domain import FULL_DOMAIN, most_suppressed
@@ -13,11 +14,6 @@ from anonflow.errors import ParameterError
 from anonflow.loss import measure_named
 from anonflow.partition import bounded, limited
 from anonflow.table import Table
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-__all__ = ["minimal_levels"]
 
 
 def minimal_levels(
@@ -58,8 +54,6 @@ def minimal_levels(
     one. One that suppresses few enough is minimal, if it is not above another; all above it suppress no more records than it does, and
     are not counted. O(t q) time for each combination that is counted, and t distinct records.
     """
-    import pandas as pd
-
     records = table.records
     FULL_DOMAIN.check_options({"limit": limit})
     if bounded(records) or limited(records) or records.units is not None:

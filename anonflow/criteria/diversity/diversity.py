@@ -25,20 +25,6 @@ from anonflow.table.forms.text_forms import other_form
 from anonflow.table.published.published_cells import WHOLE
 from anonflow.table.schema import Schema
 
-__all__ = [
-    "Column",
-    "DiversityCriterion",
-    "Per",
-    "Spread",
-    "along_tree",
-    "declared_tree",
-    "diversity",
-    "earth_mover",
-    "judged",
-    "leaves_of",
-    "spread",
-]
-
 _CELLS = 1 << 23
 """Cells of a dense block of distributions."""
 
@@ -75,8 +61,7 @@ class Spread:
     @property
     def sizes(self) -> np.ndarray:
         """Rows of each group, shape (g,), int64."""
-        sizes: np.ndarray = np.asarray(self.counts.sum(axis=1)).ravel()
-        return sizes
+        return np.asarray(self.counts.sum(axis=1)).ravel()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -468,8 +453,7 @@ def along_tree(moved: np.ndarray, tree: Hierarchy, leaf: np.ndarray) -> np.ndarr
         surplus[:, above] += np.maximum(extra[:, node], 0)
         want[:, above] += np.maximum(-extra[:, node], 0)
     height = np.asarray(tree.height, float) / max(int(tree.height[0]), 1)
-    cost: np.ndarray = (height * np.minimum(surplus, want)).sum(axis=1)
-    return cost
+    return (height * np.minimum(surplus, want)).sum(axis=1)
 
 
 Column = Annotated[str | None, Option("Sensitive column")]

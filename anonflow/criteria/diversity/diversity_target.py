@@ -14,8 +14,6 @@ from scipy import special
 from anonflow.errors import InfeasibleError
 from anonflow.hierarchy import Hierarchy
 
-__all__ = ["SHORT", "SLACK", "Target", "deviation", "log_excess", "more_than", "too_frequent"]
-
 SLACK = 1e-12
 """Tolerance for rounding of entropies and distances."""
 
@@ -87,8 +85,7 @@ class Target(ABC):
         """Return the values of which one more lowers the gap of a group: shape (V,), bool; none if there are too many to try."""
         if len(counts) > _MOST_TRIED:
             return np.zeros(len(counts), bool)
-        lower: np.ndarray = self.gaps(counts + np.eye(len(counts))) < self.gaps(counts[None, :])[0] - 1e-15
-        return lower
+        return self.gaps(counts + np.eye(len(counts))) < self.gaps(counts[None, :])[0] - 1e-15
 
     def by_chance(self, share: np.ndarray, rows: int, risk: float) -> float:
         """Return :meth:`unsafe` where the shares of the whole table keep the criterion; infinite where no bound is known."""
@@ -122,8 +119,7 @@ class Target(ABC):
         size = counts.sum(axis=1)
         filled = np.maximum(size, 1e-300)
         lacking, good = self.lacking(np.asarray(counts, np.float64), filled)
-        gap: np.ndarray = np.where(good | (size <= 0), 0.0, np.maximum(lacking, SHORT))
-        return gap
+        return np.where(good | (size <= 0), 0.0, np.maximum(lacking, SHORT))
 
     def least_removed(self, counts: np.ndarray) -> np.ndarray:
         """Return the least number of records that groups must lose before the remaining ones keep the criterion.

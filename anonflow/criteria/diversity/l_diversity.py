@@ -23,15 +23,6 @@ from anonflow.criteria.evidence import Evidence
 from anonflow.criteria.verification import Finding
 from anonflow.option import Option
 
-__all__ = [
-    "ALPHA_K_ANONYMITY",
-    "ENTROPY_L_DIVERSITY",
-    "L_DIVERSITY",
-    "P_SENSITIVITY",
-    "RECURSIVE_L_DIVERSITY",
-]
-
-
 L = Annotated[float, Option("l", least=1, step=0.5, start=2, sentence="Of the kinds of l-diversity.")]
 
 
@@ -143,8 +134,7 @@ class _Frequency(Target):
         return np.ceil(top - stay * (1 + SLACK) - SHORT).astype(np.int64)
 
     def helpful(self, counts: np.ndarray) -> np.ndarray:
-        fewer: np.ndarray = counts < counts.max() - 1e-9
-        return fewer
+        return counts < counts.max() - 1e-9
 
     def by_chance(self, share: np.ndarray, rows: int, risk: float) -> float:
         return log_excess(too_frequent(share, rows, rows * self.most), risk)
@@ -269,8 +259,7 @@ class _EvenShares(Target):
 
 def _entropy(share: np.ndarray) -> np.ndarray:
     logs = np.log(share, where=share > 0, out=np.zeros_like(share))
-    entropy: np.ndarray = -(share * logs).sum(axis=1)
-    return entropy
+    return -(share * logs).sum(axis=1)
 
 
 def entropy_l_diversity(
@@ -307,8 +296,7 @@ def _recursive(counts: csr_array, size: np.ndarray, l: int, c: float) -> np.ndar
     rank = np.arange(len(falling)) - starts[group]
     head = np.add.reduceat(np.where(rank < l - 1, falling, 0), starts)
     top = falling[starts]
-    good: np.ndarray = (length >= l) & (top < c * (size - head))
-    return good
+    return (length >= l) & (top < c * (size - head))
 
 
 class _RareTail(Target):

@@ -17,9 +17,6 @@ from anonflow.criteria.verification import Finding
 from anonflow.errors import ParameterError
 from anonflow.option import Option
 
-__all__ = ["BETA_LIKENESS", "DELTA_DISCLOSURE", "ENHANCED_BETA_LIKENESS"]
-
-
 Beta = Annotated[
     float,
     Option(
@@ -82,8 +79,7 @@ class _Likeness(Target):
 def _ratio(overall: np.ndarray, counts: np.ndarray, size: np.ndarray) -> np.ndarray:
     """Return the share of each value of the table in groups, shape (g, V'), divided by that of the whole table."""
     known = overall > 0
-    ratio: np.ndarray = (counts / size[:, None])[:, known] / overall[known]
-    return ratio
+    return (counts / size[:, None])[:, known] / overall[known]
 
 
 class _EnhancedLikeness(_Likeness):

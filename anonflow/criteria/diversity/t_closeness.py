@@ -21,8 +21,6 @@ from anonflow.criteria.evidence import Evidence
 from anonflow.criteria.verification import Finding
 from anonflow.option import Option
 
-__all__ = ["T_CLOSENESS"]
-
 
 def _close_enough(shown: Spread, parameters: Mapping[str, Any]) -> tuple[np.ndarray, str]:
     distance = earth_mover(shown, parameters.get("distance"), parameters.get("hierarchy"))

@@ -9,8 +9,6 @@ from anonflow.generalization import Generalization
 from anonflow.table import Records
 from anonflow.threads import in_threads
 
-__all__ = ["uncovered"]
-
 _ORIGINALS = 1 << 15
 """Listed originals that are looked up at a time, about: what is compared stays in the cache of a core."""
 

@@ -10,18 +10,6 @@ from anonflow.criteria.matching.covers import perfect_flow
 from anonflow.criteria.matching.max_flow import cyclic_edges
 from anonflow.criteria.verification import Finding
 
-__all__ = [
-    "COVERED_BY_K",
-    "COVERS_K",
-    "K_CONCEALMENT",
-    "TWO_SIDED",
-    "concealment",
-    "covered_by_k",
-    "covers_k",
-    "match_edges",
-    "two_sided",
-]
-
 
 def match_edges(evidence: Evidence) -> np.ndarray | None:
     """Return which edges of the consistency graph lie on a perfect matching.

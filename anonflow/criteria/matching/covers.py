@@ -13,8 +13,6 @@ from anonflow.criteria.matching.graph import Bipartite, DistinctRows, merge, run
 from anonflow.criteria.matching.max_flow import largest_flow, matched_all
 from anonflow.criteria.verification import Finding
 
-__all__ = ["COVERS", "Matching", "covers", "match_rows", "perfect_flow"]
-
 
 @dataclass(frozen=True, eq=False)
 class Matching:

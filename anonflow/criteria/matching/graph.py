@@ -20,17 +20,6 @@ from anonflow.generalization import Generalization
 from anonflow.table.domain import Domain
 from anonflow.table.records import Records, equal_columns
 
-__all__ = [
-    "EDGE_LIMIT",
-    "Bipartite",
-    "DistinctRows",
-    "consistency_graph",
-    "covered_pairs",
-    "covering",
-    "merge",
-    "runs",
-]
-
 EDGE_LIMIT = 250_000_000
 """More edges than this are refused: they would exceed 32-bit positions and a few GiB."""
 

@@ -15,8 +15,6 @@ from scipy.sparse.csgraph import (
 
 from anonflow.errors import DataError
 
-__all__ = ["MaxFlow", "can_be_left_out", "cyclic_edges", "largest_flow", "matched_all"]
-
 
 @dataclass(frozen=True, eq=False)
 class MaxFlow:
@@ -176,8 +174,7 @@ def cyclic_edges(u: int, v: int, left: np.ndarray, right: np.ndarray, used: np.n
     head = np.concatenate([u + right.astype(np.int64), left[used]])
     graph = csr_array((np.ones(len(tail), np.int8), (tail, head)), shape=(u + v, u + v))
     _, component = connected_components(csr_matrix(graph), directed=True, connection="strong")
-    inside: np.ndarray = component[left] == component[u + right.astype(np.int64)]
-    return inside
+    return component[left] == component[u + right.astype(np.int64)]
 
 
 def can_be_left_out(left: np.ndarray, right: np.ndarray, flow: MaxFlow) -> np.ndarray:

@@ -10,8 +10,6 @@ from anonflow.criteria.evidence import Evidence
 from anonflow.criteria.matching.max_flow import largest_flow
 from anonflow.criteria.verification import Finding
 
-__all__ = ["K_REGULAR", "k_regular", "regular_by_flow", "regular_by_listing"]
-
 
 def k_regular(evidence: Evidence) -> Finding:
     """Return whether the graph of who could be whom contains a k-regular one.

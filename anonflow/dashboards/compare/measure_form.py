@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 import panel as pn
 
 from anonflow.dashboards.components.option_field import option_field
 from anonflow.option import Option
+from anonflow.table import Table
 from anonflow.utility import MEASURES
-
-if TYPE_CHECKING:
-    from anonflow.table import Table
-
-__all__ = ["ConditionForm", "MeasureForm"]
 
 IS_ONE_OF = "is one of"
 

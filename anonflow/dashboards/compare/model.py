@@ -25,8 +25,6 @@ from anonflow.loss import cell_costs
 from anonflow.utility import MEASURES
 from anonflow.utility.frontier import frontier
 
-__all__ = ["RISKS", "CompareModel", "column_losses", "loss_of_blanks"]
-
 SHORT = {"gcp": "GCP"}
 """The names of measures beside an axis, if they differ."""
 

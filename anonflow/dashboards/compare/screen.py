@@ -25,8 +25,6 @@ from anonflow.drawing.comparisons import pairs
 from anonflow.errors import AnonflowError
 from anonflow.hierarchy.wording import plural
 
-__all__ = ["CompareScreen"]
-
 TITLE = "Compare"
 RUN = "Run"
 

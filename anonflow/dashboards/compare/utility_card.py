@@ -15,8 +15,6 @@ from anonflow.dashboards.components.html import badge, card, facts, figure_pane,
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.utility import MEASURES
 
-__all__ = ["UtilityCard"]
-
 
 class UtilityCard(pn.viewable.Viewer):
     """A measure, its settings, and its value for each run.

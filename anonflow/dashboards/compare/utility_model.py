@@ -14,8 +14,6 @@ from anonflow.dashboards.session.workspace import FinishedRun, Workspace
 from anonflow.dashboards.work.screen_work import Background
 from anonflow.utility import MEASURES, Measure, measure, measures_of_analyses, numbers_of_measure
 
-__all__ = ["UtilityModel", "about", "direction", "request_title"]
-
 EVERYTHING = "all analyses that need no settings"
 """The choice that stands for several measures."""
 

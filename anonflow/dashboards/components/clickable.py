@@ -9,8 +9,6 @@ from typing import Any, ClassVar
 import panel as pn
 import param
 
-__all__ = ["PARTS", "Clickable"]
-
 PARTS = (Path(__file__).parent / "style" / "parts.css").read_text(encoding="utf-8")
 """The style of what is drawn as markup."""
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from anonflow import utility
 from anonflow.engine.execution.result import BETTER
 
-__all__ = ["arrow", "better", "directed"]
-
 _ARROWS = {"lower": " ↓", "higher": " ↑", "": ""}
 
 

@@ -11,8 +11,6 @@ import param
 from anonflow.dashboards.session.draft_spec import ColumnSpec, DraftSpec
 from anonflow.dashboards.session.workspace import Workspace
 
-__all__ = ["DraftForm"]
-
 
 class DraftForm(param.Parameterized):
     """Params over a part of a workspace's draft.

@@ -10,8 +10,6 @@ from collections.abc import Mapping, Sequence
 from anonflow.engine.execution.result import RunResult
 from anonflow.engine.report.report import detail_of, gcp_against_k, risk_and_gcp, runs_with_gcp
 
-__all__ = ["LOSS_BY_COLUMN", "figures_of_run", "figures_of_runs", "svg_file", "zipped"]
-
 INK, PAGE = "#1d2329", "#ffffff"
 
 LOSS_BY_COLUMN = "Information loss by column, lower is better"

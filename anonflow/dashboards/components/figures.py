@@ -15,8 +15,6 @@ from anonflow.drawing.plots import BLUE, ORANGE
 from anonflow.utility.distributions import MISSING, Distribution
 from anonflow.utility.frontier import frontier
 
-__all__ = ["DARK", "LIGHT", "Palette", "Point", "against_k", "look", "overlay", "risk_and_loss"]
-
 FONT = "system-ui, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
 
 Tap = Callable[[int], None]

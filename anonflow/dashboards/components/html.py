@@ -10,20 +10,6 @@ from typing import Any
 import panel as pn
 from markupsafe import Markup, escape
 
-__all__ = [
-    "badge",
-    "card",
-    "cards",
-    "empty",
-    "facts",
-    "figure_pane",
-    "html",
-    "labelled",
-    "sheet",
-    "verdict_of",
-]
-
-
 WIDE = 7
 """Columns of a table beyond which it may be wider than the page: each is as wide as its text, and a shadow says that it goes on."""
 

@@ -8,8 +8,6 @@ from html import escape
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.criteria.registry import promise_of
 
-__all__ = ["methods_list", "risk", "unique_bars"]
-
 SMALL = '<span class="chip">small tables</span>'
 
 FAMILIES = {

@@ -12,8 +12,6 @@ from anonflow import strict_yaml
 from anonflow.errors import AnonflowError
 from anonflow.option import NEEDED, Option
 
-__all__ = ["field_value", "option_field", "option_value"]
-
 
 def field_value(option: Option, value: Any) -> Any:
     """Return what a field shows of an option's value: a mapping or lists as text on one line, anything else as it is."""

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import panel as pn
 from markupsafe import Markup, escape
 
 from anonflow.dashboards.components.html import facts, html, verdict_of
 from anonflow.dashboards.session.screen_words import on_screen
+from anonflow.dashboards.session.workspace import Workspace
+from anonflow.engine.report.card import ReleaseCard, Remedy
 from anonflow.errors import AnonflowError
-
-if TYPE_CHECKING:
-    from anonflow.dashboards.session.workspace import Workspace
-    from anonflow.engine.report.card import ReleaseCard, Remedy
-
-__all__ = ["Remedies", "card_lines"]
 
 PRICE, PRICING = "What would each cost?", "Trying each of them…"
 APPLY = "Apply one of these to the settings of this run, and run it again"

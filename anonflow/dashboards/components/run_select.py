@@ -9,8 +9,6 @@ import param
 
 from anonflow.dashboards.session.workspace import Workspace
 
-__all__ = ["RunSelect", "names_of_runs"]
-
 
 def names_of_runs(workspace: Workspace) -> dict[str, int]:
     """Return the runs that have a result: name -> id."""

@@ -8,8 +8,6 @@ from typing import Any
 import panel as pn
 import param
 
-__all__ = ["LatePart", "ShownPart"]
-
 
 class ShownPart(pn.viewable.Viewer):
     """A part of a page that is drawn while it is shown; changes that come while it is hidden are drawn together afterwards.

@@ -11,8 +11,6 @@ from panel.custom import JSComponent
 from panel.theme import Inherit
 from panel.theme.native import Native
 
-__all__ = ["Bar", "Theme"]
-
 ACTIONS = ("undo", "redo", "here")
 """What the bar tells: two of its tools, and that a browser has drawn the page."""
 

@@ -11,8 +11,6 @@ import panel as pn
 
 from anonflow.dashboards.work.user_limits import MEGABYTE, Limits
 
-__all__ = ["DiskDropper"]
-
 INTERRUPTED = "the upload was interrupted; try again"
 
 SIDE_BY_SIDE = 4

@@ -15,8 +15,6 @@ from anonflow.dashboards.work.screen_work import Background
 from anonflow.drawing.heat_map import difference_map, heat_map
 from anonflow.utility.analyses.association import Associations, associations_of
 
-__all__ = ["AssociationCard"]
-
 COMPARE = "Compare the associations"
 BEFORE_AND_AFTER = "Before and after"
 DIFFERENCE = "The difference"
@@ -79,10 +77,11 @@ class AssociationCard(pn.viewable.Viewer):
                 self.workspace.noted.associations[run.id] = result
             self.computing = False
 
-        def failed(problem: str) -> None:
-            self.param.update(computing=False, problem=problem)
-
-        self.background.start(lambda: associations_of(anonymization.table, anonymization), done, failed)
+        self.background.start(
+            lambda: associations_of(anonymization.table, anonymization),
+            done,
+            lambda problem: self.param.update(computing=False, problem=problem),
+        )
 
     @param.depends("workspace.chosen", "workspace.runs", "computing", "problem", watch=True)
     def _show(self) -> None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import param
 
+from anonflow.algorithms.anonymize import Anonymization
 from anonflow.algorithms.recoding.lattice_part import LatticePart, lattice_part
 from anonflow.algorithms.seeds import derived_seed
 from anonflow.algorithms.view import sizes_of
@@ -17,6 +19,7 @@ from anonflow.dashboards.compare.model import column_losses
 from anonflow.dashboards.session.publication import card_of_run
 from anonflow.dashboards.session.workspace import FinishedRun, Workspace
 from anonflow.dashboards.work.screen_work import Background
+from anonflow.engine.report.card import ReleaseCard
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
 from anonflow.hierarchy.wording import plural
@@ -26,23 +29,6 @@ from anonflow.risk import ATTACKERS, AttackContext, usual
 from anonflow.risk.attack import frame_of, row_of
 from anonflow.utility.distributions import MISSING, Distribution, distribution, missing_of
 from anonflow.utility.neighbourhood import Neighbourhood, neighbourhood
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from anonflow.algorithms.anonymize import Anonymization
-    from anonflow.engine.report.card import ReleaseCard
-
-__all__ = [
-    "Attacks",
-    "BeforeAfter",
-    "ExploreModel",
-    "FoundRecords",
-    "MissingLoss",
-    "RunView",
-    "called",
-    "in_plain_words",
-]
 
 HEAT = 30
 """Runs in the table of losses; the latest, and the chosen one."""
@@ -397,10 +383,7 @@ class ExploreModel(param.Parameterized):
             still = self.workspace.noted.attacks.get(self.run.id) if self.run is not None else None
             self.param.update(attacks=still, attacking=False)
 
-        def failed(problem: str) -> None:
-            self.param.update(attacking=False, problem=problem)
-
-        self.background.start(work, done, failed)
+        self.background.start(work, done, lambda problem: self.param.update(attacking=False, problem=problem))
 
     def price(self) -> None:
         """Try the remedies of the card's lines that fail, in the background; ``attacks`` has the card with their prices."""
@@ -414,11 +397,10 @@ class ExploreModel(param.Parameterized):
             same = self.run is not None and self.run.id == run.id
             self.param.update(attacking=False, **({"attacks": priced} if same else {}))
 
-        def failed(problem: str) -> None:
-            self.param.update(attacking=False, problem=problem)
-
         self.background.start(
-            lambda: card_of_run(run.seed, run.result, None, frame_of(attacks.rows), prices=True), done, failed
+            lambda: card_of_run(run.seed, run.result, None, frame_of(attacks.rows), prices=True),
+            done,
+            lambda problem: self.param.update(attacking=False, problem=problem),
         )
 
     # --------------------------------------------------------------------------------------- inside

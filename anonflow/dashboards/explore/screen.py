@@ -36,8 +36,6 @@ from anonflow.drawing.neighbours import around_one
 from anonflow.drawing.plots import columns
 from anonflow.errors import AnonflowError
 
-__all__ = ["ExploreScreen"]
-
 TITLE = "Explore"
 ORIGINAL = "original"
 ATTACK = "Let attackers try"
@@ -392,11 +390,10 @@ def _record_table(frame: Any, groups: dict[str, list[str]], titles: dict[str, st
     )
     marked = "background-color: color-mix(in srgb, #d9731a 22%, transparent); font-weight: 600;"
 
-    def shade(cells: Any) -> list[str]:
-        return [marked if str(cell).startswith("✎ ") else "" for cell in cells]
-
     after = [both[1] for both in groups.values()]
-    table.style.apply(shade, subset=after)
+    table.style.apply(
+        lambda cells: [marked if str(cell).startswith("✎ ") else "" for cell in cells], subset=after
+    )
     return table
 
 

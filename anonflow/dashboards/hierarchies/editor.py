@@ -19,8 +19,6 @@ from anonflow.dashboards.hierarchies.tree_picture import BEYOND_LEGEND
 from anonflow.dashboards.session.hierarchy_files import MOST
 from anonflow.dashboards.session.paths import safe_name
 
-__all__ = ["HierarchyBuilder"]
-
 USED = "Used."
 
 

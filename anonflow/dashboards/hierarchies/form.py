@@ -31,8 +31,6 @@ from anonflow.table.coding import column_values
 from anonflow.table.forms.text_forms import Form
 from anonflow.table.schema import form_of
 
-__all__ = ["FROM_LOWEST", "WAYS", "HierarchyChoice"]
-
 AS_IT_IS = "as it is"
 INTERVALS = "intervals"
 GROUPS = "groups"

@@ -8,8 +8,6 @@ from typing import Any
 from anonflow.errors import HierarchyError
 from anonflow.hierarchy import Hierarchy
 
-__all__ = ["Grouping"]
-
 CHOOSE_GROUP = "choose a group to dissolve"
 
 ROOT = "*"

@@ -11,16 +11,6 @@ from anonflow.errors import HierarchyError
 from anonflow.hierarchy import Hierarchy
 from anonflow.table.identification.code_signs import code_entry, code_name, code_values
 
-__all__ = [
-    "CALENDAR",
-    "NESTED",
-    "are_dates",
-    "is_number",
-    "plain_number",
-    "steps_over",
-    "suggested_hierarchy",
-]
-
 CALENDAR = ("month", "quarter", "year")
 """The levels of dates to start from."""
 

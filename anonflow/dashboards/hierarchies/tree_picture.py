@@ -9,8 +9,6 @@ import numpy as np
 
 from anonflow.hierarchy import Hierarchy
 
-__all__ = ["TreeDrawing"]
-
 BEYOND_LEGEND = "beyond a limit: never published"
 
 STATUS = {

@@ -13,8 +13,6 @@ from anonflow.dashboards.prepare.steps_before import StepsBefore
 from anonflow.dashboards.session.screen_words import NO_TABLE
 from anonflow.dashboards.session.workspace import Workspace
 
-__all__ = ["PrepareScreen"]
-
 
 class PrepareScreen(pn.viewable.Viewer):
     """The preparation steps of the open table.

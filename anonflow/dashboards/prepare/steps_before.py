@@ -24,8 +24,6 @@ from anonflow.table.identification.value_signs import numbers_in
 from anonflow.table.infer import kind_of
 from anonflow.table.prepare import MOST_BYTES, STEPS, Preparation, table_of_file
 
-__all__ = ["StepsBefore"]
-
 STAY = options_of(STEPS["top-code"])["others"].label
 
 

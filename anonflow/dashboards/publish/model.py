@@ -9,7 +9,7 @@ import tempfile
 import zipfile
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import param
 
@@ -23,15 +23,11 @@ from anonflow.dashboards.session.publication import Publication, card_of_run
 from anonflow.dashboards.session.table_sources import first_columns
 from anonflow.dashboards.session.workspace import FinishedRun, Workspace
 from anonflow.dashboards.work.screen_work import Background
+from anonflow.engine.report.card import ReleaseCard
 from anonflow.engine.report.report import limits_of
 from anonflow.table.files.metadata_file import KINDS, PACKAGE, metadata_text
 from anonflow.table.files.parquet_metadata import FOLDER_ENDING
 from anonflow.table.infer import infer_columns
-
-if TYPE_CHECKING:
-    from anonflow.engine.report.card import ReleaseCard
-
-__all__ = ["OWNER", "PUBLIC", "TABLES", "PublishModel"]
 
 ONE_FILE = "All of this, one file"
 TABLE_FILES = {

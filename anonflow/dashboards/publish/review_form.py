@@ -17,8 +17,6 @@ from anonflow.engine.report.pdf import browser, printed
 from anonflow.engine.report.reviewer import FIELDS, SECTIONS, filled_in
 from anonflow.errors import AnonflowError
 
-__all__ = ["ReviewForm"]
-
 NO_BROWSER = (
     "There is no browser on the server that could print a PDF: open the HTML page, and print it from yours."
 )
@@ -97,14 +95,12 @@ class ReviewForm(pn.viewable.Viewer):
             return
         self.param.update(printing=True, problem="")
 
-        def done(content: bytes) -> None:
+        self.background.start(
+            lambda: printed(page),
             # not what was printed before a field changed
-            self.param.update(pdf=content if page == self.page() else b"", printing=False)
-
-        def failed(problem: str) -> None:
-            self.param.update(printing=False, problem=problem)
-
-        self.background.start(lambda: printed(page), done, failed)
+            lambda content: self.param.update(pdf=content if page == self.page() else b"", printing=False),
+            lambda problem: self.param.update(printing=False, problem=problem),
+        )
 
     # --------------------------------------------------------------------------------------- inside
 

@@ -21,8 +21,6 @@ from anonflow.dashboards.session.publication import Publication
 from anonflow.dashboards.session.screen_words import CONFIRM, roles_wait
 from anonflow.dashboards.session.workspace import Workspace
 
-__all__ = ["PublishScreen"]
-
 AGREE = "Draw another release: I will publish only one of them"
 
 TITLE = "Publish"

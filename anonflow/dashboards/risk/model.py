@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import pandas as pd
 import param
 
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.dashboards.work.screen_work import Background
 from anonflow.risk.before import RiskBefore, risk_before, smallest_sets
+from anonflow.table import Table
 from anonflow.table.identification.key_sets import MOST_SETS
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from anonflow.table import Table
-
-__all__ = ["RISKIEST", "PictureOfRisk", "RiskModel", "set_sizes"]
 
 RISKIEST = 20
 """Records that are listed."""
@@ -99,8 +94,7 @@ class RiskModel(param.Parameterized):
     @property
     def table(self) -> Table | None:
         """The open table under the draft's columns; None if no table is open, or the columns cannot be used."""
-        table: Table | None = self.workspace.table
-        return table
+        return self.workspace.table
 
     @property
     def weighted(self) -> bool:

@@ -16,18 +16,6 @@ from anonflow.risk.before import Owners, RiskBefore
 from anonflow.risk.register import RegisterFits
 from anonflow.table.identification.population import NOT_ESTIMABLE, Estimate
 
-__all__ = [
-    "alone",
-    "column_parts",
-    "column_sets_of",
-    "owners",
-    "pairs_of",
-    "population",
-    "register",
-    "riskiest",
-    "sets_table",
-]
-
 DRAWN = 20
 """Sets in the picture, the riskiest."""
 

@@ -19,8 +19,6 @@ from anonflow.risk.register import RegisterCounts, RegisterFits
 from anonflow.table import Table
 from anonflow.table.files.read import read_frame
 
-__all__ = ["RegisterModel", "register_figures"]
-
 BESIDE = ("prosecutor", "marketer", "linker", "linkable-columns")
 """Attackers who are tried beside those with the register, in a draft that names none."""
 
@@ -132,15 +130,13 @@ class RegisterModel(param.Parameterized):
             return
         self._computed = table, file
 
-        def done(figures: RegisterFits) -> None:
-            self.param.update(figures=figures, computing=False)
-
-        def failed(problem: str) -> None:
-            self.param.update(figures=None, computing=False, problem=problem)
-
         self.param.update(computing=True, problem="")
         place = self.workspace.folder / file
-        self.background.start(lambda: register_figures(table, self._read(place)), done, failed)
+        self.background.start(
+            lambda: register_figures(table, self._read(place)),
+            lambda figures: self.param.update(figures=figures, computing=False),
+            lambda problem: self.param.update(figures=None, computing=False, problem=problem),
+        )
 
     def _read(self, place: Path) -> Any:
         """Return the register, read as a run reads it."""

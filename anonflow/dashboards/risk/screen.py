@@ -18,8 +18,6 @@ from anonflow.dashboards.session.screen_words import NO_TABLE
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.hierarchy.wording import plural
 
-__all__ = ["RiskScreen"]
-
 TITLE = "Risk"
 ALL_SIZES = "all sizes"
 

@@ -22,8 +22,6 @@ from anonflow.errors import AnonflowError, ParameterError
 from anonflow.system import is_open_to_others
 from anonflow.whole_file import OWNER_ONLY, write_whole
 
-__all__ = ["Accounts", "LoginThrottle", "SignedIn", "add_account", "hashed", "network_of"]
-
 LOG = logging.getLogger("anonflow.dashboards")
 
 _ARGON2 = argon2.PasswordHasher(time_cost=3, memory_cost=1 << 16, parallelism=1)

@@ -32,8 +32,6 @@ from tornado.web import (
 from anonflow.dashboards.server.accounts import Accounts, LoginThrottle, SignedIn, network_of
 from anonflow.engine.duration import in_words
 
-__all__ = ["LEAVING", "Gateway", "PackedFiles"]
-
 COOKIE = "anonflow-user"
 KEY = "anonflow-session"
 """The cookie with the browser's key to its sessions, which is a secret."""

@@ -8,8 +8,6 @@ import sys
 import time
 from typing import Any, TextIO
 
-__all__ = ["JsonLog", "log_as_json"]
-
 OWN = "anonflow"
 
 _FIELDS = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}

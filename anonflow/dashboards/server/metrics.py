@@ -7,8 +7,6 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Figures", "resident_memory"]
-
 
 @dataclass(frozen=True)
 class Figures:

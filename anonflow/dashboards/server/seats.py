@@ -12,9 +12,6 @@ from typing import Any
 from anonflow.dashboards.session.draft_spec import NO_FLOW, DraftSpec
 from anonflow.dashboards.session.workspace import Workspace
 
-__all__ = ["Seat", "Seats"]
-
-
 LOADING = 5.0
 """Seconds that a page may take until a browser has drawn it: so long its workspace is not free."""
 

@@ -35,8 +35,6 @@ from anonflow.dashboards.work.fair_queue import FairQueue, local_line
 from anonflow.dashboards.work.user_limits import HOSTED, Limits, local_limits
 from anonflow.errors import AnonflowError, ParameterError, unforeseen
 
-__all__ = ["Server", "ServerSettings"]
-
 LOG = logging.getLogger("anonflow.dashboards")
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")

@@ -9,8 +9,6 @@ from typing import Any
 
 from anonflow.engine.execution.trust import guarded, known
 
-__all__ = ["SharedCluster"]
-
 LOG = logging.getLogger("anonflow.dashboards")
 
 GRACE = 2.0

@@ -14,8 +14,6 @@ from functools import cache, partial
 from anonflow.dashboards.work import session_threads
 from anonflow.errors import unforeseen
 
-__all__ = ["FairQueue", "Ticket", "local_line"]
-
 LOG = logging.getLogger("anonflow.dashboards")
 
 

@@ -12,8 +12,6 @@ from anonflow.dashboards.work import session_threads
 from anonflow.dashboards.work.fair_queue import FairQueue
 from anonflow.dashboards.work.jobs import Job
 
-__all__ = ["JobGroup"]
-
 PAUSE = 0.1
 """Seconds between two updates of the progress."""
 

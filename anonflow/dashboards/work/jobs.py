@@ -22,8 +22,6 @@ from anonflow.engine.flows.spec import PartitionSpec
 from anonflow.errors import BUG, AnonflowError, unforeseen
 from anonflow.table import Table
 
-__all__ = ["FinishedRun", "Job", "sentence", "summary"]
-
 LOG = logging.getLogger("anonflow.dashboards")
 
 FEW = 40

@@ -10,8 +10,6 @@ from anonflow.dashboards.session.screen_words import on_screen
 from anonflow.dashboards.work import session_threads
 from anonflow.errors import BUG, AnonflowError, unforeseen
 
-__all__ = ["FEW", "Background"]
-
 FEW = 20_000
 """Records up to which a screen computes at once; with more, in a thread of its own."""
 

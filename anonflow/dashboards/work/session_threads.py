@@ -5,8 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-__all__ = ["begin"]
-
 
 def begin(work: Callable[[], None], name: str) -> None:
     """Begin `work` in a thread of its own, which ends with the process."""

@@ -8,8 +8,6 @@ from anonflow import strict_yaml
 from anonflow.engine.storage.choice import text_in_memory
 from anonflow.errors import DataError
 
-__all__ = ["HOSTED", "Limits", "local_limits"]
-
 MEGABYTE = 1_000_000
 
 FLOW_BYTES = 128 << 10

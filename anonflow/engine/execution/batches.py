@@ -23,25 +23,6 @@ from anonflow.system import peak_memory
 from anonflow.table import Domain, Records
 from anonflow.utility.measures import MeasureRequest
 
-__all__ = [
-    "Batch",
-    "BatchDone",
-    "BatchFailed",
-    "Names",
-    "Rows",
-    "Shared",
-    "Summary",
-    "Tally",
-    "added",
-    "batches_of",
-    "folded",
-    "joined",
-    "solve_batch",
-    "summary_of",
-    "tallied",
-    "values_of_parts",
-]
-
 ROWS = 1 << 16
 """The most rows of a batch if partitions are smaller."""
 

@@ -20,8 +20,6 @@ from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.loss import measure_named
 from anonflow.table import Domain, Records
 
-__all__ = ["choices_in", "fit_flow", "is_fitted", "kept_choice", "opens"]
-
 
 def opens(run: Run) -> bool:
     """Return whether a run leaves something to a budget."""

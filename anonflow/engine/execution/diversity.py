@@ -24,8 +24,6 @@ from anonflow.partition import limited
 from anonflow.table import Domain, Records
 from anonflow.utility.violations import beyond_cells
 
-__all__ = ["DiverseSums", "restored", "storable"]
-
 
 @dataclass(frozen=True, eq=False)
 class DiverseSums:

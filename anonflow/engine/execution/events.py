@@ -11,21 +11,6 @@ from typing import Any, ClassVar
 
 from anonflow.errors import AnonflowError
 
-__all__ = [
-    "Cancelled",
-    "Event",
-    "EventStream",
-    "FlowDone",
-    "FlowStarted",
-    "Log",
-    "PartitionDone",
-    "RoundDone",
-    "RunDone",
-    "RunStarted",
-    "StepDone",
-    "StepStarted",
-]
-
 
 class Cancelled(AnonflowError):
     """The run was cancelled; nothing was published."""

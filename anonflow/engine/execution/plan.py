@@ -24,22 +24,6 @@ from anonflow.partition import Cuts
 from anonflow.table import Domain, Records, Table
 from anonflow.table.sampling_weights import WeightSummary
 
-__all__ = [
-    "STEPS",
-    "BoundaryClasses",
-    "FlowPlan",
-    "Order",
-    "RunPlan",
-    "cuts_of",
-    "first_of_each_method",
-    "plan_flow",
-    "refuse_early",
-    "refuse_large_partitions",
-    "settings_of",
-    "spare_records",
-    "why_not",
-]
-
 STEPS = ("match", "verify", "measure")
 """The steps of a task for each of its partitions."""
 

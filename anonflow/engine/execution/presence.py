@@ -9,8 +9,6 @@ from anonflow.engine.duration import in_words
 from anonflow.engine.execution.events import EventStream
 from anonflow.errors import AnonflowError
 
-__all__ = ["WorkerPresence"]
-
 LOOK = 1.0
 """Seconds between two checks."""
 

@@ -5,22 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
+from anonflow.algorithms.anonymize import Anonymization
+from anonflow.criteria.verification import Finding
+from anonflow.drawing import facts, grid, heading, note, plots, view
+from anonflow.engine.report.card import ReleaseCard
 from anonflow.hierarchy.wording import plural
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from anonflow.algorithms.anonymize import Anonymization
-    from anonflow.criteria.verification import Finding
-    from anonflow.engine.report.card import ReleaseCard
-    from anonflow.release import Release
-    from anonflow.risk import Answer
-
-__all__ = ["BETTER", "COLUMNS", "ColumnLoss", "RunReport", "RunResult"]
+from anonflow.release import Release
+from anonflow.risk import Answer
 
 COLUMNS = ("algorithm", "k", "records", "gcp", "usefulness", "suppressed", "seconds", "checks")
 
@@ -237,8 +233,6 @@ class RunReport:
     @property
     def runs(self) -> pd.DataFrame:
         """A row for each run: algorithm, k, records, gcp, usefulness, suppressed, seconds, checks, and more."""
-        import pandas as pd
-
         frame = pd.DataFrame(
             [dict(row) for row in self.recorded] or [result.row() for result in self.results]
         )
@@ -303,8 +297,6 @@ class RunReport:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        from anonflow.drawing import facts, grid, heading, note, plots, view
-
         runs = self.runs
         rows = [[_cell(value) for value in row] for row in runs.itertuples(index=False, name=None)]
         numbers = [at for at, name in enumerate(runs.columns) if name not in ("algorithm", "checks")]

@@ -27,8 +27,6 @@ from anonflow.engine.flows.spec import SCHEDULER
 from anonflow.errors import BUG, AnonflowError, ParameterError
 from anonflow.system import block_interrupt, start_resource_tracker
 
-__all__ = ["Call", "Executor", "checked_workers", "is_scheduler", "raised"]
-
 READY = 180
 """Seconds that worker processes have to start and import the package."""
 

@@ -28,22 +28,6 @@ from anonflow.errors import AnonflowError, unforeseen
 from anonflow.partition import unbounded
 from anonflow.table import Column, Domain, Records, Schema, Table
 
-__all__ = [
-    "OF_THE_WHOLE",
-    "Failed",
-    "Matched",
-    "Measured",
-    "TaskSettings",
-    "bug",
-    "check",
-    "diversify",
-    "given_up",
-    "match",
-    "measure",
-    "ready",
-    "without_draw",
-]
-
 OF_THE_WHOLE = tuple(name for name, criterion in CRITERIA.items() if not criterion.adds_up)
 """Criteria that are checked on the whole release, not partition by partition."""
 

@@ -22,16 +22,6 @@ from anonflow.loss.measure import relative
 from anonflow.table import Domain
 from anonflow.utility.measures import MeasureRequest
 
-__all__ = [
-    "Totals",
-    "column_losses",
-    "infeasible",
-    "published_losses",
-    "result_of",
-    "said_of",
-    "with_findings",
-]
-
 
 class Totals:
     """The sums over the batches of a run, in their order: bits do not depend on which batch was finished first.

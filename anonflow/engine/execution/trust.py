@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["guarded", "known", "security_of"]
-
 _KNOWN: dict[str, Any] = {}
 """Scheduler address -> the security settings with which this process reaches it."""
 

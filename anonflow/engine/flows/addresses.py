@@ -13,19 +13,6 @@ from urllib.parse import urlsplit
 from anonflow.errors import AnonflowError, DataError
 from anonflow.table.files.parquet_metadata import is_parquet
 
-__all__ = [
-    "address_problem",
-    "beside",
-    "fetch_package",
-    "fetched",
-    "is_address",
-    "normalized",
-    "overwriting",
-    "place_of",
-    "shown_address",
-    "uploaded",
-]
-
 _READ_ONLY = ("http", "https")
 _LOCAL = ("file", "local")
 

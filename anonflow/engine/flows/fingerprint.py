@@ -11,17 +11,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from anonflow.engine.flows.flow import Flow
 from anonflow.engine.flows.registers import register_holders
 from anonflow.errors import DataError
 from anonflow.table.files.read import parquet_files
+from anonflow.table.schema import Schema
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
-
-    from anonflow.engine.flows.flow import Flow
-    from anonflow.table.schema import Schema
-
-__all__ = ["FileFingerprint", "Fingerprint", "files_beside_source"]
 
 BLOCK = 1 << 18
 """Bytes that are hashed together: what is read at the least. 32 bytes of hash for each."""

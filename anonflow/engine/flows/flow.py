@@ -6,11 +6,12 @@ import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from anonflow.algorithms.anonymize import check_size
 from anonflow.algorithms.budget import AUTO, MOST_SECONDS, check_automatic, check_budget
 from anonflow.algorithms.registry import algorithm_named
+from anonflow.drawing import grid, view
 from anonflow.engine.flows.addresses import is_address, shown_address
 from anonflow.engine.flows.spec import (
     VERSION,
@@ -21,17 +22,13 @@ from anonflow.engine.flows.spec import (
     StepsSpec,
     TableSpec,
 )
+from anonflow.engine.search.space import Space
+from anonflow.engine.search.trials import SearchTarget
 from anonflow.errors import ParameterError
 from anonflow.loss import measure_named
+from anonflow.table import Table
 from anonflow.table.files.parquet_metadata import in_folder
 from anonflow.table.schema import Schema
-
-if TYPE_CHECKING:
-    from anonflow.engine.search.space import Space
-    from anonflow.engine.search.trials import SearchTarget
-    from anonflow.table import Table
-
-__all__ = ["OWNER", "Flow", "Run"]
 
 OWNER = "owner"
 """The folder beside a flow file that holds the owner's folders."""
@@ -291,8 +288,6 @@ class Flow:
         return criteria if more is None else (*criteria, more.request)
 
     def _repr_html_(self) -> str:
-        from anonflow.drawing import grid, view
-
         return view(f"Flow {self.name}", grid(["step", "what it does"], self.outline()))
 
     def over(self, table: Table) -> Flow:

@@ -18,8 +18,6 @@ from anonflow.engine.search.trials import SearchTarget
 from anonflow.errors import ParameterError
 from anonflow.table.schema import Schema
 
-__all__ = ["CHECKED", "Goal"]
-
 SEARCHED = ("anonymize.algorithm", "anonymize.k", "partition.size", DIVERSITIES)
 """What a matrix may list beside a target: the space of the search."""
 

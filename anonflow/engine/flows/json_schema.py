@@ -25,16 +25,14 @@ from anonflow.table.forms.number_forms import DECIMALS, THOUSANDS
 from anonflow.table.prepare import STEPS
 from anonflow.table.published.notation import RANGES
 from anonflow.table.schema import (
-    AGGREGATES,
     COLUMN_KEYS,
+    COLUMN_OPTIONS,
     KINDS,
     MISSING_RULES,
     PUBLIC_HIERARCHY,
     ROLES,
     WRITING,
 )
-
-__all__ = ["flow_schema", "words_of"]
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -235,18 +233,13 @@ def _preparation() -> dict[str, Any]:
 
 def _columns() -> dict[str, Any]:
     forms: dict[str, dict[str, Any]] = {
+        **{key: _value(option) for key, option in COLUMN_OPTIONS.items()},
         "role": {"enum": list(ROLES)},
         "kind": {"enum": list(KINDS)},
-        "weight": {"type": "number", "exclusiveMinimum": 0},
         "hierarchy": {"type": ["string", "object"]},
         "boundary": {"type": ["array", "object"], "properties": {"width": {"type": "number"}}},
         "codes": {"type": "array", "items": {"type": "string"}, "minItems": 1},
-        "code-weight": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
         "missing": {"enum": list(dict.fromkeys(rule for rules in MISSING_RULES.values() for rule in rules))},
-        "max-width": {"type": "number", "exclusiveMinimum": 0},
-        "max-set": {"type": "integer", "minimum": 1},
-        "at-least": {"type": "integer", "minimum": 1},
-        "aggregate": {"enum": list(AGGREGATES)},
         "notation": {
             "anyOf": [
                 {"enum": list(RANGES)},

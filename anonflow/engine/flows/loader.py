@@ -44,8 +44,6 @@ from anonflow.table.files.parquet_metadata import in_folder
 from anonflow.table.files.statistics_writing import is_written, writing_problems
 from anonflow.table.schema import UNPUBLISHED, Schema
 
-__all__ = ["flow_from", "load_flow", "source_of"]
-
 KEYS = ("flow", "version", "table", "partition", "steps", "matrix", "target", "earlier", "publish", "run")
 
 

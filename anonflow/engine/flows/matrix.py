@@ -21,8 +21,6 @@ from anonflow.errors import setting
 from anonflow.table.domain import Domain
 from anonflow.table.schema import Schema
 
-__all__ = ["MAX_RUNS", "Matrix"]
-
 DIVERSITIES = "diversify"
 """A key beside a target alone: the steps diversify that a search tries."""
 

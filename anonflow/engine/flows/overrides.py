@@ -12,8 +12,6 @@ from typing import Any
 from anonflow import strict_yaml
 from anonflow.errors import ParameterError
 
-__all__ = ["overridden"]
-
 _KEY = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")
 _VARIABLE = re.compile(r"\$\{env:([A-Za-z_][A-Za-z0-9_]*)\}")
 

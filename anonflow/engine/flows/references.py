@@ -17,23 +17,10 @@ from anonflow.criteria.registry import CRITERIA
 from anonflow.criteria.request import read_criteria
 from anonflow.errors import AnonflowError, ParameterError
 from anonflow.hierarchy import Hierarchy
+from anonflow.risk.attacker import AttackerKind
 from anonflow.table.coding import stand_in
 from anonflow.table.domain import Domain
 from anonflow.table.schema import UNPUBLISHED, Schema
-
-__all__ = [
-    "attacker_problem",
-    "check_columns",
-    "check_hierarchy",
-    "column_problems",
-    "criterion_problem",
-    "dataset_problems",
-    "diversify_problem",
-    "loss_problems",
-    "measure_problem",
-    "method_problems",
-    "stand_ins",
-]
 
 
 def method_problems(algorithm: str, measure: str, options: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -154,41 +141,19 @@ def attacker_problem(
     """Return the problem of an attacker of a flow, also for a table of this schema and the method of the published run."""
     if not isinstance(attacker, str | Mapping):
         return "an attacker is a name such as linker, or {insider: {c: 2}}"
-    if attacker == "replay" or (isinstance(attacker, Mapping) and "replay" in attacker):
-        return "'replay' tries seeds on a release in Python: af.attack(table, release, risk.Replayer(...))"
     for name, kind in risk.ATTACKERS.items():
         if kind.call and (attacker == name or (isinstance(attacker, Mapping) and name in attacker)):
-            return f"{name!r} is for Python: {kind.call}"
+            return f"{name!r} {kind.call}"
     try:
         chosen = risk.attackers_of(attacker)
     except AnonflowError as error:
         return error.problems[0]
-    for each in chosen:
-        text = None if schema is None else _lacking(each, schema)
+    for each in [attacker for attacker in chosen if isinstance(attacker, AttackerKind)]:
+        text = None if schema is None else each.schema_problem(schema)
         if text is not None:
             return text
-        if (
-            isinstance(each, risk.Population)
-            and method is not None
-            and not promises_classes(method.guarantee)
-        ):
-            return f"'population' needs a release of classes, and {method.name} makes none; leave it out, or take another method"
-    return None
-
-
-def _lacking(attacker: Any, schema: Schema) -> str | None:
-    """Return what an attacker needs but the schema lacks, or what the schema already determines."""
-    if isinstance(attacker, risk.Unit) and schema.unit_column is None:
-        return "'unit' needs a column with the role unit, which says whose each row is"
-    if isinstance(attacker, risk.Population):
-        weight = schema.weight_column
-        if attacker.fraction is None and weight is None:
-            return (
-                "'population' needs a sampling fraction, such as {population: {fraction: 0.05}}, or a column of the role "
-                "weight"
-            )
-        if attacker.fraction is not None and weight is not None:
-            return f"'population': column {weight!r} is a weight; leave the sampling fraction out, or the weight's role"
+        if each.of_classes and method is not None and not promises_classes(method.guarantee):
+            return f"{each.name!r} needs a release of classes, and {method.name} makes none; leave it out, or take another method"
     return None
 
 

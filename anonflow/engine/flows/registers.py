@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from anonflow import risk
+from anonflow.engine.flows.flow import Flow
 from anonflow.engine.flows.spec import SourceSpec
 from anonflow.errors import AnonflowError
 from anonflow.strict_yaml import shorten
 from anonflow.table.files.read import column_names, read_frame
 from anonflow.table.schema import Schema
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from anonflow.engine.flows.flow import Flow
-
-__all__ = ["check_registers", "register_holders", "register_problem", "with_registers"]
 
 
 def register_holders(attackers: Any) -> Iterator[tuple[str, Any, tuple[str, ...] | None]]:

@@ -21,8 +21,6 @@ from anonflow.table.forms.number_forms import DECIMALS, THOUSANDS, NumberForm
 from anonflow.table.prepare import Preparation
 from anonflow.table.schema import Schema
 
-__all__ = ["KeyPath", "Sections", "reworded"]
-
 Model = TypeVar("Model", bound=BaseModel)
 KeyPath = tuple[str | int, ...]
 
@@ -220,39 +218,34 @@ class Sections:
 
 
 _WORDS = {
+    "bool_type": "must be true or false",
+    "dict_type": "must be a mapping",
+    "finite_number": "must be a number",
+    "float_type": "must be a number",
+    "greater_than": "must be a number greater than {gt}",
+    "greater_than_equal": "must be a number of at least {ge}",
     "int_type": "must be a whole number",
+    "less_than_equal": "must be a number of at most {le}",
+    "literal_error": "must be one of {expected}",
+    "model_type": "must be a mapping",
     "partition_size": "must be a whole number, or auto",
     "pieces": "must be true, false, or a number of rows of at least 2",
     "report": "must be the name of an .html file, or a mapping of file, template, threshold and pdf",
-    "finite_number": "must be a number",
-    "float_type": "must be a number",
-    "bool_type": "must be true or false",
-    "string_type": "must be text; put it in quotes",
-    "tuple_type": "must be a list",
-    "dict_type": "must be a mapping",
-    "model_type": "must be a mapping",
     "string_too_short": "must not be empty",
+    "string_type": "must be text; put it in quotes",
     "too_short": "must not be empty",
+    "tuple_type": "must be a list",
+    SCHEDULER: "must be threads, processes, or the address of a Dask scheduler such as tcp://HOST:8786",
+    DURATION: f"must be {DURATION_WORDS}",
+    DELIMITER: f"must be {DELIMITER_WORDS}",
 }
+"""What a value must be, by pydantic's name of the problem, or by the pattern that the value does not have."""
 
 
 def reworded(kind: str, context: Mapping[str, Any]) -> str:
     """Return pydantic's message about a value in our words and without the value."""
-    if kind == "string_pattern_mismatch" and context.get("pattern") == SCHEDULER:
-        return "must be threads, processes, or the address of a Dask scheduler such as tcp://HOST:8786"
-    if kind == "string_pattern_mismatch" and context.get("pattern") == DURATION:
-        return f"must be {DURATION_WORDS}"
-    if kind == "string_pattern_mismatch" and context.get("pattern") == DELIMITER:
-        return f"must be {DELIMITER_WORDS}"
-    if kind == "literal_error":
-        return f"must be one of {context['expected']}".replace("'", "")
-    if kind == "greater_than_equal":
-        return f"must be a number of at least {context['ge']}"
-    if kind == "greater_than":
-        return f"must be a number greater than {context['gt']}"
-    if kind == "less_than_equal":
-        return f"must be a number of at most {context['le']}"
-    return _WORDS.get(kind, "has a value of the wrong kind")
+    limits = {name: str(limit).replace("'", "") for name, limit in context.items()}
+    return _WORDS.get(context.get("pattern", kind), "has a value of the wrong kind").format(**limits)
 
 
 def _keys(model: type[BaseModel]) -> tuple[str, ...]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from anonflow import datasets
 from anonflow.algorithms.seeds import derived_seed
@@ -17,11 +18,6 @@ from anonflow.table.files.read import must_fit, read_csv, read_parquet
 from anonflow.table.files.statistics_files import read_statistics
 from anonflow.table.files.workbooks import read_workbook
 from anonflow.table.per_unit import capped_rows, one_row_per_unit
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-__all__ = ["frame_of", "per_unit", "problems_name_the_file", "read"]
 
 
 def read(flow: Flow, fingerprint: Fingerprint, seed: int) -> Table:

@@ -34,24 +34,6 @@ from anonflow.table.files.csv_head import CsvShape
 from anonflow.table.files.read import DELIMITER
 from anonflow.table.per_unit import Recipe
 
-__all__ = [
-    "AnonymizeSpec",
-    "DiversifySpec",
-    "DrawSpec",
-    "EarlierSpec",
-    "FlowSpec",
-    "PartitionSpec",
-    "PublishSpec",
-    "ReportSpec",
-    "RunSpec",
-    "SourceSpec",
-    "StepsSpec",
-    "TableSpec",
-    "TargetSpec",
-    "TriedSpec",
-    "UnitsSpec",
-]
-
 VERSION: Literal[1] = 1
 """The version of the flow format that this package reads."""
 

@@ -18,8 +18,6 @@ from anonflow.engine.flows.sections import KeyPath, Sections
 from anonflow.engine.flows.spec import DiversifySpec, DrawSpec, SourceSpec, StepsSpec
 from anonflow.table.schema import Schema
 
-__all__ = ["STEPS", "Steps"]
-
 STEPS = tuple(StepsSpec.model_fields)
 
 _EXAMPLE = {"verify": "covers, guarantee", "attack": "prosecutor, linker", "measure": "gcp, usefulness"}

@@ -9,8 +9,6 @@ from typing import Any
 from anonflow.engine.flows import spec
 from anonflow.strict_yaml import Document
 
-__all__ = ["CONVERTERS", "Converter", "newest"]
-
 Converter = Callable[[dict[str, Any]], None]
 
 CONVERTERS: dict[int, Converter] = {}

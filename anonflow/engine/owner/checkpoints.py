@@ -30,8 +30,6 @@ from anonflow.table import Records
 from anonflow.table.domain import Domain
 from anonflow.whole_file import write_whole
 
-__all__ = ["Checkpoints", "ResultNames", "domains_digest"]
-
 EVERY = 1.0
 """Seconds of work that may be lost: results are stored together, a file for each such period."""
 
@@ -283,8 +281,7 @@ def _open(path: Path) -> Iterator[Any]:
 
 
 def _headers(file: Any) -> dict[str, Any]:
-    headers: dict[str, Any] = json.loads(bytes(file["header"]))
-    return headers
+    return json.loads(bytes(file["header"]))
 
 
 def _read(file: Any, names: Sequence[str], domains: Sequence[Domain]) -> dict[str, Matched]:

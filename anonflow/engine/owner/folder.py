@@ -20,8 +20,6 @@ from anonflow.errors import AnonflowError, FlowError
 from anonflow.system import open_descriptor
 from anonflow.whole_file import OWNER_ONLY, as_path, missing_folders, remove_empty, write_whole
 
-__all__ = ["OwnerFolder", "read_seed_file"]
-
 BITS = 128
 CERTIFICATE = "certificate.npz"
 SEED = "seed"

@@ -9,6 +9,8 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from anonflow import __version__
 from anonflow.algorithms.seeds import checked_seed
 from anonflow.engine.execution.result import RunReport
@@ -19,8 +21,6 @@ from anonflow.engine.owner import record
 from anonflow.engine.owner.checkpoints import Checkpoints
 from anonflow.engine.owner.folder import CHECKPOINTS, OwnerFolder
 from anonflow.errors import FlowError
-
-__all__ = ["AGAIN", "LastRelease"]
 
 AGAIN = "another draw of the same table needs --again in the shell, again=True in Python"
 
@@ -136,8 +136,6 @@ class LastRelease:
         seconds : float
             What it took to find out.
         """
-        import pandas as pd
-
         attacks = self.record.get("attacks") or []
         return RunReport(
             str(self.record["flow"]),

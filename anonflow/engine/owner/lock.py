@@ -14,8 +14,6 @@ from pathlib import Path
 from anonflow.errors import AnonflowError, FlowError
 from anonflow.system import NO_FOLLOW, is_running, open_descriptor, started, take_lock
 
-__all__ = ["Holder", "locked", "machine"]
-
 LOCK = "lock"
 
 _UNKNOWN = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL)

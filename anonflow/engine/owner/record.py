@@ -25,8 +25,6 @@ from anonflow.errors import FlowError
 from anonflow.release.randomness import seed_can_be_guessed
 from anonflow.system import peak_memory
 
-__all__ = ["changes", "keyed_file", "of_run", "replayed_choices", "replayed_seed", "versions"]
-
 _PACKAGES = ("numpy", "scipy", "pandas", "pyarrow", "numba", "ortools", "dask", "distributed", "pydantic")
 
 

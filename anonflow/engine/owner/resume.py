@@ -21,8 +21,6 @@ from anonflow.engine.owner.folder import CHECKPOINTS, START_OVER, UNFINISHED, Ow
 from anonflow.errors import AnonflowError, DataError
 from anonflow.table import Domain
 
-__all__ = ["DAYS", "ResumeStore", "StoredResults"]
-
 DAYS = 7
 """Default number of days for which checkpoints are kept."""
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from anonflow import risk
+from anonflow.algorithms.anonymize import Anonymization
 from anonflow.algorithms.seeds import derived_seed
 from anonflow.candidate_lists import Candidates
 from anonflow.criteria.matching.graph import covering
@@ -19,26 +21,10 @@ from anonflow.engine.flows.registers import with_registers
 from anonflow.errors import DataError, ParameterError
 from anonflow.release import Certificate, Release
 from anonflow.risk.attack import frame_of, is_publishable, row_of
-from anonflow.risk.attacker import percent
+from anonflow.risk.attacker import AttackerKind
+from anonflow.risk.attackers.linkers import linker_of_lists
 from anonflow.table import Table
 from anonflow.table.frame import WholeOwners
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from anonflow.algorithms.anonymize import Anonymization
-
-__all__ = [
-    "MOST",
-    "SAMPLE",
-    "AttackedPart",
-    "attacked",
-    "attacked_part",
-    "is_attacked",
-    "part_of_release",
-    "publishable",
-    "sampled",
-]
 
 MOST = 50_000
 """Of a larger table a sample is attacked: complete partitions, so that no one's matches are left out."""
@@ -104,8 +90,8 @@ def attacked(
     own = derived_seed(seed, "attackers")
     if flow.spec.steps.attack:
         chosen = [
-            replace(attacker, anonymization=anonymization)
-            if isinstance(attacker, risk.Minimality)
+            replace(attacker, anonymization=anonymization)  # type: ignore[type-var]
+            if hasattr(attacker, "anonymization")
             else attacker
             for attacker in risk.attackers_of(_chosen(flow, fingerprint))
         ]
@@ -169,9 +155,11 @@ def attacked_part(
     own = derived_seed(seed, "attackers")
     rows: list[dict[str, Any]] = []
     is_asked = bool(flow.spec.steps.attack)
-    linker = _linker(sizes, k) if people is None else _linker_of_people(sizes, people)
-    known = {risk.Linker.name: linker, risk.Unit.name: _of_people(people)}
-    exact = {name: row for name, row in known.items() if row is not None}
+    exact: dict[str, dict[str, Any]] = {}
+    if sizes:
+        exact[risk.Linker.name] = row_of(risk.Linker(), linker_of_lists(sizes, k, people))
+    if people is not None:
+        exact[risk.Unit.name] = row_of(risk.Unit(), people)
     if part is not None:
         context = replace(
             risk.AttackContext.of(part.table, part.release, k, seed=own),
@@ -185,23 +173,14 @@ def attacked_part(
         )
         for attacker in chosen:
             # an attacker of a set of columns has the same name: its result is not that for all quasi-identifiers
-            if isinstance(attacker, risk.Linker | risk.Unit) and attacker.name in exact:
+            if isinstance(attacker, AttackerKind) and attacker.name in exact:
                 rows.append(exact.pop(attacker.name))
                 continue
-            if isinstance(attacker, risk.Minimality):
-                raise ParameterError(
-                    f"minimality: on more than {MOST:,} rows, each exchange runs the method again; try it in Python, with "
-                    "af.attack(table, anonymization, 'minimality')"
-                )
-            if isinstance(attacker, risk.Unit):
-                # the other rows of a person are outside the sample: its rate would be too low
-                if is_asked:
-                    raise ParameterError(
-                        f"unit: on more than {MOST:,} rows, this attacker needs the role unit and a method whose rows list people; "
-                        "take another method, or leave the attacker out"
-                    )
-                continue
             try:
+                if isinstance(attacker, AttackerKind) and attacker.not_of_sample:
+                    raise ParameterError(
+                        f"{attacker.name}: on more than {MOST:,} rows, {attacker.not_of_sample}"
+                    )
                 row = row_of(attacker, replace(attacker.attack(context), counted=True))
             except (DataError, ParameterError):
                 if is_asked:
@@ -220,38 +199,6 @@ def _of_sample(context: risk.AttackContext) -> str:
     if unit is None:
         return f"Of a sample of {context.n:,} people"
     return f"Of a sample of {len(np.unique(unit)):,} people with {context.n:,} of their rows, the others assumed to be like these"
-
-
-def _of_people(success: risk.Success | None) -> dict[str, Any] | None:
-    """Return the exact result of the attacker who looks for people: it needs no estimate."""
-    if success is None:
-        return None
-    return {**row_of(risk.Unit(), success), "low": success.rate, "high": success.rate}
-
-
-def _linker(sizes: Sequence[tuple[int, int]], k: int) -> dict[str, Any] | None:
-    """Return the exact result of the linker, who knows all matches: the rate is 1 / the number of rows that list a person."""
-    if not sizes:
-        return None
-    rows, people = np.array(sizes, np.int64).T
-    mean, worst = float((people / rows).sum() / people.sum()), float(1 / rows.min())
-    success = risk.Success(
-        int(people.sum()), mean, worst, int(people[rows < k].sum()), 1 / k,
-        f"An attacker who rules out every row that no complete matching allows has at least {rows.min()} rows left "
-        f"for each person and is right for {percent(mean)} of the people.",
-    )  # fmt: skip
-    return {**row_of(risk.Linker(), success), "low": mean, "high": mean}
-
-
-def _linker_of_people(sizes: Sequence[tuple[int, int]], people: risk.Success) -> dict[str, Any]:
-    """Return the linker's result if people have several rows: it equals that of the attacker who looks for people."""
-    fewest = min(rows for rows, _ in sizes)
-    sentence = (
-        f"An attacker who rules out every row that no complete matching allows has at least {fewest} rows left for each row of a person "
-        f"and is right for {percent(people.rate)} of the people."
-    )
-    own = row_of(risk.Linker(), replace(people, sentence=sentence))
-    return {**own, "low": people.rate, "high": people.rate}
 
 
 def sampled(partitions: int, n: int, seed: int) -> np.ndarray:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from anonflow import risk
 from anonflow.algorithms.anonymize import Anonymization, anonymize
@@ -15,32 +17,16 @@ from anonflow.algorithms.diversity.diversify import diversify
 from anonflow.algorithms.diversity.target import check_diversity
 from anonflow.algorithms.seeds import checked_seed, derived_seed
 from anonflow.criteria.registry import promise_of
+from anonflow.criteria.verification import Finding
 from anonflow.criteria.verify import verify
+from anonflow.drawing import grid, note, view
 from anonflow.errors import DataError, InfeasibleError, ParameterError
-from anonflow.release import Release
+from anonflow.release import Release, publish
 from anonflow.risk.attack import OF_THE_ROW, is_publishable, row_of
 from anonflow.risk.attack_context import PAIRS
 from anonflow.table import Table
 from anonflow.table.identification.exposure import exposed_columns
 from anonflow.utility import measure
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from anonflow.criteria.verification import Finding
-
-__all__ = [
-    "LINES",
-    "CardLine",
-    "ReleaseCard",
-    "Remedy",
-    "cards_of",
-    "judged_risk",
-    "plausible",
-    "release_card",
-    "same_way",
-    "sample_of",
-]
 
 LINES = ("promise", "measured", "homogeneity", "insider", "linkable columns", "utility")
 
@@ -152,8 +138,6 @@ class ReleaseCard:
 
     def frame(self) -> pd.DataFrame:
         """Return the card as a frame: line, verdict, says, remedies."""
-        import pandas as pd
-
         rows = [
             (each.name, each.verdict, each.says, "; ".join(remedy.sentence() for remedy in each.remedies))
             for each in self.lines
@@ -164,8 +148,6 @@ class ReleaseCard:
         return "\n".join([self.headline(), *(f"  {each.sentence()}" for each in self.lines)])
 
     def _repr_html_(self) -> str:
-        from anonflow.drawing import grid, note, view
-
         rows = [
             (each.name, each.verdict, each.says, "; ".join(remedy.sentence() for remedy in each.remedies))
             for each in self.lines
@@ -229,8 +211,6 @@ def release_card(
     check_threshold(threshold)
     own = checked_seed(seed)
     if release is None:
-        from anonflow.release import publish
-
         release = publish(anonymization, derived_seed(own, "card's draw"), rehearsal=True)
     criterion = anonymization.guarantee if release.certificate is None else release.certificate.criterion
     findings = verify(anonymization.table, release, ["covers", criterion], anonymization.k).findings
@@ -420,8 +400,7 @@ def judged_risk(
     rows = {} if attacks is None else _by_attacker(attacks)
     own = derived_seed(seed, "attackers")
     context = risk.AttackContext.of(anonymization.table, release, anonymization.k, seed=own)
-    names = [name for name in OF_THE_ROW if not (by_keys and name == risk.LinkableColumns.name)]
-    _add_missing(rows, context, names)
+    _add_missing(rows, context, _by_keys(OF_THE_ROW) if by_keys else OF_THE_ROW)
     return _measured(rows, anonymization.k, None, None)[0]
 
 
@@ -432,18 +411,15 @@ def _add_missing(
 ) -> None:
     """Run the usual attackers of some names that were not run yet."""
     for attacker in risk.usual(context, publishable=True):
-        if attacker.name not in names:
-            continue
-        if attacker.name in rows and attacker.name != risk.Homogeneity.name:
-            continue
-        if attacker.name == risk.Homogeneity.name and len(rows.get(attacker.name, ())) >= len(
-            context.table.sensitive
-        ):
-            continue
-        try:
-            rows.setdefault(attacker.name, []).append(row_of(attacker, attacker.attack(context)))
-        except (DataError, ParameterError):
-            continue
+        times = len(context.table.sensitive) if risk.ATTACKERS[attacker.name].of_each_column else 1
+        if attacker.name in names and len(rows.get(attacker.name, ())) < times:
+            with suppress(DataError, ParameterError):
+                rows.setdefault(attacker.name, []).append(row_of(attacker, attacker.attack(context)))
+
+
+def _by_keys(names: Iterable[str]) -> list[str]:
+    """Return the attackers who point at a row by quasi-identifiers alone."""
+    return [name for name in names if not risk.ATTACKERS[name].of_other_columns]
 
 
 def _promise(guarantee: str, findings: Sequence[Finding], k: int) -> CardLine:
@@ -467,7 +443,7 @@ def _measured(
 ) -> tuple[float, CardLine]:
     """Return the largest probability of any person over the attackers who point at a row."""
     names = [name for name in OF_THE_ROW if name in rows]
-    by_keys = [name for name in names if name != risk.LinkableColumns.name]
+    by_keys = _by_keys(names)
     if not by_keys:
         return 1.0, CardLine("measured", NOT_MEASURED, "No attacker who points at a row was tried.")
 
@@ -485,17 +461,17 @@ def _measured(
         f"({who}{f', of {len(judged)} attackers' if len(judged) > 1 else ''}); {sign} {_probability(limit)} is allowed."
     )
     remedies: tuple[Remedy, ...] = ()
-    by_rows = [name for name in by_keys if name != risk.Unit.name]
-    if risk.Unit.name in rows:  # the risk of people, and of households, with several rows
-        says += f" {rows[risk.Unit.name][0]['sentence']}"
-    if not good and who == risk.Unit.name:
+    by_rows = [name for name in by_keys if not risk.ATTACKERS[name].of_people]
+    # the risk of people, and of households, with several rows
+    says += "".join(f" {rows[name][0]['sentence']}" for name in by_keys if name not in by_rows)
+    if not good and risk.ATTACKERS[who].of_people:
         remedies = (Remedy("make one row of each unit", None, "no price: the table changes"),)
     if threshold is not None and prices is not None and by_rows and largest(by_rows)[0] >= threshold:
         enough = smallest_k(threshold)
         if enough > k:
             more = prices.of(f"k = {enough}", lambda few: prices.run_again(few, k=enough))
             remedies = (*remedies, replace(more, change=((("steps", "anonymize", "k"), enough),)))
-    if not good and who == risk.LinkableColumns.name:
+    if not good and risk.ATTACKERS[who].of_other_columns:
         remedies = (*remedies, Remedy("see the line linkable columns"))
     return worst, CardLine("measured", PASSED if good else FAILED, says, remedies)
 

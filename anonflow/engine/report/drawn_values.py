@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
+from anonflow.algorithms.anonymize import Anonymization
 from anonflow.errors import ParameterError
 from anonflow.table import Domain, Table
 from anonflow.table.published.published_cells import quoted_value
-
-if TYPE_CHECKING:
-    from anonflow.algorithms.anonymize import Anonymization
-
-__all__ = ["with_drawn_values"]
 
 BLOCK = 4096
 """Sets that are looked at together."""
@@ -41,8 +38,6 @@ def with_drawn_values(anonymization: Anonymization, rng: np.random.Generator) ->
     ParameterError
         If values that no cell shows decide about the cells of a column (:attr:`Domain.values_decide`).
     """
-    import pandas as pd
-
     table, generalization = anonymization.table, anonymization.generalization
     without = [domain.column for domain in table.domains if domain.values_decide]
     if without:

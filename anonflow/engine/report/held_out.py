@@ -13,8 +13,6 @@ from anonflow.release import Release, publish
 from anonflow.risk import AttackContext
 from anonflow.risk.three_questions import Answer, three_questions
 
-__all__ = ["SAMPLE", "held_out"]
-
 SAMPLE = 8_000
 """Records that are halved, at most: whole partitions of a larger table."""
 

@@ -10,8 +10,6 @@ from pathlib import Path
 from anonflow.errors import DataError, FlowError
 from anonflow.system import is_root
 
-__all__ = ["BROWSERS", "browser", "printed"]
-
 BROWSERS = (
     "chromium",
     "chromium-browser",

@@ -18,6 +18,7 @@ from anonflow import __version__, utility
 from anonflow.algorithms.registry import look_of
 from anonflow.criteria.guarantee import promises_one_in_k
 from anonflow.criteria.registry import CRITERIA, criterion_of, promise_of
+from anonflow.criteria.verification import Finding
 from anonflow.drawing import plots
 from anonflow.drawing.fragments import Fragment
 from anonflow.drawing.frontier import risk_and_loss
@@ -25,31 +26,13 @@ from anonflow.drawing.heat_map import heat_map
 from anonflow.engine.execution.result import RunReport, RunResult
 from anonflow.engine.flows.flow import Flow
 from anonflow.engine.report.attacks import publishable
+from anonflow.engine.report.card import ReleaseCard
+from anonflow.table import Table
 from anonflow.utility.analyses.association import associations_of
 from anonflow.utility.frontier import frontier
 
 if TYPE_CHECKING:
     from jinja2 import Template
-
-    from anonflow.criteria.verification import Finding
-    from anonflow.engine.report.card import ReleaseCard
-    from anonflow.table import Table
-
-__all__ = [
-    "LIMITS",
-    "columns_of",
-    "comparison",
-    "detail_of",
-    "gcp_against_k",
-    "how_of",
-    "left_out_of",
-    "limits_of",
-    "page",
-    "render",
-    "risk_and_gcp",
-    "runs_with_gcp",
-    "template_named",
-]
 
 LIMITS = (
     "A value that all k candidates share is known: k-anonymity alone does not hide it. Ask for diversity where "

@@ -7,12 +7,14 @@ adversaries and attacks, utility, threshold, actual risk, method, documentation.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from markupsafe import Markup, escape
 
 from anonflow import __version__, risk
 from anonflow.criteria.registry import promise_of
+from anonflow.engine.execution.result import RunReport, RunResult
+from anonflow.engine.flows.flow import Flow
 from anonflow.engine.report.attacks import publishable
 from anonflow.engine.report.card import smallest_k
 from anonflow.engine.report.report import (
@@ -25,13 +27,7 @@ from anonflow.engine.report.report import (
 from anonflow.risk.attack import OF_THE_ROW
 from anonflow.risk.attacker import THRESHOLD
 from anonflow.risk.three_questions import QUESTIONS
-
-if TYPE_CHECKING:
-    from anonflow.engine.execution.result import RunReport, RunResult
-    from anonflow.engine.flows.flow import Flow
-    from anonflow.table import Schema, Table
-
-__all__ = ["FIELDS", "SECTIONS", "SIGNERS", "filled_in", "review"]
+from anonflow.table import Schema, Table
 
 SECTIONS = (
     "Purpose and scope",

@@ -9,8 +9,6 @@ from typing import Any
 from anonflow.engine.search.trials import SearchReport, SearchTarget, Setup, Trial
 from anonflow.errors import InfeasibleError
 
-__all__ = ["picked_document", "target_section", "with_diversity"]
-
 LONGEST = 200
 """Characters of a problem, at most."""
 

@@ -10,15 +10,16 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import ValidationError
 
-from anonflow.algorithms.anonymize import within
+from anonflow.algorithms.anonymize import Anonymization, within
 from anonflow.algorithms.diversity.target import check_diversity
 from anonflow.algorithms.pilots import PilotModel, TimedTable, run_pilots
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.algorithms.seeds import checked_seed, derived_seed
+from anonflow.analysis.models import Design
 from anonflow.criteria.linkable import linked_columns
 from anonflow.engine.execution.events import Cancelled, EventStream
 from anonflow.engine.execution.plan import refuse_early, spare_records
@@ -27,6 +28,7 @@ from anonflow.engine.flows.flow import Flow, Run
 from anonflow.engine.flows.goal import CHECKED
 from anonflow.engine.flows.loader import load_flow
 from anonflow.engine.flows.references import check_columns, diversify_problem
+from anonflow.engine.flows.registers import with_registers
 from anonflow.engine.flows.spec import AnonymizeSpec, DiversifySpec, PartitionSpec
 from anonflow.engine.report.attacks import MOST
 from anonflow.engine.report.card import judged_risk
@@ -52,11 +54,7 @@ from anonflow.risk import AttackContext, attack
 from anonflow.risk.attack import OF_THE_ROW, attackers_of
 from anonflow.table import Table
 from anonflow.utility import measure
-
-if TYPE_CHECKING:
-    from anonflow.algorithms.anonymize import Anonymization
-
-__all__ = ["TargetSearch", "run_of", "search", "search_flow"]
+from anonflow.utility.analyses.comparison import originals_of
 
 SHARE = 0.15
 """Share of the time that the stretches may take."""
@@ -339,8 +337,6 @@ class TargetSearch:
         """Return the risk of a result: what the card of the flow's report judges, where that has a threshold."""
         if self.target.below is None or anonymization.table.n > MOST:
             return largest_risk(anonymization, self.seed)
-        from anonflow.engine.flows.registers import with_registers
-
         named = self.flow.spec.steps.attack
         chosen = attackers_of(with_registers(self.flow, named)) if named else []
         chosen = [attacker for attacker in chosen if attacker.name in OF_THE_ROW]
@@ -404,9 +400,6 @@ class TargetSearch:
         """Refuse formulas that cannot be computed on the originals."""
         if not self.target.signs:
             return
-        from anonflow.analysis.models import Design
-        from anonflow.utility.analyses.comparison import originals_of
-
         originals = originals_of(self.table)
         for formula in self.target.signs:
             Design.of(formula, [originals]).fit(originals)

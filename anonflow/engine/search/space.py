@@ -14,8 +14,6 @@ from anonflow.engine.search.best_first import ladder
 from anonflow.engine.search.trials import Candidate, SearchTarget, Setup
 from anonflow.errors import ParameterError
 
-__all__ = ["Space"]
-
 KS = (2, 3, 5, 7, 10, 15, 20, 30, 50, 75, 100)
 """The ks that are tried, as far as the target and the table allow."""
 

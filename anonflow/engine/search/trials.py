@@ -5,21 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
+from anonflow.algorithms.anonymize import Anonymization
 from anonflow.engine.duration import seconds_of
+from anonflow.engine.execution.result import RunResult
 from anonflow.errors import ParameterError
 from anonflow.option import is_finite
 from anonflow.strict_yaml import unknown
 from anonflow.utility.frontier import frontier
-
-if TYPE_CHECKING:
-    from anonflow.algorithms.anonymize import Anonymization
-    from anonflow.engine.execution.result import RunResult
-
-__all__ = ["SECONDS", "Candidate", "SearchReport", "SearchTarget", "Setup", "Trial", "frontier_of", "picked"]
 
 SECONDS = 120.0
 """Default seconds of a search."""

@@ -19,18 +19,6 @@ from anonflow.partition import ordered, unbounded
 from anonflow.system import open_descriptor, take_space
 from anonflow.table import Domain, Records
 
-__all__ = [
-    "OrderedRows",
-    "TableOrder",
-    "create_array",
-    "mapped",
-    "new_array",
-    "taken",
-    "write_array",
-    "write_rows",
-]
-
-
 _HEADER = re.compile(
     rb"\x93NUMPY\x01\x00..\{'descr': '([^']+)', 'fortran_order': False, 'shape': \(([0-9, ]*)\), \} *\n",
     re.DOTALL,

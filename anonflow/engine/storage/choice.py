@@ -22,8 +22,6 @@ from anonflow.system import total_memory
 from anonflow.table import Table
 from anonflow.table.files.read import open_file, parquet_files
 
-__all__ = ["ROWS", "pieces_of", "storage_of", "table_of", "text_in_memory"]
-
 ROWS = 1 << 18
 """Default number of rows that are read together."""
 

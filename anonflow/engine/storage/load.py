@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -15,10 +14,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from anonflow.engine.context import Session
 from anonflow.engine.execution.schedulers import Call
 from anonflow.engine.flows import source
+from anonflow.engine.flows.fingerprint import Fingerprint
+from anonflow.engine.flows.flow import Flow
 from anonflow.engine.storage.arrays import create_array, mapped, write_rows
 from anonflow.engine.storage.mapped_columns import MappedColumns, written_columns
+from anonflow.engine.storage.spill import Spill
 from anonflow.errors import DataError
 from anonflow.table import Schema, Table
 from anonflow.table.domain import missing_cells
@@ -33,15 +36,7 @@ from anonflow.table.files.read import (
 from anonflow.table.frame import check_columns
 from anonflow.table.named_settings import NO_ROW_KEPT, NO_ROW_PREPARED
 from anonflow.table.per_unit import check_recipes, check_unit_column
-
-if TYPE_CHECKING:
-    from anonflow.engine.context import Session
-    from anonflow.engine.flows.fingerprint import Fingerprint
-    from anonflow.engine.flows.flow import Flow
-    from anonflow.engine.storage.spill import Spill
-    from anonflow.table.prepare import Preparation
-
-__all__ = ["load", "load_of"]
+from anonflow.table.prepare import Preparation
 
 TOGETHER = 1 << 18
 """Rows whose codes are written together."""
@@ -56,8 +51,7 @@ def load_of(session: Session, spill: Spill, rows: int) -> Table:
         As :func:`load`, and if a file cannot be written.
     """
     arguments = session.flow, session.fingerprint, session.seed, spill, rows, session.events.check
-    table: Table = Call(load, arguments, "load").done()
-    return table
+    return Call(load, arguments, "load").done()
 
 
 def load(

@@ -14,8 +14,6 @@ import pyarrow as pa
 from anonflow.system import open_descriptor
 from anonflow.table.files.read import exact_frame
 
-__all__ = ["MappedColumns", "written_columns"]
-
 
 @dataclass(frozen=True)
 class MappedColumns:

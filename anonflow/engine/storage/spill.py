@@ -25,8 +25,6 @@ from anonflow.errors import AnonflowError
 from anonflow.system import is_running
 from anonflow.table.arrow import table_of_frame
 
-__all__ = ["Spill"]
-
 PREFIX = "pieces-"
 
 _ALIGNED = 64
@@ -110,8 +108,7 @@ class Spill:
         if not all(shape):
             return np.empty(shape, dtype)
         file = self.file(f"{secrets.token_hex(8)}.npy")
-        array: np.ndarray = Call(new_array, (file, shape, dtype), "results").done()
-        return array
+        return Call(new_array, (file, shape, dtype), "results").done()
 
     def frame(self, blocks: Iterator[pd.DataFrame]) -> pd.DataFrame:
         """Return the rows of some frames, one after the other, in columns that are mapped from files.

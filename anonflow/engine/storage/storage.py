@@ -42,9 +42,6 @@ from anonflow.loss import measure_named
 from anonflow.table import Table
 from anonflow.utility.measures import MeasureRequest
 
-__all__ = ["Storage"]
-
-
 CLASSES = 1 << 20
 """Classes of a table on disk that are put together at a time, about."""
 

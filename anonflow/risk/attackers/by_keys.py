@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any
 
 from anonflow.errors import ParameterError
+from anonflow.risk.attack_context import AttackContext
 from anonflow.risk.attacker import Attacker, AttackerKind, Success
-
-if TYPE_CHECKING:
-    from anonflow.risk.attack_context import AttackContext
-
-__all__ = ["ByKeySets", "ByKeys", "checked_sets"]
 
 _FORM = "key-sets: sets is a list of lists of quasi-identifiers, such as [[age, sex], [zip]]"
 
@@ -77,7 +73,12 @@ class ByKeys:
 
 
 @dataclass(frozen=True, eq=False)
-class ByKeySets(AttackerKind):
+class ByKeySets(
+    AttackerKind,
+    name="key-sets",
+    does="knows some columns only",
+    knows="some of the quasi-identifiers: each of several sets of columns by itself",
+):
     """Several attackers for each of several sets of quasi-identifiers that different people may know.
 
     Parameters
@@ -95,9 +96,6 @@ class ByKeySets(AttackerKind):
 
     sets: Any
     attackers: Any = ("prosecutor", "marketer", "linker")
-    name: ClassVar[str] = "key-sets"
-    does: ClassVar[str] = "knows some columns only"
-    knows: ClassVar[str] = "some of the quasi-identifiers: each of several sets of columns by itself"
 
     @classmethod
     def asked_for(cls) -> str:

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
+from anonflow.risk.attack_context import AttackContext
 from anonflow.risk.attacker import AttackerKind, Success, percent
 from anonflow.risk.attackers.people import PeopleAtRisk
-
-if TYPE_CHECKING:
-    from anonflow.risk.attack_context import AttackContext
-
-__all__ = ["MOST", "Counter", "match_probabilities"]
 
 MOST = 18
 """The most records: 2^n subsets are counted."""
@@ -80,18 +75,20 @@ def match_probabilities(covers: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Counter(AttackerKind):
+class Counter(
+    AttackerKind,
+    name="counting",
+    usual_where=lambda context: context.reads_ranges and context.n <= MOST,
+    does="counts all matchings",
+    points_at_row=True,
+    needs_originals=True,
+    knows="everybody's quasi-identifiers, and counts without limit",
+):
     """Knows everybody's quasi-identifiers, counts all perfect matchings, and picks the likeliest row.
 
     It assumes that every matching is equally likely, as it is for an attacker who does not know the method.
     k-concealment does not protect against it: 2-concealment that is not 2-anonymous is Doka 2015's Figure 3.
     """
-
-    name: ClassVar[str] = "counting"
-    does: ClassVar[str] = "counts all matchings"
-    points_at_row: ClassVar[bool] = True
-    needs_originals: ClassVar[bool] = True
-    knows: ClassVar[str] = "everybody's quasi-identifiers, and counts without limit"
 
     def attack(self, context: AttackContext) -> Success:
         """Attack the release. O(2^n n).

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from anonflow.risk.attack_context import AttackContext
 from anonflow.risk.attacker import AttackerKind, Success, percent
 from anonflow.risk.attackers.intersection import sensitive_column
 from anonflow.risk.attackers.people import PeopleAtRisk
 from anonflow.table.row_marks import coded_texts
 
-if TYPE_CHECKING:
-    from anonflow.risk.attack_context import AttackContext
-
-__all__ = ["Disclosive"]
-
 
 @dataclass(frozen=True)
-class Disclosive(AttackerKind):
+class Disclosive(
+    AttackerKind,
+    name="disco",
+    does="reads the value where all rows agree",
+    needs_originals=True,
+    knows="everybody's quasi-identifiers; wants the sensitive value",
+):
     """Knows everybody's quasi-identifiers; wins if all rows that cover a person show one value, and it is right.
 
     Parameters
@@ -37,10 +38,6 @@ class Disclosive(AttackerKind):
     """
 
     column: str | None = None
-    name: ClassVar[str] = "disco"
-    does: ClassVar[str] = "reads the value where all rows agree"
-    needs_originals: ClassVar[bool] = True
-    knows: ClassVar[str] = "everybody's quasi-identifiers; wants the sensitive value"
 
     def attack(self, context: AttackContext) -> Success:
         """Attack the release. O(edges of the consistency graph + n log n).

@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from scipy import special
 
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
+from anonflow.risk.attack_context import AttackContext
 from anonflow.risk.attacker import AttackerKind, Success, percent
-from anonflow.risk.attackers.row_types import RowTypes, check_targets
+from anonflow.risk.attackers.row_types import RowTypes, Targets
+from anonflow.table import Domain
 from anonflow.table.records import Records
-
-if TYPE_CHECKING:
-    from anonflow.risk.attack_context import AttackContext
-    from anonflow.table import Domain
-
-__all__ = ["Downcoding", "minimal_shares"]
 
 _POINTS = 1_000
 """Records that the cells of a row cover: all of them where they are so few, else so many are drawn."""
@@ -51,8 +46,7 @@ def minimal_shares(prior: np.ndarray, size: int, k: int) -> np.ndarray:
     if (prior > 0).sum() < 2 or whole.sum() >= 1:
         return prior
     if size < 2 * k or size <= (prior > 0).sum() * (k - 1):
-        shares: np.ndarray = (prior - whole) / (1 - whole.sum())
-        return shares
+        return (prior - whole) / (1 - whole.sum())
     chance = special.bdtr(size - 1, size, prior) - special.bdtr(size - k, size, prior)
     if chance.sum() <= 0:
         return prior
@@ -65,7 +59,12 @@ def minimal_shares(prior: np.ndarray, size: int, k: int) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Downcoding(AttackerKind):
+class Downcoding(
+    AttackerKind,
+    name="downcoding",
+    does="guesses finer cells",
+    needs_truth=True,
+):
     """Guesses for each row a finer cell than is published, from the rows alone.
 
     The attacker takes the release for minimal: a node is published only where no child of it could be. For each row it
@@ -96,20 +95,11 @@ class Downcoding(AttackerKind):
     ``pattern-guided``, ``agglomerative``); a partition of the records' space (``mondrian``) leaves nothing to exclude.
     """
 
-    targets: int = 1_000
+    targets: Targets = 1_000
     distribution: bool = True
-    name: ClassVar[str] = "downcoding"
-    does: ClassVar[str] = "guesses finer cells"
-    needs_truth: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        check_targets(self.name, self.targets)
-        if not isinstance(self.distribution, bool):
-            raise ParameterError("downcoding: distribution is true or false")
 
     @property
     def knows(self) -> str:
-        """The knowledge of the attacker besides the release."""
         return f"nobody; hierarchies, k{', how frequent values are,' if self.distribution else ''} and that cells are as fine as possible"
 
     def attack(self, context: AttackContext) -> Success:
@@ -164,8 +154,7 @@ class _FinerCell:
     def holds(self, codes: np.ndarray) -> np.ndarray:
         """Return which records are below it."""
         own = codes[:, self.qi]
-        below: np.ndarray = (own >= self.first) & (own <= self.last)
-        return below
+        return (own >= self.first) & (own <= self.last)
 
 
 class _FinerCells:

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from anonflow.errors import DataError, HierarchyError
 from anonflow.generalization import Generalization
+from anonflow.table import Domain, Table
 from anonflow.table.forms.text_columns import value_text
 from anonflow.table.prepare import Preparation, Step
 from anonflow.table.published.published_cells import WHOLE, Range, category_text, named_values, set_text
-
-if TYPE_CHECKING:
-    from anonflow.table import Domain, Table
-
-__all__ = ["prepared_release"]
 
 
 def prepared_release(table: Table, frame: pd.DataFrame) -> pd.DataFrame:

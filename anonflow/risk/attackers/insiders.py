@@ -6,28 +6,32 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from anonflow.errors import DataError, ParameterError
+from anonflow.option import Option
 from anonflow.release import publish
+from anonflow.risk.attack_context import AttackContext
 from anonflow.risk.attacker import AttackerKind, Success, percent, wilson
 from anonflow.risk.attackers.people import PeopleAtRisk
 from anonflow.table.files.parquet_metadata import is_parquet
 from anonflow.table.files.read import open_file, parquet_files
 
-if TYPE_CHECKING:
-    from anonflow.risk.attack_context import AttackContext
-
-__all__ = ["Clerk", "Insider", "Replayer"]
-
 
 @dataclass(frozen=True)
-class Insider(AttackerKind):
+class Insider(
+    AttackerKind,
+    name="insider",
+    usual_where=lambda context: context.truth is not None or context.listing is not None,
+    does="knows others' rows",
+    needs_truth=True,
+):
     """A linker who also knows the rows of `c` other people, all of them candidates for its target's row.
 
     Parameters
@@ -47,20 +51,11 @@ class Insider(AttackerKind):
     the target, because these reveal most; c of them are drawn at random.
     """
 
-    c: int = 1
-    targets: int = 200
-    name: ClassVar[str] = "insider"
-    does: ClassVar[str] = "knows others' rows"
-    needs_truth: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        for value, least in ((self.c, 0), (self.targets, 1)):
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise ParameterError("insider: c is a number of at least 0, targets one of at least 1")
+    c: Annotated[int, Option("Known matches", least=0)] = 1
+    targets: Annotated[int, Option("Targets", least=1)] = 200
 
     @property
     def knows(self) -> str:
-        """The knowledge of the attacker besides the release."""
         return f"everybody's quasi-identifiers, the method, and the rows of {self.c} {'person' if self.c == 1 else 'people'}"
 
     def attack(self, context: AttackContext) -> Success:
@@ -138,7 +133,14 @@ class Insider(AttackerKind):
 
 
 @dataclass(frozen=True, eq=False)
-class Replayer(AttackerKind):
+class Replayer(
+    AttackerKind,
+    name="replay",
+    call="tries seeds on a release in Python: af.attack(table, release, risk.Replayer(...))",
+    does="guesses the seed",
+    needs_truth=True,
+    knows="everybody's quasi-identifiers, the method, and some seeds worth trying",
+):
     """Runs the method and the draw again with guessed seeds, and recognizes the right one by the rows' order.
 
     Parameters
@@ -151,10 +153,6 @@ class Replayer(AttackerKind):
 
     guesses: Iterable[int] = range(100)
     anonymization: Any = None
-    name: ClassVar[str] = "replay"
-    does: ClassVar[str] = "guesses the seed"
-    needs_truth: ClassVar[bool] = True
-    knows: ClassVar[str] = "everybody's quasi-identifiers, the method, and some seeds worth trying"
 
     def attack(self, context: AttackContext) -> Success:
         """Attack the release. O(n k) for each guess.
@@ -193,7 +191,14 @@ class Replayer(AttackerKind):
 
 
 @dataclass(frozen=True)
-class Clerk(AttackerKind):
+class Clerk(
+    AttackerKind,
+    name="order",
+    usual_where=lambda context: context.truth is not None,
+    does="reads the rows' order",
+    needs_truth=True,
+    knows="the original's row order, the file, and names of files and tasks",
+):
     """Uses the order of rows, an index and a file's metadata.
 
     It guesses a person's row by position, from the end, by the index, by the numbers in names, and by position among
@@ -206,10 +211,6 @@ class Clerk(AttackerKind):
     """
 
     names: Iterable[str] = ()
-    name: ClassVar[str] = "order"
-    does: ClassVar[str] = "reads the rows' order"
-    needs_truth: ClassVar[bool] = True
-    knows: ClassVar[str] = "the original's row order, the file, and names of files and tasks"
 
     def attack(self, context: AttackContext) -> Success:
         """Attack the release. O(n) besides the pairs of a person and a row.
@@ -280,7 +281,6 @@ def file_clues(path: Path | None) -> list[str]:
     """
     if path is None or not (is_parquet(path) or path.is_dir()):
         return []
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:

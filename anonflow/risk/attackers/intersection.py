@@ -4,29 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from anonflow.criteria import subject_of
 from anonflow.errors import ParameterError
+from anonflow.risk.attack_context import AttackContext
 from anonflow.risk.attacker import AttackerKind, Success, percent
 from anonflow.risk.attackers.earlier_cells import prepared_release
 from anonflow.risk.attackers.people import PeopleAtRisk
 from anonflow.table.published.published_cells import WHOLE
 from anonflow.table.row_marks import row_labels
 
-if TYPE_CHECKING:
-    from anonflow.risk.attack_context import AttackContext
-
-__all__ = ["Intersection"]
-
 _SURE = 0.95
 
 
 @dataclass(frozen=True, eq=False)
-class Intersection(AttackerKind):
+class Intersection(
+    AttackerKind,
+    name="intersection",
+    does="has earlier releases",
+    call="is for Python: af.attack(table, release, earlier=[...])",
+    needs_truth=True,
+    knows="everybody's quasi-identifiers, the method, and earlier releases of the same people",
+):
     """Has earlier releases of the same people as well, knows everybody's quasi-identifiers, wants the sensitive value.
 
     With T releases the weight of a value y of a person's other columns is pi(y)^(1 - T) times the product of the shares
@@ -44,13 +47,6 @@ class Intersection(AttackerKind):
 
     earlier: Any
     column: str | None = None
-    name: ClassVar[str] = "intersection"
-    does: ClassVar[str] = "has earlier releases"
-    call: ClassVar[str] = "af.attack(table, release, earlier=[...])"
-    needs_truth: ClassVar[bool] = True
-    knows: ClassVar[str] = (
-        "everybody's quasi-identifiers, the method, and earlier releases of the same people"
-    )
 
     @classmethod
     def asked_for(cls) -> str:

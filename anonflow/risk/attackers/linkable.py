@@ -4,23 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import Annotated
 
 import numpy as np
 
 from anonflow.criteria.linkable import linked_columns
 from anonflow.errors import ParameterError
+from anonflow.option import Option
+from anonflow.risk.attack_context import AttackContext
 from anonflow.risk.attacker import AttackerKind, Success, percent
 from anonflow.table.identification.linkage import TOGETHER
 
-if TYPE_CHECKING:
-    from anonflow.risk.attack_context import AttackContext
-
-__all__ = ["LinkableColumns"]
-
 
 @dataclass(frozen=True)
-class LinkableColumns(AttackerKind):
+class LinkableColumns(
+    AttackerKind,
+    name="linkable-columns",
+    of_other_columns=True,
+    usual_where=lambda context: (
+        context.reads_ranges and any(name in context.frame.columns for name in context.table.other_columns)
+    ),
+    does="uses other columns",
+    points_at_row=True,
+    needs_originals=True,
+):
     """Knows everybody's quasi-identifiers, the method, and how other columns depend on quasi-identifiers.
 
     It gives each row to its likeliest candidate.
@@ -37,22 +44,10 @@ class LinkableColumns(AttackerKind):
 
     column: str | None = None
     declared: Sequence[str] = ()
-    threshold: float | None = None
-    name: ClassVar[str] = "linkable-columns"
-    does: ClassVar[str] = "uses other columns"
-    points_at_row: ClassVar[bool] = True
-    needs_originals: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        limit = self.threshold
-        if limit is not None and (
-            isinstance(limit, bool) or not isinstance(limit, int | float) or not 0 < limit <= 1
-        ):
-            raise ParameterError("linkable-columns: threshold is a probability")
+    threshold: Annotated[float | None, Option("Threshold", above=0, most=1)] = None
 
     @property
     def knows(self) -> str:
-        """The knowledge of the attacker besides the release."""
         dependence = "other columns depend" if self.column is None else f"{self.column} depends"
         return f"everybody's quasi-identifiers, the method, and how {dependence} on them"
 

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
+import pandas as pd
 
 from anonflow.criteria.classes import class_rows, is_of_classes
 from anonflow.criteria.diversity.diversity import judged, spread
 from anonflow.criteria.diversity.l_diversity import P_SENSITIVITY
 from anonflow.errors import ParameterError
+from anonflow.risk.attack_context import AttackContext
 from anonflow.risk.attacker import AttackerKind, Success, percent
 from anonflow.risk.attackers.people import PeopleAtRisk
 from anonflow.risk.register import RegisterCounts
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from anonflow.risk.attack_context import AttackContext
-
-__all__ = ["Homogeneity", "Journalist", "Linker", "Marketer", "Presence", "Prosecutor"]
 
 
 def _guessing(context: AttackContext, candidates: np.ndarray) -> PeopleAtRisk:
@@ -50,20 +45,22 @@ _POPULATION = (
 
 
 @dataclass(frozen=True)
-class Prosecutor(AttackerKind):
+class Prosecutor(
+    AttackerKind,
+    name="prosecutor",
+    usual_where=lambda context: True,
+    does="looks for one person",
+    reads_rows_alone=True,
+    points_at_row=True,
+    needs_originals=True,
+    knows="one person's quasi-identifiers, and that the person is in the table",
+):
     """Knows one person's quasi-identifiers, and that the person is in the table; picks a row of the person's class.
 
     The probability is 1 / the size of the smallest class that covers the person; where rows are no classes, 1 / the number of rows
     that cover the person. Hidden rows (``*`` in every quasi-identifier) are no class, and people who have no other row are
     left out. The largest probability is 1 / the smallest class, as :func:`anonflow.risk.describe` says it.
     """
-
-    name: ClassVar[str] = "prosecutor"
-    does: ClassVar[str] = "looks for one person"
-    reads_rows_alone: ClassVar[bool] = True
-    points_at_row: ClassVar[bool] = True
-    needs_originals: ClassVar[bool] = True
-    knows: ClassVar[str] = "one person's quasi-identifiers, and that the person is in the table"
 
     def attack(self, context: AttackContext) -> Success:
         """Attack the release. O(edges of the consistency graph).
@@ -86,15 +83,17 @@ class Prosecutor(AttackerKind):
 
 
 @dataclass(frozen=True)
-class Marketer(AttackerKind):
+class Marketer(
+    AttackerKind,
+    name="marketer",
+    usual_where=lambda context: True,
+    does="links everybody",
+    reads_rows_alone=True,
+    points_at_row=True,
+    needs_originals=True,
+    knows="everybody's quasi-identifiers",
+):
     """Knows everybody's quasi-identifiers and links each person to a row that covers them, at random."""
-
-    name: ClassVar[str] = "marketer"
-    does: ClassVar[str] = "links everybody"
-    reads_rows_alone: ClassVar[bool] = True
-    points_at_row: ClassVar[bool] = True
-    needs_originals: ClassVar[bool] = True
-    knows: ClassVar[str] = "everybody's quasi-identifiers"
 
     def attack(self, context: AttackContext) -> Success:
         """Attack the release. O(edges of the consistency graph).
@@ -113,17 +112,20 @@ class Marketer(AttackerKind):
 
 
 @dataclass(frozen=True)
-class Linker(AttackerKind):
+class Linker(
+    AttackerKind,
+    name="linker",
+    usual_where=lambda context: context.is_whole,
+    from_lists=True,
+    does="rules rows out",
+    points_at_row=True,
+    knows="everybody's quasi-identifiers and the method",
+):
     """Knows everybody's quasi-identifiers and the method, and counts only true matches.
 
     Rows that cover a person but are on no perfect matching are excluded, and so are rows that running the method again
     excludes: only the matches of the certificate remain.
     """
-
-    name: ClassVar[str] = "linker"
-    does: ClassVar[str] = "rules rows out"
-    points_at_row: ClassVar[bool] = True
-    knows: ClassVar[str] = "everybody's quasi-identifiers and the method"
 
     def attack(self, context: AttackContext) -> Success:
         """Attack the release. One maximum flow on the consistency graph.
@@ -137,14 +139,48 @@ class Linker(AttackerKind):
         risk = _guessing(context, candidates)
         return Success(
             len(risk.chance), risk.mean, risk.worst, risk.above(1 / context.k), 1 / context.k,
-            f"An attacker who rules out every row that no complete matching allows has at least {candidates.min(initial=context.n)} rows left "
-            f"for each person and is right for {percent(risk.mean)} of the people.",
-            households=risk.households,
+            _rows_left(candidates.min(initial=context.n), "person", risk.mean), households=risk.households,
         )  # fmt: skip
 
 
+def linker_of_lists(sizes: Sequence[tuple[int, int]], k: int, people: Success | None = None) -> Success:
+    """Return the success of the linker, who knows all matches, from the lengths of the rows' lists alone: it needs no estimate.
+
+    Parameters
+    ----------
+    sizes : sequence of (int, int)
+        Of rows that list people, at least one, and how many people are listed by so many.
+    k : int
+    people : Success, optional
+        Of the attacker who looks for people with several rows: the linker's equals it.
+    """
+    rows, listed = np.array(sizes, np.int64).T
+    if people is not None:
+        return replace(people, sentence=_rows_left(rows.min(), "row of a person", people.rate))
+    mean = float((listed / rows).sum() / listed.sum())
+    return Success(
+        int(listed.sum()), mean, float(1 / rows.min()), int(listed[rows < k].sum()), 1 / k,
+        _rows_left(rows.min(), "person", mean),
+    )  # fmt: skip
+
+
+def _rows_left(fewest: int, of: str, rate: float) -> str:
+    return (
+        f"An attacker who rules out every row that no complete matching allows has at least {fewest} rows left for each {of} "
+        f"and is right for {percent(rate)} of the people."
+    )
+
+
 @dataclass(frozen=True, eq=False)
-class Journalist(AttackerKind):
+class Journalist(
+    AttackerKind,
+    name="journalist",
+    does="has a register",
+    reads_rows_alone=True,
+    points_at_row=True,
+    takes_register=True,
+    knows="a register of the population, not who is in the table",
+):
     """Has a register of a population that includes the table's people; does not know who is in the table.
 
     Parameters
@@ -154,12 +190,6 @@ class Journalist(AttackerKind):
     """
 
     population: pd.DataFrame
-    name: ClassVar[str] = "journalist"
-    does: ClassVar[str] = "has a register"
-    reads_rows_alone: ClassVar[bool] = True
-    points_at_row: ClassVar[bool] = True
-    takes_register: ClassVar[bool] = True
-    knows: ClassVar[str] = "a register of the population, not who is in the table"
 
     @classmethod
     def asked_for(cls) -> str:
@@ -202,7 +232,14 @@ def _register(context: AttackContext, population: pd.DataFrame) -> RegisterCount
 
 
 @dataclass(frozen=True, eq=False)
-class Presence(AttackerKind):
+class Presence(
+    AttackerKind,
+    name="presence",
+    does="has a register, asks who is in the table",
+    reads_rows_alone=True,
+    takes_register=True,
+    knows="a register of the population; wants to know who is in the table",
+):
     """Has a register of the population, and wants to know which of its people are in the table (delta-presence; Nergiz 2007).
 
     Parameters
@@ -212,11 +249,6 @@ class Presence(AttackerKind):
     """
 
     population: pd.DataFrame
-    name: ClassVar[str] = "presence"
-    does: ClassVar[str] = "has a register, asks who is in the table"
-    reads_rows_alone: ClassVar[bool] = True
-    takes_register: ClassVar[bool] = True
-    knows: ClassVar[str] = "a register of the population; wants to know who is in the table"
 
     @classmethod
     def asked_for(cls) -> str:
@@ -271,7 +303,15 @@ class Presence(AttackerKind):
 
 
 @dataclass(frozen=True)
-class Homogeneity(AttackerKind):
+class Homogeneity(
+    AttackerKind,
+    name="homogeneity",
+    usual_where=lambda context: True,
+    of_each_column=True,
+    does="guesses the value",
+    reads_rows_alone=True,
+    knows="everybody's quasi-identifiers and the method; wants the sensitive value",
+):
     """Wants the sensitive value, not the row: it wins if all possible rows of a person have the same value.
 
     Parameters
@@ -281,10 +321,6 @@ class Homogeneity(AttackerKind):
     """
 
     column: str | None = None
-    name: ClassVar[str] = "homogeneity"
-    does: ClassVar[str] = "guesses the value"
-    reads_rows_alone: ClassVar[bool] = True
-    knows: ClassVar[str] = "everybody's quasi-identifiers and the method; wants the sensitive value"
 
     def attack(self, context: AttackContext) -> Success:
         """Attack the release. O(pairs of a person and a row); counted where the criteria of diversity count.

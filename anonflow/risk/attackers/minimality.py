@@ -6,21 +6,19 @@ import itertools
 import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
+import pandas as pd
 from scipy import special
 
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.generalization import groups_of
+from anonflow.option import Option
+from anonflow.risk.attack_context import AttackContext
 from anonflow.risk.attacker import AttackerKind, Success, percent
 from anonflow.risk.attackers.people import PeopleAtRisk
 from anonflow.table.identification.linkage import complete_components
-
-if TYPE_CHECKING:
-    from anonflow.risk.attack_context import AttackContext
-
-__all__ = ["MOST", "Beliefs", "Minimality", "beliefs", "exchanged", "lists_of", "ways"]
 
 MOST = 2_000
 """The most ways to exchange values that are all tried; of more, some are drawn at random."""
@@ -67,18 +65,14 @@ class Beliefs:
     @property
     def chance(self) -> np.ndarray:
         """The probability of each value for each person, shape (m, v); the shares where no exchange publishes the same."""
-        chance: np.ndarray = (
-            self.times / self.same if self.same else np.tile(self.shares, (len(self.people), 1))
-        )
-        return chance
+        return self.times / self.same if self.same else np.tile(self.shares, (len(self.people), 1))
 
     def above(self, by_chance: float) -> np.ndarray:
         """Return which probabilities are above the shares: shape (m, v), bool; of a sample, so far that chance is rarer than said."""
         if self.exact:
             return self.chance > self.shares + 1e-9
         tail = special.bdtrc(self.times - 1.0, self.same, self.shares)
-        above: np.ndarray = (self.times > 0) & (self.shares < 1) & (tail < by_chance)
-        return above
+        return (self.times > 0) & (self.shares < 1) & (tail < by_chance)
 
 
 def ways(values: np.ndarray, groups: Sequence[np.ndarray]) -> int:
@@ -198,8 +192,7 @@ def lists_of(anonymization: Any) -> np.ndarray | None:
         return None
     label = np.unique(label, return_inverse=True)[1].astype(np.int64)
     is_class = hidden.sum() >= anonymization.k * anonymization.table.unit_rows
-    listed: np.ndarray = np.where(hidden, label.max(initial=-1) + 1 if is_class else -1, label)
-    return listed
+    return np.where(hidden, label.max(initial=-1) + 1 if is_class else -1, label)
 
 
 def exchanged(
@@ -217,8 +210,6 @@ def exchanged(
         As :func:`beliefs`.
     rng : numpy.random.Generator
     """
-    import pandas as pd
-
     table = anonymization.table
     values = pd.factorize(table.frame[column], use_na_sentinel=False)[0].astype(np.int64)
     first = np.unique(values, return_index=True)[1]
@@ -252,7 +243,14 @@ def exchanged(
 
 
 @dataclass(frozen=True, eq=False)
-class Minimality(AttackerKind):
+class Minimality(
+    AttackerKind,
+    name="minimality",
+    not_of_sample="each exchange runs the method again; try it in Python, with af.attack(table, anonymization, 'minimality')",
+    does="asks why classes were united",
+    needs_truth=True,
+    knows="everybody's quasi-identifiers and the method with its seeds; asks why it changed what it changed",
+):
     """Runs the method again on exchanged values, and asks why it changed what it changed.
 
     It exchanges sensitive values among the people of each class as published, runs method and diversity again with the same
@@ -274,18 +272,8 @@ class Minimality(AttackerKind):
     """
 
     column: str | None = None
-    exchanges: int = 100
+    exchanges: Annotated[int, Option("Exchanges", least=1)] = 100
     anonymization: Any = None
-    name: ClassVar[str] = "minimality"
-    does: ClassVar[str] = "asks why classes were united"
-    needs_truth: ClassVar[bool] = True
-    knows: ClassVar[str] = (
-        "everybody's quasi-identifiers and the method with its seeds; asks why it changed what it changed"
-    )
-
-    def __post_init__(self) -> None:
-        if isinstance(self.exchanges, bool) or not isinstance(self.exchanges, int) or self.exchanges < 1:
-            raise ParameterError("minimality: exchanges is a number of at least 1")
 
     def attack(self, context: AttackContext) -> Success:
         """Attack the release. O(exchanges) runs of the method.

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any
 
 import numpy as np
 
+from anonflow.candidate_lists import Candidates
 from anonflow.criteria.order import DRAWS, SUSPICIOUS, chance
 from anonflow.errors import ParameterError
 from anonflow.release import draws_of_graph
+from anonflow.risk.attack_context import AttackContext
 from anonflow.risk.attacker import AttackerKind, Success, percent
 from anonflow.risk.attackers.people import PeopleAtRisk
 from anonflow.table.row_marks import row_labels
-
-if TYPE_CHECKING:
-    from anonflow.risk.attack_context import AttackContext
-
-__all__ = ["OwnRows", "OwnRowsTest", "own_rows_test"]
 
 _RECORDS = 2_000
 """Number of records whose rows are examined, in complete components."""
@@ -82,7 +79,13 @@ class OwnRowsTest:
 
 
 @dataclass(frozen=True, eq=False)
-class OwnRows(AttackerKind):
+class OwnRows(
+    AttackerKind,
+    name="own-rows",
+    does="tests whether the rows were drawn",
+    needs_truth=True,
+    knows="everybody's quasi-identifiers and the method; takes rows for those of their own records",
+):
     """Runs the method again, and attributes each row to the record behind it.
 
     It wins against a file that was shuffled but not drawn. A file does not show this alone, only in comparison with
@@ -95,12 +98,6 @@ class OwnRows(AttackerKind):
     """
 
     anonymization: Any = None
-    name: ClassVar[str] = "own-rows"
-    does: ClassVar[str] = "tests whether the rows were drawn"
-    needs_truth: ClassVar[bool] = True
-    knows: ClassVar[str] = (
-        "everybody's quasi-identifiers and the method; takes rows for those of their own records"
-    )
 
     def attack(self, context: AttackContext) -> Success:
         """Attack the release. O(999 k) for each of the rows that are looked at.
@@ -234,14 +231,11 @@ def own_rows_test(table: Any, frame: Any, anonymization: Any) -> OwnRowsTest:
 
 def _whole_components(anonymization: Any, rng: np.random.Generator) -> np.ndarray:
     """Return records of some components of the graph, ascending, without suppressed ones."""
-    from anonflow.candidate_lists import Candidates
-
     label = Candidates.of_matches(anonymization.matches).components(anonymization.n)
     sizes = np.bincount(label)
     order = rng.permutation(len(sizes))
     chosen = order[: int(np.searchsorted(np.cumsum(sizes[order]), _RECORDS)) + 1]
-    positions: np.ndarray = np.flatnonzero(np.isin(label, chosen) & ~anonymization.suppressed)
-    return positions
+    return np.flatnonzero(np.isin(label, chosen) & ~anonymization.suppressed)
 
 
 def _order(generalized: np.ndarray, shown: np.ndarray, known: np.ndarray, rng: np.random.Generator) -> float:

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from anonflow.candidate_lists import Candidates
 from anonflow.errors import ParameterError
+from anonflow.risk.attack_context import AttackContext
 from anonflow.risk.attacker import AttackerKind, Households, Success, percent
+from anonflow.table import Schema, Table
 from anonflow.table.identification.uniqueness import at_least_one
 from anonflow.table.row_marks import coded_texts
-
-if TYPE_CHECKING:
-    from anonflow.candidate_lists import Candidates
-    from anonflow.risk.attack_context import AttackContext
-    from anonflow.table import Table
-
-__all__ = ["PeopleAtRisk", "Unit", "intersections", "people_named"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +100,17 @@ class PeopleAtRisk:
 
 
 @dataclass(frozen=True)
-class Unit(AttackerKind):
+class Unit(
+    AttackerKind,
+    name="unit",
+    usual_where=lambda context: context.is_whole and context.table.schema.unit_column is not None,
+    of_people=True,
+    from_lists=True,
+    not_of_sample="this attacker needs the role unit and a method whose rows list people; take another method, or leave the attacker out",
+    does="looks for a person by all of that person's rows",
+    points_at_row=True,
+    knows="the quasi-identifiers of all rows of everybody, whose they are, and the method",
+):
     """Knows the quasi-identifiers of all rows of everybody, and the method; wins if one row of a person is named correctly.
 
     Notes
@@ -115,10 +120,11 @@ class Unit(AttackerKind):
     whether a column is constant, because two tables with the same release must have the same report.
     """
 
-    name: ClassVar[str] = "unit"
-    does: ClassVar[str] = "looks for a person by all of that person's rows"
-    points_at_row: ClassVar[bool] = True
-    knows: ClassVar[str] = "the quasi-identifiers of all rows of everybody, whose they are, and the method"
+    def schema_problem(self, schema: Schema) -> str | None:
+        """Return that the columns do not say whose a row is."""
+        if schema.unit_column is None:
+            return "'unit' needs a column with the role unit, which says whose each row is"
+        return None
 
     def attack(self, context: AttackContext) -> Success:
         """Attack the release. O(pairs of a person and a row), where another column is published; else as the linker.

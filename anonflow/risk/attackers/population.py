@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
+import pandas as pd
 
 from anonflow.criteria.classes import are_classes, is_of_classes, person_cells, person_keys
-from anonflow.criteria.evidence import collect, collect_alone, subject_of
+from anonflow.criteria.evidence import Evidence, collect, collect_alone, subject_of
 from anonflow.errors import ParameterError
+from anonflow.option import Option
+from anonflow.risk.attack_context import AttackContext
 from anonflow.risk.attacker import THRESHOLD, AttackerKind, Success, percent
 from anonflow.table import Schema, Table
 from anonflow.table.identification.population import Estimate, check_fraction, dankar, individual_risk
 from anonflow.table.sampling_weights import sampling_fraction
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from anonflow.criteria.evidence import Evidence
-    from anonflow.risk.attack_context import AttackContext
-
-__all__ = ["Population", "PopulationRisk", "population_risk"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -73,8 +68,6 @@ class PopulationRisk:
 
     def frame(self) -> pd.DataFrame:
         """Return the models side by side: model, uniques, low, high, share of the population, chosen, and why."""
-        import pandas as pd
-
         rows = [
             (e.model, e.uniques, e.low, e.high, e.uniques / self.people, e is self.chosen, e.why)
             for e in self.estimates
@@ -214,7 +207,17 @@ def _evidence(table: Table | Schema, release: Any) -> Evidence:
 
 
 @dataclass(frozen=True)
-class Population(AttackerKind):
+class Population(
+    AttackerKind,
+    name="population",
+    of_classes=True,
+    usual_where=lambda context: (
+        context.table.schema.weight_column in context.frame.columns and are_classes(context.evidence)
+    ),
+    does="knows the population's size",
+    reads_rows_alone=True,
+    knows="a person's quasi-identifiers, and from how large a population the table was sampled",
+):
     """Links rows to people of the population, without knowing who is in the sample.
 
     Parameters
@@ -225,21 +228,25 @@ class Population(AttackerKind):
         People with a larger risk are counted.
     """
 
-    fraction: float | None = None
-    threshold: float = THRESHOLD
-    name: ClassVar[str] = "population"
-    does: ClassVar[str] = "knows the population's size"
-    reads_rows_alone: ClassVar[bool] = True
-    knows: ClassVar[str] = (
-        "a person's quasi-identifiers, and from how large a population the table was sampled"
-    )
+    fraction: Annotated[float | None, Option("Sampling fraction", above=0, most=1)] = None
+    threshold: Annotated[float, Option("Threshold", above=0, most=1)] = THRESHOLD
 
     def __post_init__(self) -> None:
         if self.fraction is not None:
             check_fraction(self.fraction)
-        limit = self.threshold
-        if isinstance(limit, bool) or not isinstance(limit, int | float) or not 0 < limit <= 1:
-            raise ParameterError("population: threshold is a probability above 0")
+        super().__post_init__()
+
+    def schema_problem(self, schema: Schema) -> str | None:
+        """Return that there is neither a fraction nor a weight, or both."""
+        weight = schema.weight_column
+        if self.fraction is None and weight is None:
+            return (
+                "'population' needs a sampling fraction, such as {population: {fraction: 0.05}}, or a column of the role "
+                "weight"
+            )
+        if self.fraction is not None and weight is not None:
+            return f"'population': column {weight!r} is a weight; leave the sampling fraction out, or the weight's role"
+        return None
 
     def attack(self, context: AttackContext) -> Success:
         """Attack the release. O(n) and the fits of the models.

@@ -7,24 +7,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any
 
 import numpy as np
 from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
 from anonflow.errors import ParameterError
+from anonflow.generalization import Generalization
 from anonflow.loss import LOSSES, measure_named
+from anonflow.risk.attack_context import AttackContext
 from anonflow.risk.attacker import AttackerKind, Success, percent
-from anonflow.risk.attackers.row_types import RowTypes, check_targets
+from anonflow.risk.attackers.row_types import RowTypes, Targets
 from anonflow.table.domain import Domain
 from anonflow.table.level_cells import MOST_WIDTHS, Runs, interval_runs, node_runs, position_runs
-
-if TYPE_CHECKING:
-    from anonflow.generalization import Generalization
-    from anonflow.risk.attack_context import AttackContext
-
-__all__ = ["Refinement", "Rounds", "possible_values"]
 
 MOST_PARTS = 1 << 16
 """The most parts into which the cells of a row are cut; wider rows are not looked at."""
@@ -357,7 +353,13 @@ class _Findings:
 
 
 @dataclass(frozen=True)
-class Refinement(AttackerKind):
+class Refinement(
+    AttackerKind,
+    name="refinement",
+    does="retraces the rounds of the method",
+    needs_truth=True,
+    knows="nobody; that the method publishes in rounds, its levels, k, and the values that a column may have",
+):
     """Retraces the rounds of a method from the release alone, and rules out values that a round would have published before.
 
     Parameters
@@ -385,18 +387,12 @@ class Refinement(AttackerKind):
     count.
     """
 
-    targets: int = 200
+    targets: Targets = 200
     loss: str = "ncp"
     widths: dict[str, Sequence[float]] | None = None
-    name: ClassVar[str] = "refinement"
-    does: ClassVar[str] = "retraces the rounds of the method"
-    needs_truth: ClassVar[bool] = True
-    knows: ClassVar[str] = (
-        "nobody; that the method publishes in rounds, its levels, k, and the values that a column may have"
-    )
 
     def __post_init__(self) -> None:
-        check_targets(self.name, self.targets)
+        super().__post_init__()
         measure_named(self.loss)
         named = {} if self.widths is None else self.widths
         if not isinstance(named, Mapping) or not all(map(_nest, named.values())):

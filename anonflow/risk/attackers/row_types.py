@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Annotated
 
 import numpy as np
 
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
+from anonflow.option import Option
+from anonflow.risk.attack_context import AttackContext
 from anonflow.risk.attackers.people import PeopleAtRisk
 
-if TYPE_CHECKING:
-    from anonflow.risk.attack_context import AttackContext
-
-__all__ = ["RowTypes", "check_targets"]
+Targets = Annotated[int, Option("Targets", least=1)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,15 +79,3 @@ class RowTypes:
     def people(self, context: AttackContext, chance: np.ndarray) -> PeopleAtRisk:
         """Return the people at risk from a probability for each attacked row."""
         return PeopleAtRisk.of(context.table, chance, self.original)
-
-
-def check_targets(attacker: str, targets: int) -> None:
-    """Refuse a number of targets that is none.
-
-    Raises
-    ------
-    ParameterError
-        If it is not a number of at least 1.
-    """
-    if isinstance(targets, bool) or not isinstance(targets, int) or targets < 1:
-        raise ParameterError(f"{attacker}: targets is a number of at least 1")

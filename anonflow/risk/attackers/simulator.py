@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from anonflow.errors import ParameterError
+from anonflow.option import Option
+from anonflow.risk.attack_context import AttackContext
 from anonflow.risk.attacker import AttackerKind, Success, percent
 from anonflow.risk.attackers.people import PeopleAtRisk
-
-if TYPE_CHECKING:
-    from anonflow.risk.attack_context import AttackContext
-
-__all__ = ["Simulator"]
 
 _PAIRS = 25_000_000
 """Pairs of a person and a row that are weighed; larger tables are attacked in part."""
@@ -25,7 +22,14 @@ _FAINT = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
-class Simulator(AttackerKind):
+class Simulator(
+    AttackerKind,
+    name="simulator",
+    does="tries other seeds",
+    call="is for Python: af.attack(table, release, risk.Simulator(anonymization=...))",
+    needs_truth=True,
+    knows="everybody's quasi-identifiers and the method, which it runs with other seeds",
+):
     """Knows everybody's quasi-identifiers and the method, not its seed: runs it many times with seeds of its own.
 
     It takes the frequency with which a person's generalized record equals a published row as the likelihood that the row
@@ -47,18 +51,9 @@ class Simulator(AttackerKind):
     perfect matchings (Jerrum, Sinclair, Vigoda, 2004): neither needs the permanent.
     """
 
-    replays: int = 100
+    replays: Annotated[int, Option("Replays", least=1)] = 100
     anonymization: Any = None
     seed: int = 2**100
-    name: ClassVar[str] = "simulator"
-    does: ClassVar[str] = "tries other seeds"
-    call: ClassVar[str] = "af.attack(table, release, risk.Simulator(anonymization=...))"
-    needs_truth: ClassVar[bool] = True
-    knows: ClassVar[str] = "everybody's quasi-identifiers and the method, which it runs with other seeds"
-
-    def __post_init__(self) -> None:
-        if isinstance(self.replays, bool) or not isinstance(self.replays, int) or self.replays < 1:
-            raise ParameterError("simulator: replays is a number of at least 1")
 
     def attack(self, context: AttackContext) -> Success:
         """Attack the release. O(replays) runs of the method, and O(n^3) for the likeliest assignment.

@@ -12,8 +12,6 @@ from typing import Any
 
 from anonflow.table.files.csv_head import PLAIN, CsvShape, body_of
 
-__all__ = ["AUTO", "BEGINNING", "DELIMITERS", "CsvForm", "complete_lines", "form_of"]
-
 AUTO = "auto"
 """The value of a delimiter or encoding that is to be detected."""
 

@@ -14,8 +14,6 @@ from typing import Any
 from anonflow.errors import DataError, setting
 from anonflow.table.published.published_cells import reads_as_number
 
-__all__ = ["DROP", "PLAIN", "CsvHead", "CsvShape", "body_of", "head_of", "is_total"]
-
 _SEPARATOR = re.compile(r"\ufeff?\"?sep=([^\r\n])\"?(\r\n|\r|\n)", re.IGNORECASE)
 """Excel's first line, which names the delimiter."""
 

@@ -33,19 +33,6 @@ from anonflow.table.published.published_cells import WHOLE, Range
 from anonflow.table.schema import ROLES, UNPUBLISHED, form_of, short_form
 from anonflow.table.spreadsheets import guarded_text
 
-__all__ = [
-    "ENDINGS",
-    "FORMAT",
-    "KINDS",
-    "PACKAGE",
-    "additions",
-    "has_other_sentences",
-    "metadata_path",
-    "metadata_text",
-    "read_metadata",
-    "without_table",
-]
-
 ENDINGS = (".csv", *PARQUET_ENDINGS, *WRITTEN)
 """Endings of the files that a release is written to."""
 

@@ -6,8 +6,6 @@ import re
 from os import PathLike
 from pathlib import Path
 
-__all__ = ["FOLDER_ENDING", "PARQUET_ENDINGS", "carries_metadata", "in_folder", "is_parquet", "is_part"]
-
 PARQUET_ENDINGS = (".parquet", ".pq")
 
 FOLDER_ENDING = f"{PARQUET_ENDINGS[0]}/"

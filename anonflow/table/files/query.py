@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from os import PathLike, fspath
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import pandas as pd
+import pyarrow as pa
 
 from anonflow.errors import DataError
 from anonflow.option import check_text
 from anonflow.table.arrow import plain_table
 from anonflow.table.files.read import exact_frame
 from anonflow.whole_file import as_path
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-__all__ = ["read_query"]
 
 _CLOSED: dict[str, str | bool | int | float | list[str]] = {
     "enable_external_access": "false",
@@ -46,8 +43,6 @@ def read_query(sql: str, database: str | PathLike[str]) -> pd.DataFrame:
     """
     name = fspath(as_path(database))
     check_text("the query", sql)
-    import pyarrow as pa
-
     try:
         import duckdb
     except ModuleNotFoundError:

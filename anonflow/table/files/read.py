@@ -11,7 +11,12 @@ from csv import reader as csv_rows
 from itertools import pairwise
 from os import PathLike, fsdecode, fsencode, fspath
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import csv
 
 from anonflow.errors import DataError, setting
 from anonflow.hierarchy.wording import some
@@ -24,28 +29,6 @@ from anonflow.table.files.parquet_metadata import is_parquet
 from anonflow.table.files.statistics_files import READERS, read_statistics
 from anonflow.table.files.workbooks import ENDINGS, read_workbook
 from anonflow.whole_file import as_path
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import pyarrow as pa
-
-__all__ = [
-    "Opener",
-    "check_nested",
-    "csv_batches",
-    "csv_form",
-    "exact_frame",
-    "is_csv",
-    "must_fit",
-    "not_parquet",
-    "open_file",
-    "parquet_fields",
-    "parquet_files",
-    "read_csv",
-    "read_frame",
-    "read_parquet",
-    "with_fields",
-]
 
 DELIMITER = r"^([\t !#-~]|auto)$"
 DELIMITER_WORDS = "one character of ASCII: a space, a tab, or a visible one that is no quote; or auto"
@@ -70,8 +53,6 @@ def open_file(path: str | PathLike[str]) -> Any:
     OSError
         If it cannot be opened.
     """
-    import pyarrow as pa
-
     return pa.OSFile(fsencode(path))
 
 
@@ -196,7 +177,6 @@ def read_parquet(
         If the file is missing, is not a Parquet file, or has columns that are not plain values; if files of a folder
         have other columns than its first, or types that no type holds without loss.
     """
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
     files = parquet_files(path)
@@ -231,8 +211,6 @@ def with_fields(table: pa.Table, fields: pa.Schema, file: Path) -> pa.Table:
     DataError
         If a value would be changed.
     """
-    import pyarrow as pa
-
     columns = []
     for field in fields:
         if field.name not in table.column_names:
@@ -281,8 +259,6 @@ def exact_frame(table: pa.Table, *, split_blocks: bool = False) -> pd.DataFrame:
     -----
     Whole numbers beside missing ones become floats otherwise, and 2^53 + 1 would be published as 2^53.
     """
-    import pandas as pd
-
     frame = table.to_pandas(split_blocks=split_blocks)
     for at, field in enumerate(table.schema):
         dtype = _WIDE.get(str(field.type))
@@ -293,8 +269,6 @@ def exact_frame(table: pa.Table, *, split_blocks: bool = False) -> pd.DataFrame:
 
 def _has_wide(column: pa.ChunkedArray) -> bool:
     """Return whether a column of whole numbers has some that floats cannot be trusted with."""
-    import pyarrow.compute as pc
-
     ends = pc.min_max(column)
     least, most = ends["min"].as_py(), ends["max"].as_py()
     return least is not None and (least < -_EXACT or most > _EXACT)
@@ -316,8 +290,6 @@ def check_nested(subject: str, fields: pa.Schema, named: Collection[str] | None)
     DataError
         If there are any.
     """
-    import pyarrow as pa
-
     nested = [
         f"column {field.name!r}: holds lists or structures"
         for field in fields
@@ -338,8 +310,6 @@ def check_nested(subject: str, fields: pa.Schema, named: Collection[str] | None)
 
 def _is_time_zone(name: str | None) -> bool:
     """Return whether times with a time zone, or none, can be read."""
-    import pyarrow as pa
-
     try:
         return name is None or pa.lib.string_to_tzinfo(name) is not None
     except (pa.ArrowException, ValueError, LookupError, OSError):
@@ -390,7 +360,6 @@ def parquet_fields(
     DataError
         As :func:`read_parquet`.
     """
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
     names: list[str] = []
@@ -436,15 +405,11 @@ def parquet_fields(
 
 def _is_unread(kind: pa.DataType) -> bool:
     """Return whether a column of this type is not read: lists and structures, and an unknown time zone."""
-    import pyarrow as pa
-
     return pa.types.is_nested(kind) or (pa.types.is_timestamp(kind) and not _is_time_zone(kind.tz))
 
 
 def _joined(kind: pa.DataType, other: pa.DataType) -> pa.DataType | None:
     """Return the type that holds the values of two types; None if there is none."""
-    import pyarrow as pa
-
     if kind == other:
         return kind
     if _is_unread(kind) or _is_unread(other):
@@ -491,8 +456,6 @@ def read_csv(
         If the file is missing or empty, not in the encoding, has rows of another length than the header
         (how many, and the first lines), lines above the header that the shape does not name, a quote that is never closed, or a column name twice.
     """
-    import pyarrow as pa
-
     batches = csv_batches(
         path, delimiter=delimiter, encoding=encoding, missing=missing, whole=True, opener=opener, shape=shape
     )
@@ -528,9 +491,6 @@ def csv_batches(
     DataError
         As :func:`read_csv`.
     """
-    import pyarrow as pa
-    from pyarrow import csv
-
     _must_exist(as_path(path))
     name = fspath(path)
     check_text("delimiter", delimiter)
@@ -625,9 +585,6 @@ def _parsed(
     stream: Any, options: Mapping[str, Any], whole: bool, ended: pa.RecordBatch
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a CSV file below its header, at least one batch."""
-    import pyarrow as pa
-    from pyarrow import csv
-
     yield ended
     try:
         rows = csv.read_csv(stream, **options) if whole else csv.open_csv(stream, **options)
@@ -644,9 +601,6 @@ def _parsed(
 
 def _named_columns(name: str, batch: pa.RecordBatch, head: CsvHead, shape: CsvShape) -> pa.RecordBatch:
     """Return the columns that are read with their names, without rows that are comments."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     if shape.comment:
         batch = batch.filter(pc.invert(pc.starts_with(batch.column(0), shape.comment)))
     for at in head.blank:
@@ -669,8 +623,6 @@ def _without_footer(
     name: str, batches: Iterable[pa.RecordBatch], shape: CsvShape
 ) -> Iterator[pa.RecordBatch]:
     """Yield the batches without the rows at the end that are not read."""
-    import pyarrow as pa
-
     rest: list[pa.RecordBatch] = []
     tail: list[pa.RecordBatch] = []
     for batch in batches:
@@ -748,8 +700,6 @@ def csv_form(
     DataError
         If the file is missing, or cannot be read.
     """
-    import pyarrow as pa
-
     _must_exist(as_path(path))
     check_text("delimiter", delimiter)
     check_text("encoding", encoding)
@@ -797,8 +747,6 @@ def _unpacked_sizes(file: Path) -> Iterator[int]:
 
     A value that repeats is in the file once, and stays so while its length is counted.
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
     about = pq.ParquetFile(open_file(file))
@@ -840,8 +788,6 @@ def _check_count(name: str, columns: int) -> None:
 
 def _unpacked(path: str | PathLike[str], opener: Opener | None) -> pa.NativeFile:
     """Return the bytes of a text file, unpacked where its name says that it is packed."""
-    import pyarrow as pa
-
     try:
         packed = pa.Codec.detect(f"x{Path(path).suffix}").name
     except (ValueError, TypeError):  # pyarrow does not know this ending
@@ -872,8 +818,6 @@ def _is_encoding(name: str) -> bool:
 
     ``bz2`` and ``hex`` are not encodings of text.
     """
-    import pyarrow as pa
-
     try:
         decode = codecs.getincrementaldecoder(name)().decode
         return all(isinstance(decode(pa.py_buffer(block)), str) for block in (b"", b"a"))
@@ -882,16 +826,11 @@ def _is_encoding(name: str) -> bool:
 
 
 def _no_rows(fields: pa.Schema) -> pa.RecordBatch:
-    import pyarrow as pa
-
     return pa.RecordBatch.from_pylist([], schema=fields)
 
 
 def _blanked(batch: pa.RecordBatch, blank: pa.Array) -> pa.RecordBatch:
     """Return the same table with empty cells instead of texts that mean a missing value."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     nothing = pa.scalar(None, pa.string())
     columns = [pc.if_else(pc.is_in(cells, value_set=blank), nothing, cells) for cells in batch.columns]
     return pa.RecordBatch.from_arrays(columns, schema=batch.schema)

@@ -6,17 +6,13 @@ import io
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from os import PathLike, fspath
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
 
 from anonflow.errors import AnonflowError, DataError
 from anonflow.table.forms.text_columns import text_type
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-__all__ = ["READERS", "read_statistics"]
 
 READERS = {
     ".sav": "read_sav",
@@ -69,8 +65,6 @@ def read_statistics(
     DataError
         If pyreadstat is not installed, the file is missing, or it has another format.
     """
-    import pandas as pd
-
     file = Path(path)
     name = fspath(path)
     try:
@@ -148,8 +142,6 @@ def _held(
     columns: dict[str, pd.Series],
 ) -> Iterator[int]:
     """Read some rows at a time and put the columns into a mapping; yield the bytes that their cells take, before they are held."""
-    import pandas as pd
-
     pieces: list[pd.DataFrame] = []
     while not pieces or len(pieces[-1]) == rows:
         piece, _ = read_rows(row_offset=len(pieces) * rows, row_limit=rows)
@@ -178,8 +170,6 @@ def _size(cells: pd.Series) -> int:
 
 
 def _labelled(cells: pd.Series, labels: Mapping[Any, str]) -> pd.Series:
-    import pandas as pd
-
     labelled = np.full(len(cells), None, object)
     labelled[cells.notna().to_numpy()] = [str(labels[value]) for value in cells.dropna()]
     return pd.Series(labelled, dtype=text_type())
@@ -187,8 +177,6 @@ def _labelled(cells: pd.Series, labels: Mapping[Any, str]) -> pd.Series:
 
 def _cells(cells: pd.Series) -> pd.Series:
     """Return a column as a Parquet file of it would be read: numbers, or texts."""
-    import pandas as pd
-
     present = cells.dropna()
     if pd.api.types.is_float_dtype(cells.dtype) and (present == np.floor(present)).all():
         inside = len(present) and present.abs().max() < 2**53

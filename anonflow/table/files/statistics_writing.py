@@ -6,17 +6,13 @@ from collections.abc import Iterable
 from importlib.util import find_spec
 from os import PathLike, fspath
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from anonflow.errors import DataError, ParameterError
 from anonflow.table.files.statistics_files import read_statistics
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-__all__ = ["WRITTEN", "is_written", "write_statistics", "writing_problems"]
 
 WRITTEN = (".sav", ".zsav", ".dta")
 """Endings of the files of SPSS and Stata that can be written."""
@@ -112,8 +108,6 @@ def write_statistics(frame: pd.DataFrame, path: str | PathLike[str]) -> None:
         If pyreadstat is not installed, a column has a name that such files do not take, or cells of a column that they
         do not hold.
     """
-    import pandas as pd
-
     name = fspath(path)
     if not is_written(path):
         raise ParameterError(f"{name}: a file of SPSS or Stata ends in {', '.join(WRITTEN)}; rename it")
@@ -158,8 +152,6 @@ def _hold(sizes: Iterable[int]) -> None:
 
 def _stored(cells: pd.Series) -> tuple[pd.Series, list[str]]:
     """Return the cells of a column as they are stored, and the labels of its codes, none without codes."""
-    import pandas as pd
-
     if pd.api.types.is_bool_dtype(cells.dtype):
         cells = cells.astype(object)
     elif pd.api.types.is_datetime64_dtype(cells.dtype) or pd.api.types.is_float_dtype(cells.dtype):
@@ -183,8 +175,6 @@ def _texts(cells: pd.Series) -> list[str | None]:
 
 def _is_same(cells: pd.Series, read: pd.Series) -> bool:
     """Return whether cells were read as they were written."""
-    import pandas as pd
-
     is_number = pd.api.types.is_numeric_dtype(read.dtype)
     if is_number and pd.api.types.is_numeric_dtype(cells.dtype) and len(cells) == len(read):
         return bool(

@@ -7,16 +7,13 @@ import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from os import PathLike, fspath
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from anonflow.errors import AnonflowError, DataError
 from anonflow.hierarchy.wording import plural
 from anonflow.table.forms.text_columns import text_type
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-__all__ = ["ENDINGS", "read_workbook"]
 
 ENDINGS = (".xlsx", ".xlsm")
 
@@ -54,8 +51,6 @@ def read_workbook(
     DataError
         If openpyxl is not installed, the file is missing or no workbook, it has no such sheet, or the sheet has no header.
     """
-    import pandas as pd
-
     file, name = Path(path), fspath(path)
     try:
         import openpyxl
@@ -131,8 +126,6 @@ def _held(
 
 def _column(cells: list[Any]) -> pd.Series:
     """Return numbers, bools or dates if all cells are of that kind, otherwise texts."""
-    import pandas as pd
-
     kinds = {type(cell) for cell in cells if cell is not None}
     if kinds == {int} and all(cell is None or abs(cell) < 1 << 63 for cell in cells):
         return pd.Series(cells, dtype="Int64" if None in cells else "int64")

@@ -6,14 +6,11 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-__all__ = ["DATES", "PARTIAL", "PIVOT", "DateForm", "date_forms", "partial_ends"]
+import pyarrow as pa
+import pyarrow.compute as pc
 
 _ORDERS = {"dmy": "the day before the month", "mdy": "the month before the day", "ymd": "the year first"}
 _SERIALS = {"excel": "1899-12-30", "excel-1904": "1904-01-01"}
@@ -132,9 +129,6 @@ class DateForm:
         texts : sequence of str
             Distinct values.
         """
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
         if self.is_serial:
             return self._serials(texts)
         read = DateReading(np.full(len(texts), None, object), np.zeros(len(texts), bool))
@@ -164,9 +158,6 @@ class DateForm:
 
     def _match(self, cells: pa.Array, pattern: str, places: str, read: DateReading) -> None:
         """Read the texts that a pattern fits, and that are not read yet."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
         parts = pc.extract_regex(cells, pattern)
         at = np.flatnonzero(np.asarray(parts.is_valid()) & ~read.good)
         if not len(at):
@@ -228,9 +219,6 @@ class DateForm:
 
     def _serials(self, texts: Sequence[str]) -> DateReading:
         """Return the dates of serial numbers; a fraction is the time, to the second."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
         cells = pc.utf8_trim_whitespace(pa.array(texts, pa.string()))
         good = np.asarray(pc.match_substring_regex(cells, r"^[0-9]{1,7}(?:\.[0-9]*)?$"))
         days = np.array(

@@ -6,16 +6,13 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from anonflow.hierarchy import number_text
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-__all__ = ["DECIMALS", "THOUSANDS", "NumberForm", "has_second_reading", "number_forms"]
 
 _BLANK = "[ \\t\u00a0\u2007\u2009\u202f]"
 _DECIMALS = {".": "a decimal point", ",": "a decimal comma"}
@@ -118,9 +115,6 @@ class NumberForm:
         texts : sequence of str
             Distinct values.
         """
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
         cells = pc.replace_substring_regex(
             pa.array(texts, pa.string()), rf"^(?:{_BLANK}|\s)+|(?:{_BLANK}|\s)+$", ""
         )
@@ -278,9 +272,6 @@ def _candidates(percent: bool) -> Iterator[NumberForm]:
 
 def _is_consistent(texts: Sequence[str], form: NumberForm) -> bool:
     """Return whether thousands are parted throughout: at least in all numbers of five digits, and of four in all or none."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     if form.thousands is None:
         return True
     cells = pa.array(texts, pa.string())

@@ -5,18 +5,13 @@ from __future__ import annotations
 import datetime
 import re
 from decimal import Decimal
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from anonflow.errors import DataError
 from anonflow.table.forms.text_forms import other_form
 from anonflow.table.named_settings import NAME_MISSING
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-__all__ = ["numbers_of", "summable"]
 
 _LARGEST = 1 << 63
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?)?(?:Z|[+-]\d\d:?\d\d)?")
@@ -52,8 +47,6 @@ def numbers_of(cells: pd.Series, name: str, advice: str | None = _ADVICE) -> tup
     DataError
         If some values are not numbers, infinite, of mixed types, or dates that do not exist.
     """
-    import pandas as pd
-
     if pd.api.types.is_bool_dtype(cells.dtype):
         raise DataError(f"column {name!r}: truth values are not numeric; use kind categorical")
     if isinstance(cells.dtype, pd.CategoricalDtype):
@@ -83,8 +76,6 @@ def _is_arrow_date(cells: pd.Series) -> bool:
 
 
 def _dates(cells: pd.Series, name: str) -> tuple[np.ndarray, str]:
-    import pandas as pd
-
     sort = "time"
     try:
         stamps = pd.DatetimeIndex(pd.to_datetime(cells))
@@ -104,8 +95,6 @@ def _dates(cells: pd.Series, name: str) -> tuple[np.ndarray, str]:
 
 def _read_numbers(cells: pd.Series, name: str, advice: str | None) -> tuple[np.ndarray, str | None]:
     """Return numbers or ISO dates from text, or from a column of Python objects; distinct values are read once."""
-    import pandas as pd
-
     try:
         at, distinct = pd.factorize(cells)
     except TypeError:

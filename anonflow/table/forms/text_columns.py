@@ -8,11 +8,11 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 
 from anonflow.errors import DataError
 from anonflow.hierarchy import number_text
-
-__all__ = ["check_characters", "factorized", "text_array", "text_type", "value_text"]
 
 
 def value_text(value: object) -> str:
@@ -66,8 +66,6 @@ def factorized(cells: Any, name: str, *, with_missing: bool = False) -> tuple[np
     DataError
         If cells are lists, or have no single value otherwise.
     """
-    import pandas as pd
-
     try:
         return pd.factorize(cells, use_na_sentinel=not with_missing)
     except TypeError:
@@ -77,8 +75,6 @@ def factorized(cells: Any, name: str, *, with_missing: bool = False) -> tuple[np
 @cache
 def text_type() -> Any:
     """Return the type that this pandas gives to a column of texts; in both, None is a missing value and stays one."""
-    import pandas as pd
-
     return "str" if int(pd.__version__.partition(".")[0]) >= 3 else object
 
 
@@ -89,8 +85,6 @@ def text_array(texts: Iterable[Any]) -> Any:
     ----------
     texts : iterable of str or None
     """
-    import pandas as pd
-
     cells = texts if isinstance(texts, np.ndarray) else np.array([*texts, None], object)[:-1]
     return pd.array(cells.astype(object), dtype=text_type())
 
@@ -106,7 +100,4 @@ def texts_at(texts: np.ndarray, at: np.ndarray) -> Any:
     """
     if text_type() is object:
         return text_array(texts[at])
-    import pandas as pd
-    import pyarrow as pa
-
     return pd.array(pa.array(texts, pa.large_string()).take(pa.array(at)), dtype=text_type())

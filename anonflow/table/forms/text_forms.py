@@ -5,18 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from anonflow.errors import Sentence, setting
 from anonflow.table.forms.date_forms import PIVOT, DateForm, date_forms
 from anonflow.table.forms.number_forms import NumberForm, number_forms
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-__all__ = ["Form", "Seen", "add_keys", "keys_text", "mixture", "other_form", "seen", "texts_of"]
 
 Form = NumberForm | DateForm
 """How the cells of a column are written."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
+from anonflow import __version__
 from anonflow.errors import DataError
 from anonflow.hierarchy import Hierarchy
 from anonflow.table.forms.text_forms import Form
@@ -26,18 +27,6 @@ from anonflow.table.published.published_cells import (
     stars,
 )
 from anonflow.table.schema import PUBLIC_HIERARCHY, UNPUBLISHED, Column, Schema
-
-__all__ = [
-    "AGGREGATED",
-    "CODED",
-    "EXACT",
-    "NOTATIONS",
-    "TYPES",
-    "ColumnMetadata",
-    "ReleaseMetadata",
-    "SeenCells",
-    "hierarchy_of",
-]
 
 EXACT = "exact"
 """The notation of a column that is published as it was."""
@@ -364,8 +353,6 @@ class ReleaseMetadata:
         HierarchyError
             If a hierarchy that is declared public cannot be read.
         """
-        from anonflow import __version__
-
         columns = [ColumnMetadata.declared(schema[name], public_tree(schema[name], schema)) for name in names]
         return cls(tuple(columns), guarantee, k, __version__)
 

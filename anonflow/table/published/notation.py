@@ -6,9 +6,10 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from anonflow.table.domain import Domain, coded_texts, read_coded, set_bits
 from anonflow.table.published.published_cells import (
@@ -19,22 +20,6 @@ from anonflow.table.published.published_cells import (
     read_float,
     set_text,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-__all__ = [
-    "HIDDEN",
-    "RANGES",
-    "CellCodes",
-    "ColumnReader",
-    "ForeignReader",
-    "Interval",
-    "Notation",
-    "hidden_rows",
-    "read_interval",
-    "readers_of",
-]
 
 RANGES = ("closed", "right-open", "left-open", "open")
 """Which ends belong to a range that is written without brackets, such as ``20-30``."""

@@ -12,44 +12,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from anonflow.hierarchy import number_text
 from anonflow.table.forms.text_columns import value_text
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-__all__ = [
-    "IS_NUMBER",
-    "NUMBER",
-    "WHOLE",
-    "PublishedCells",
-    "Range",
-    "category_text",
-    "code_cells",
-    "code_name",
-    "coded_cell",
-    "coded_parts",
-    "coded_text",
-    "day_number",
-    "fits",
-    "is_set",
-    "members_of",
-    "moment",
-    "named_values",
-    "quoted_value",
-    "range_pattern",
-    "read_float",
-    "read_number",
-    "reads_as_number",
-    "rows_of_stars",
-    "set_text",
-    "stars",
-    "values_of",
-]
 
 WHOLE = "*"
 """The published text of a whole domain, and of a hidden position of a code."""
@@ -197,8 +166,6 @@ def day_number(text: str) -> float | None:
 
 def moment(text: str) -> np.datetime64:
     """Return an ISO date or time in UTC, datetime64[us]; NaT where it does not exist."""
-    import pandas as pd
-
     exists = day_number(text) is not None
     return pd.Timestamp(text).as_unit("us").to_datetime64() if exists else np.datetime64("NaT", "us")
 
@@ -298,8 +265,6 @@ def code_name(name: str) -> str:
 
 def code_cells(cells: pd.Series) -> pd.Series:
     """Return the column of categories beside a column of numbers with codes, as published cells: ``{number|N}`` of ``53-59|N``."""
-    import pandas as pd
-
     published = PublishedCells.of(cells)
     texts = []
     for text in published.texts:
@@ -353,8 +318,6 @@ def fits(value: str, text: str | None) -> bool:
 
 def stars(cells: pd.Series) -> np.ndarray:
     """Return which cells of a column read ``*``, shape (n,), bool."""
-    import pandas as pd
-
     if isinstance(cells.dtype, pd.CategoricalDtype):
         cells = cells.astype(cells.cat.categories.dtype)
     return (cells == WHOLE).to_numpy(dtype=bool, na_value=False)
@@ -390,8 +353,6 @@ class PublishedCells:
         blank : str or None
             The text of a missing cell.
         """
-        import pandas as pd
-
         rows, distinct = pd.factorize(column, use_na_sentinel=False)
         cells = np.asarray(distinct, object)
         texts = (

@@ -5,25 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 from os import PathLike, fspath
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from anonflow.errors import DataError
 from anonflow.table.files.metadata_file import read_metadata
 from anonflow.table.forms.date_forms import DateForm
 from anonflow.table.forms.text_columns import text_type
+from anonflow.table.forms.text_forms import Form
+from anonflow.table.published.metadata import ReleaseMetadata
 from anonflow.table.published.published_cells import WHOLE, Range, coded_parts, coded_text
+from anonflow.table.schema import Schema
 from anonflow.table.spreadsheets import read_published
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from anonflow.table.forms.text_forms import Form
-    from anonflow.table.published.metadata import ReleaseMetadata
-    from anonflow.table.schema import Schema
-
-__all__ = ["forms_of", "in_source_forms", "plain_release"]
 
 
 def forms_of(about: ReleaseMetadata | None) -> dict[str, Form]:
@@ -93,8 +87,6 @@ def plain_release(
 
 def _each(cells: pd.Series, change: Callable[[str], str | None]) -> pd.Series:
     """Return the cells with another text for each distinct one; what is no text stays."""
-    import pandas as pd
-
     if pd.api.types.is_numeric_dtype(cells.dtype):
         return cells
     at, distinct = pd.factorize(cells)

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from anonflow.analysis.conditions import numbers_of
+from anonflow.table import Table
 from anonflow.utility.analyses.comparison import TABLES, Comparison, comparison_of
 from anonflow.utility.subject import part_of
-
-if TYPE_CHECKING:
-    from anonflow.table import Table
-
-__all__ = ["Associations", "association", "associations_of", "matrices"]
 
 
 @dataclass(frozen=True, eq=False)

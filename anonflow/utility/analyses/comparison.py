@@ -25,17 +25,6 @@ from anonflow.table.published.published_cells import IS_NUMBER, code_name, rows_
 from anonflow.table.schema import did_you_mean
 from anonflow.utility.subject import Part
 
-__all__ = [
-    "BINS",
-    "LEAST",
-    "TABLES",
-    "ComparedCodes",
-    "Comparison",
-    "by_group",
-    "comparison_of",
-    "originals_of",
-]
-
 TABLES = 5
 """Default number of plausible tables that a measure averages over."""
 
@@ -223,8 +212,6 @@ def _compared(part: Part, m: int, seed: int) -> Comparison:
     if hasattr(subject, "generalization") and hasattr(subject, "algorithm"):
         release = publish(subject, (1 << 127) + seed, step=STEP, rehearsal=True)
     elif hasattr(subject, "decode"):  # a generalization alone: rows carry their own columns
-        import pandas as pd
-
         others = table.frame[list(table.other_columns)].reset_index(drop=True)
         release = Release(pd.concat([subject.decode(), others], axis=1)[list(table.frame.columns)])
     frame = getattr(release, "frame", release)

@@ -12,8 +12,6 @@ from anonflow.errors import AnonflowError, ParameterError
 from anonflow.table.schema import did_you_mean
 from anonflow.utility.analyses.comparison import Comparison
 
-__all__ = ["classification", "propensity", "scikit_learn"]
-
 LEAF = 20
 """The least number of rows in a leaf of the classification tree."""
 

@@ -8,8 +8,6 @@ import numpy as np
 
 from anonflow.utility.analyses.comparison import Comparison
 
-__all__ = ["distances", "k_marginals", "pair_distance"]
-
 MOST = 100
 """More marginals than this are sampled, as SDNist does."""
 

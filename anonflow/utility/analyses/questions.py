@@ -14,8 +14,6 @@ from anonflow.errors import ParameterError
 from anonflow.table.published.published_cells import stars
 from anonflow.utility.analyses.comparison import Comparison
 
-__all__ = ["question", "regression"]
-
 
 def regression(comparison: Comparison, formula: str) -> dict[str, float]:
     """Return the agreement of the 95% intervals of a regression's coefficients, from originals and from the release.
