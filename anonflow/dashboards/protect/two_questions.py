@@ -170,7 +170,7 @@ class TwoQuestions(pn.viewable.Viewer):
     def __panel__(self) -> pn.viewable.Viewable:
         return card(
             "Two questions",
-            pn.FlexBox(labelled(self.strength), labelled(self.time), gap="8px 40px"),
+            pn.FlexBox(labelled(self.strength, width=350), labelled(self.time, width=350), gap="8px 24px"),
             self.start,
             self.answer,
             lead="Three candidates run: the method that loses least in the time, and two that publish classes of equal rows. The one of least loss is chosen.",
