@@ -14,6 +14,7 @@ import panel as pn
 import param
 from panel.io.resources import get_dist_path
 
+from anonflow.criteria.guarantee import promises_one_in_k
 from anonflow.dashboards.compare.screen import CompareScreen
 from anonflow.dashboards.components.html import empty
 from anonflow.dashboards.components.theme import Bar, Theme
@@ -21,6 +22,7 @@ from anonflow.dashboards.data.screen import DataScreen
 from anonflow.dashboards.explore.screen import ExploreScreen
 from anonflow.dashboards.prepare.screen import PrepareScreen
 from anonflow.dashboards.protect.screen import ProtectScreen
+from anonflow.dashboards.protect.settings import Protection
 from anonflow.dashboards.publish.screen import PublishScreen
 from anonflow.dashboards.risk.screen import RiskScreen
 from anonflow.dashboards.session.workspace import Workspace
@@ -135,6 +137,47 @@ def captions(workspace: Workspace) -> list[str]:
     return [data, prepare, risk, protect, compare, chosen, chosen]
 
 
+def four_numbers(
+    workspace: Workspace, at_risk: Callable[[int], tuple[int, int]]
+) -> list[tuple[str, str, str]]:
+    """Return people at risk, loss, failing lines and time of the chosen run: number, label, and what it means.
+
+    Parameters
+    ----------
+    workspace : Workspace
+    at_risk : callable
+        k -> how many records fewer than k - 1 others equal, and all records; as :meth:`Protection.at_risk`.
+    """
+    if workspace.frame is None:
+        return []
+    run = next(
+        (run for run in workspace.runs if run.id == workspace.chosen and run.result.problem is None), None
+    )
+    k = min(workspace.ks, default=2) if run is None else run.result.k
+    before, n = at_risk(k)
+    people, loss, failing, seconds = f"{before:,}" if n else "–", "–", "–", "–"
+    about = (
+        f"Records that share their quasi-identifiers with fewer than {k - 1:,} others, before anonymization"
+    )
+    lines = "Lines of the release card that fail; before the draw, checks of the run"
+    if run is not None:
+        result, publication = run.result, workspace.noted.publications.get(run.id)
+        kept = run.ok and promises_one_in_k(result.guarantee)
+        people = f"{people} → {0 if kept else people}"
+        about += "; and of the chosen run, by its checks"
+        loss = f"{float(result.measures['gcp']):.3f}" if "gcp" in result.measures else "–"
+        failed = sum(not finding.holds for finding in result.findings)
+        of_card = None if publication is None else publication.card
+        failing = str(failed if of_card is None else len(of_card.failing))
+        seconds = f"{result.seconds:.1f} s"
+    return [
+        (people, "people at risk", about),
+        (loss, "loss (GCP)", "Information loss of the chosen run: 0 is none, 1 is all"),
+        (failing, "failing lines", lines),
+        (seconds, "time", "Seconds that the chosen run took"),
+    ]
+
+
 class App(pn.viewable.Viewer):
     """The screens over one workspace, and the bar above them.
 
@@ -157,12 +200,13 @@ class App(pn.viewable.Viewer):
 
     workspace = param.ClassSelector(class_=Workspace)
     step = param.Integer(default=0, bounds=(0, len(STEPS) - 1))
+    protection = param.ClassSelector(class_=Protection)
     page = param.Boolean(default=True)
     user = param.String(default="")
     kept = param.Number(default=0.0)
 
     def __init__(self, **params: Any) -> None:
-        super().__init__(**params)
+        super().__init__(protection=Protection(params["workspace"]), **params)
         self.bar = self._made_bar()
         self.back = pn.widgets.Button(css_classes=["af-back"])
         self.next = pn.widgets.Button(color="primary", css_classes=["af-next"])
@@ -244,7 +288,7 @@ class App(pn.viewable.Viewer):
         self._main.objects = [empty(why)]
         self._ways.visible = False
         self.bar.param.update(
-            version=self.bar.version + 1, status=why, running=False, unsaved=False, table="",
+            version=self.bar.version + 1, status=why, running=False, unsaved=False, table="", numbers=[],
             captions=["" for _ in STEPS], can_undo=False, can_redo=False, troubles=0,
         )  # fmt: skip
 
@@ -256,7 +300,7 @@ class App(pn.viewable.Viewer):
     @param.depends(
         "workspace.frame", "workspace.coding", "workspace.runs", "workspace.chosen", "workspace.running",
         "workspace.status", "workspace.progress", "workspace.problems", "workspace.algorithms", "workspace.ks",
-        "workspace.draft.spec", watch=True,
+        "workspace.draft.spec", "workspace.drawings", "protection.uniqueness", watch=True,
     )  # fmt: skip
     def _refresh(self) -> None:
         space = self.workspace
@@ -270,6 +314,7 @@ class App(pn.viewable.Viewer):
             "share": sum(shares) / len(shares) if shares else 0.0,
             "troubles": len(space.problems) if space.frame is not None and not space.coding else 0,
             "table": space.table_name,
+            "numbers": four_numbers(space, self.protection.at_risk),
             "unsaved": space.frame is not None and not self.kept,
         }
         # one edit comes as several changes; a notebook's browser is told of each: what it has drawn is counted by them

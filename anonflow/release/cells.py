@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from anonflow.errors import DataError, ParameterError
+from anonflow.errors import DataError, ParameterError, setting
 from anonflow.hierarchy import Hierarchy
 from anonflow.table.published.published_cells import (
     WHOLE,
@@ -74,7 +74,7 @@ def ranges(
     if not all(good):
         raise DataError(
             f"column {cells.name!r}: {published.count(~np.array(good))} cells are no ranges; is it numeric? "
-            "shares() reads the others"
+            + setting("shares", "shares() reads the others")
         )
     unknown = np.array([ends is None for ends in read], bool)
     ends = values_of([None if pair is None else (pair.low, pair.high) for pair in read], dates)

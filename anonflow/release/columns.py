@@ -31,6 +31,12 @@ _LINKED = 0.05
 _LOOKED_AT = 2_000
 """Number of rows whose candidates are compared before a release; the rows' order is random, so they are a sample."""
 
+_FOLLOWS, _FOLLOWED = 0.95, 0.9
+"""The chance that records with one value of a column have one value of another, from which on this follows; if by chance alone it is less."""
+
+_COMPARED = 20_000
+"""Records by which columns are compared before there is a release, at most."""
+
 _COVERED = 300
 """The same if candidates are not listed and must be searched."""
 
@@ -61,6 +67,75 @@ def told_by_columns(
     if names:
         sentences += _told_by_linkage(table, names, np.asarray(shown), candidates, k)
     return sentences
+
+
+def told_by_dependence(table: Table) -> list[str]:
+    """Return warnings about other columns from which a quasi-identifier follows, or which follow from one, a sentence each.
+
+    Parameters
+    ----------
+    table : Table
+        n originals; of more than 20,000 some are looked at, the same each time.
+
+    Returns
+    -------
+    list of str
+        A column follows from another if two records with equal values there have equal values here with a probability
+        of 0.95 or more, and of any two records at most 0.9 have. O(n log n) for each pair of columns.
+    """
+    rows: slice | np.ndarray = slice(None)
+    if table.n > _COMPARED:
+        rows = np.sort(np.random.default_rng(0).choice(table.n, _COMPARED, replace=False))
+    codes = {
+        name: _codes_of(table.frame[name].iloc[rows]) for name in (*table.qi_columns, *table.other_columns)
+    }
+    known = [(name, codes[name]) for name in table.qi_columns]
+    sentences = []
+    for name in table.other_columns:
+        shown = codes[name]
+        if shown is None:
+            continue
+        below = [qi for qi, of_qi in known if of_qi is not None and _follows(of_qi, shown)]
+        above = [qi for qi, of_qi in known if of_qi is not None and _follows(shown, of_qi)]
+        words = [
+            *([f"tells {' and '.join(map(repr, below))}"] if below else []),
+            *([f"follows from {' and '.join(map(repr, above))}"] if above else []),
+        ]
+        if words:
+            sentences.append(
+                f"column {name!r} {' and '.join(words)}: whoever reads it in a row knows more than the ranges beside it "
+                "say; make it a quasi-identifier, or leave it out"
+            )
+    return sentences
+
+
+def _codes_of(cells: pd.Series) -> np.ndarray | None:
+    """Return a number for each distinct value, -1 for a missing one; None of values that cannot be compared."""
+    import pandas as pd
+
+    try:
+        return np.asarray(pd.factorize(cells)[0])
+    except TypeError:
+        return None
+
+
+def _follows(column: np.ndarray, from_column: np.ndarray) -> bool:
+    """Return whether records with equal values in a column have equal values in another one, and not by chance."""
+    both = (column >= 0) & (from_column >= 0)
+    column, from_column = column[both], from_column[both]
+    if len(column) < 2:
+        return False
+    sizes = np.bincount(from_column)
+    together = int(np.count_nonzero(sizes[from_column] > 1))
+    if 2 * together < len(column):  # nearly unique values: another sentence says it
+        return False
+    pairs = np.unique(from_column.astype(np.int64) * (int(column.max()) + 1) + column, return_counts=True)
+    within = sizes[pairs[0] // (int(column.max()) + 1)]
+    some = within > 1
+    equal = float((pairs[1][some] * (pairs[1][some] - 1) / (within[some] - 1)).sum()) / together
+    counts, n = np.bincount(column), len(column)
+    chance = float((counts / n * (counts - 1) / (n - 1)).sum())
+    return equal >= _FOLLOWS and chance <= _FOLLOWED
 
 
 def told_by_values(table: Table) -> list[str]:

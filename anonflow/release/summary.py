@@ -162,7 +162,7 @@ def summary_of(about: ReleaseMetadata, columns: Sequence[PublishedColumn]) -> Re
         about.version,
         seen,
         tuple(_can(pairs)),
-        tuple(_cannot(pairs, about.k)),
+        tuple(_cannot(pairs, about.guarantee, about.k)),
     )
 
 
@@ -217,9 +217,15 @@ def _can(pairs: list[tuple[PublishedColumn, ColumnSummary]]) -> list[str]:
     return sentences
 
 
-def _cannot(pairs: list[tuple[PublishedColumn, ColumnSummary]], k: int | None) -> list[str]:
+def _cannot(
+    pairs: list[tuple[PublishedColumn, ColumnSummary]], guarantee: str | None, k: int | None
+) -> list[str]:
     several = "several people" if k is None else f"{k} people or more"
     sentences = [f"whose row a row is, and what one person's values are: a row may be that of {several}"]
+    if (guarantee or "").startswith("key-sets"):  # whoever knows all columns may find a single row
+        sentences = [
+            f"whose row a row is, from one of the named sets of columns alone: there it may be that of {several}"
+        ]
     gone = [c.name for c, seen in pairs if seen.hidden == 1]
     if gone:
         sentences.append(f"anything about {_list(gone)}: every cell is hidden")

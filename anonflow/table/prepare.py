@@ -20,7 +20,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import pandas as pd
 
-from anonflow.errors import DataError, Problem, SchemaError
+from anonflow.errors import DataError, Problem, SchemaError, setting
 from anonflow.hierarchy import number_text
 from anonflow.hierarchy.calendar import is_partial, period_labels
 from anonflow.option import NEEDED, Option, options_of
@@ -40,9 +40,12 @@ MOST_VALUES = 100_000
 """Entries of a table of values in a step."""
 
 Values = Annotated[Any, Option("Values")]
+Others = Annotated[Any, Option("Texts that stay")]
 
 
-def top_code(cells: pd.Series, *, at: Annotated[float, Option("Largest number")]) -> pd.Series:
+def top_code(
+    cells: pd.Series, *, at: Annotated[float, Option("Largest number")], others: Others = ()
+) -> pd.Series:
     """Replace numbers above a bound by the bound.
 
     Parameters
@@ -50,12 +53,16 @@ def top_code(cells: pd.Series, *, at: Annotated[float, Option("Largest number")]
     cells : pandas.Series
     at : float
         The largest number that stays.
+    others : list, optional
+        Texts that stay beside the numbers, such as codes.
     """
     bound = _exact(at)
-    return _numbers(cells, lambda number: min(number, bound), whole=bound == int(bound))
+    return _numbers(cells, lambda number: min(number, bound), bound == int(bound), others)
 
 
-def bottom_code(cells: pd.Series, *, at: Annotated[float, Option("Smallest number")]) -> pd.Series:
+def bottom_code(
+    cells: pd.Series, *, at: Annotated[float, Option("Smallest number")], others: Others = ()
+) -> pd.Series:
     """Replace numbers below a bound by the bound.
 
     Parameters
@@ -63,12 +70,16 @@ def bottom_code(cells: pd.Series, *, at: Annotated[float, Option("Smallest numbe
     cells : pandas.Series
     at : float
         The smallest number that stays.
+    others : list, optional
+        Texts that stay beside the numbers, such as codes.
     """
     bound = _exact(at)
-    return _numbers(cells, lambda number: max(number, bound), whole=bound == int(bound))
+    return _numbers(cells, lambda number: max(number, bound), bound == int(bound), others)
 
 
-def round_to(cells: pd.Series, *, to: Annotated[float, Option("Multiples of")]) -> pd.Series:
+def round_to(
+    cells: pd.Series, *, to: Annotated[float, Option("Multiples of")], others: Others = ()
+) -> pd.Series:
     """Round numbers to the nearest multiple of a number; halves go up.
 
     Parameters
@@ -76,13 +87,16 @@ def round_to(cells: pd.Series, *, to: Annotated[float, Option("Multiples of")]) 
     cells : pandas.Series
     to : float
         A positive number: 1000 rounds to thousands, 0.5 to halves.
+    others : list, optional
+        Texts that stay beside the numbers, such as codes.
     """
     unit = _exact(to)
     half = Decimal("0.5")
     return _numbers(
         cells,
         lambda number: _floor(number / unit + half) * unit,
-        whole=unit == int(unit),
+        unit == int(unit),
+        others,
     )
 
 
@@ -91,6 +105,7 @@ def intervals(
     *,
     width: Annotated[float, Option("Width")],
     start: Annotated[float, Option("Start")] = 0,
+    others: Others = (),
 ) -> pd.Series:
     """Replace numbers by the text of an interval: ``[20, 30)`` has 20 and not 30.
 
@@ -101,6 +116,8 @@ def intervals(
         Of every interval, positive.
     start : float, optional
         Where one interval begins.
+    others : list, optional
+        Texts that stay beside the numbers, such as codes.
     """
     step, first = _exact(width), _exact(start)
 
@@ -108,7 +125,7 @@ def intervals(
         low = first + _floor((number - first) / step) * step
         return f"[{_plain(low)}, {_plain(low + step)})"
 
-    return _texts_of_numbers(cells, interval)
+    return _texts_of_numbers(cells, interval, others)
 
 
 def recode(
@@ -128,7 +145,7 @@ def recode(
     values : mapping
         Value -> what it becomes; nothing (``null``) makes it missing. Numbers are written as they are published.
     file : str, optional
-        Instead of values: a CSV file of two columns, ``old,new``, with that header; an empty new value makes it missing.
+        Instead of values: a CSV file of two columns, ``old,new``, with that header, or ``value,label``; an empty new value makes it missing.
 
         A :class:`Preparation` reads it when it is made, in UTF-8.
     others : {"keep", "missing", "refuse"}, optional
@@ -809,14 +826,20 @@ def _step(place: int, entry: Any, problems: list[Problem], folder: Path) -> Step
     file = read.pop("file", None)
     if len(problems) == before and file is not None:
         try:
-            read["values"] = _read_table(folder / file)
+            read["values"] = table_of_file(folder / file)
         except SchemaError as error:
             add(f"{name}: {error.message}", name, "file")
     return Step(name, str(column), read, file) if len(problems) == before else None
 
 
-def _read_table(path: Path) -> dict[str, str | None]:
-    """Return the table of a file: value -> what it becomes."""
+def table_of_file(path: Path) -> dict[str, str | None]:
+    """Return the table of a file, value -> what it becomes: a CSV file with the header old,new, or value,label of a codebook.
+
+    Raises
+    ------
+    SchemaError
+        If the file cannot be read, or is no such table.
+    """
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             text = file.read(MOST_BYTES + 1)
@@ -835,8 +858,10 @@ def _read_table(path: Path) -> dict[str, str | None]:
         raise SchemaError(
             f"the table file {path.name!r} is no CSV file; write values with commas in quotes"
         ) from None
-    if not rows or [cell.strip() for cell in rows[0]] != ["old", "new"]:
-        raise SchemaError(f"the table file {path.name!r} does not begin with the line old,new; add it")
+    if not rows or [cell.strip().lower() for cell in rows[0]] not in (["old", "new"], ["value", "label"]):
+        raise SchemaError(
+            f"the table file {path.name!r} does not begin with the line old,new; add it (of a codebook: value,label)"
+        )
     table: dict[str, str | None] = {}
     for line, row in enumerate(rows[1:], start=2):
         if not row:
@@ -875,7 +900,7 @@ def _own_problem(step: str, option: str, value: Any) -> str | None:
             return "must be a list of values"
         if not all(_is_cell(each) for each in value):
             return "must be a list of texts and numbers"
-    if option == "others" and step in ("numbers", "dates") and not _are_texts(value):
+    if option == "others" and step != "recode" and not _are_texts(value):
         return "must be a list of texts"
     if (step, option) == ("dates", "order") and value not in DATES:
         return f"must be one of {', '.join(DATES)}"
@@ -940,13 +965,14 @@ def _plain(number: Decimal) -> str:
 
 
 _ADVICE = "recode them in a step before, or " + NAME_MISSING
+_STAY = _ADVICE + "; codes stay: " + setting("others", "name them under 'others' of the step")
 
 
 def _read(cells: pd.Series, missing: np.ndarray) -> np.ndarray:
     """Return the numbers of the cells that have a value."""
     if missing.all():
         return np.zeros(0, np.int64)
-    values, dates = numbers_of(cells[~missing], str(cells.name), advice=_ADVICE)
+    values, dates = numbers_of(cells[~missing], str(cells.name), advice=_STAY)
     if dates is not None:
         raise DataError(f"column {cells.name!r}: has dates, not numbers; take date-part before")
     return values
@@ -964,17 +990,27 @@ def _distinct(values: np.ndarray, function: Callable[[Decimal], Any]) -> list[An
     return [results[at] for at in inverse.tolist()]
 
 
-def _numbers(cells: pd.Series, function: Callable[[Decimal], Decimal], whole: bool) -> pd.Series:
+def _without(cells: pd.Series, others: Iterable[Any]) -> np.ndarray:
+    """Return which cells are no numbers: missing ones, and texts that stay."""
+    import pandas as pd
+
+    missing, texts = missing_cells(cells), list(others)
+    if not texts or pd.api.types.is_numeric_dtype(cells.dtype):
+        return missing
+    return missing | cells.isin(texts).to_numpy(dtype=bool)
+
+
+def _numbers(
+    cells: pd.Series, function: Callable[[Decimal], Decimal], whole: bool, others: Iterable[Any] = ()
+) -> pd.Series:
     """Return another number for each: numbers stay numbers, and texts of numbers texts.
 
     The type depends on that of the column alone, never on its values: all pieces of a table get the same.
     """
+    if not pd.api.types.is_numeric_dtype(cells.dtype):
+        return _texts_of_numbers(cells, lambda number: _plain(function(number)), others)
     missing = missing_cells(cells)
     numbers = _distinct(_read(cells, missing), function)
-    if not pd.api.types.is_numeric_dtype(cells.dtype):
-        out = np.full(len(cells), None, object)
-        out[~missing] = [_plain(number) for number in numbers]
-        return pd.Series(out, index=cells.index, name=cells.name, dtype=text_type())
     if pd.api.types.is_integer_dtype(cells.dtype) and whole:
         # a bound may lie outside a small type, and pandas writes the cells that do not fit into its error
         nullable = isinstance(cells.dtype, pd.api.extensions.ExtensionDtype)
@@ -987,10 +1023,14 @@ def _numbers(cells: pd.Series, function: Callable[[Decimal], Decimal], whole: bo
     return pd.Series(floats, index=cells.index, name=cells.name)
 
 
-def _texts_of_numbers(cells: pd.Series, function: Callable[[Decimal], str]) -> pd.Series:
-    missing = missing_cells(cells)
+def _texts_of_numbers(
+    cells: pd.Series, function: Callable[[Decimal], str], others: Iterable[Any] = ()
+) -> pd.Series:
+    missing = _without(cells, others)
     out = np.full(len(cells), None, object)
     out[~missing] = _distinct(_read(cells, missing), function)
+    stays = missing & ~missing_cells(cells)
+    out[stays] = [_cell_text(text) for text in cells[stays]]
     return pd.Series(out, index=cells.index, name=cells.name, dtype=text_type())
 
 

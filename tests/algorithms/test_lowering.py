@@ -176,6 +176,8 @@ def test_a_flow_makes_and_proves_it(tmp_path: Path) -> None:
         report = af.run(flow, again=True)
         assert report.ok
         assert report.results[0].guarantee == "key-sets(of=2, hidden=any, rows=matches)"
+        cannot = af.read_release(tmp_path / "out/sets.csv").summary().cannot
+        assert "from one of the named sets of columns alone" in cannot[0]
         assert (
             "every person is compatible with at least 3 published rows"
             in (tmp_path / "out/sets.html").read_text()

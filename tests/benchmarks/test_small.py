@@ -29,6 +29,7 @@ SLOW = {
     "downcoding",
     "optimal",
     "patterns",
+    "peers",
     "quickstart",
     "reciprocal",
     "recoding",

@@ -70,7 +70,7 @@ SCROLLED = (
 
 
 def step(page: Any, name: str) -> None:
-    """Choose a screen: the page marks it at once, and the server draws it and then the buttons below it."""
+    """Choose a screen, with all its settings: the page marks it at once, and the server draws it and then the buttons below it."""
     page.locator("nav li button", has_text=name).click()
     page.locator("nav li button[aria-current=step]", has_text=name).wait_for()
     below = STEPS.index(name) + 1
@@ -79,6 +79,10 @@ def step(page: Any, name: str) -> None:
     else:
         page.locator(".af-back button", has_text=STEPS[-2]).wait_for()
     ready(page)
+    if name == "Protect" and not page.get_by_text("How it is protected").is_visible():
+        page.locator(".af-unfold button").click()
+        page.get_by_text("How it is protected").wait_for()
+        ready(page)
 
 
 SERVED_IN = """theme => document.documentElement.dataset.theme === theme && (theme === "dark") ===

@@ -387,3 +387,28 @@ def test_steps_that_read_numbers_and_dates() -> None:
     after = Preparation(steps).apply(frame)
     assert after["pay"].tolist()[:2] == ["1.5", "N"]
     assert after["born"].tolist()[:2] == ["36", "30"]
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        {"top-code": {"column": "age", "at": 60}},
+        {"bottom-code": {"column": "age", "at": 30}},
+        {"round": {"column": "age", "to": 5}},
+        {"intervals": {"column": "age", "width": 10}},
+    ],
+)
+def test_codes_beside_numbers_stay_in_steps_that_work_on_numbers(step: dict[str, Any]) -> None:
+    numbers, codes = ["17", "33", "82", "64"], ["unknown", "refused"]
+    frame = pd.DataFrame({"age": [*numbers[:2], codes[0], None, *numbers[2:], codes[1]]})
+    with pytest.raises(
+        DataError, match=r"2 values are not numbers; .* codes stay: name them under 'others' of the step"
+    ):
+        Preparation([step]).apply(frame)
+    ((name, options),) = step.items()
+    done = Preparation([{name: {**options, "others": codes}}]).apply(frame)["age"]
+    alone = Preparation([step]).apply(pd.DataFrame({"age": numbers}))["age"].tolist()
+    assert done.isna().tolist() == [False, False, False, True, False, False, False]
+    assert done.dropna().tolist() == [*alone[:2], codes[0], *alone[2:], codes[1]]
+    with pytest.raises(SchemaError, match="must be a list of texts"):
+        Preparation([{name: {**options, "others": [7]}}])

@@ -48,9 +48,12 @@ def k_member(
     k : int
     improve, rounds, kicks, threads : optional
         As :mod:`anonflow.algorithms.classes.class_chains` declares them: classes are improved by chains, or not.
-    sets, of : optional
-        Sets of columns, as :func:`anonflow.algorithms.lowering.for_sets` has them: cells that no set needs generalized are then
-        published as they were.
+    sets : list of lists of str, optional
+        Columns that others may know, each set by itself: cells that no set needs generalized are published as they were.
+
+        See :func:`anonflow.algorithms.lowering.for_sets`.
+    of : int, optional
+        Instead of sets: all sets of so many columns.
 
     Returns
     -------

@@ -88,9 +88,13 @@ def pattern_guided(
         This is the number of orders of patterns of equal cost that are tried, each to its end: a local search and joins under ``strict``
         included. Among results of equal cost the first is kept.
         The given order is the first, its reverse the second, the others are drawn at random.
-    sets, of : optional
-        Sets of columns, as :func:`anonflow.algorithms.lowering.for_sets` has them: entries that no set needs hidden are then shown
-        again. Only with patterns of which each may also hide less, and none has levels.
+    sets : list of lists of str, optional
+        Columns that others may know, each set by itself: cells that no set needs hidden are published as they were. Only with patterns of
+        which each may also hide less, and without levels.
+
+        See :func:`anonflow.algorithms.lowering.for_sets`.
+    of : int, optional
+        Instead of sets: all sets of so many columns.
 
     Returns
     -------

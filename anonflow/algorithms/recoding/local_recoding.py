@@ -50,9 +50,12 @@ def local_recoding(
         The most rounds; records left after the last one are suppressed.
     widths, time_limit : optional
         As of :func:`anonflow.algorithms.recoding.full_domain.full_domain`, of each round.
-    sets, of : optional
-        Sets of columns, as :func:`anonflow.algorithms.lowering.for_sets` has them: cells that no set needs generalized are then
-        published as they were.
+    sets : list of lists of str, optional
+        Columns that others may know, each set by itself: cells that no set needs generalized are published as they were.
+
+        See :func:`anonflow.algorithms.lowering.for_sets`.
+    of : int, optional
+        Instead of sets: all sets of so many columns.
 
     Returns
     -------

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import param
 
@@ -55,6 +56,43 @@ def column_losses(run: FinishedRun) -> dict[str, float]:
     return {name: sum(parts) / len(parts) for name, parts in losses.items()}
 
 
+def loss_of_blanks(run: FinishedRun) -> tuple[float, list[str]]:
+    """Return the share of a run's loss (NCP) that blanks cause which only ``*`` covers, and their columns.
+
+    Parameters
+    ----------
+    run : FinishedRun
+
+    Returns
+    -------
+    share : float
+        Of the cells of records that are not suppressed, and may stand for a record with such a blank. 0 of a run without records.
+    columns : list of str
+        The one with the largest part first.
+    """
+    anonymization = run.result.anonymization
+    if anonymization is None:
+        return 0.0, []
+    table, matches, classes = anonymization.table, anonymization.matches, anonymization.classes
+    only_star = [
+        at for at, domain in enumerate(table.domains) if domain.kind == "numeric" and domain.has_missing
+    ]
+    if not only_star:
+        return 0.0, []
+    weights = np.array([domain.weight for domain in table.domains])
+    costs = weights[:, None] * cell_costs(anonymization.generalization)
+    parts: dict[str, float] = {}
+    for at in only_star:
+        forced = blank = table.codes[:, at] < 0
+        if matches is not None:
+            forced = (blank[matches] & (matches >= 0)).any(axis=1)
+        elif classes is not None:
+            forced = np.isin(classes, classes[blank])
+        parts[table.domains[at].column] = float(costs[at][forced & ~anonymization.suppressed].sum())
+    total = float(costs.sum())
+    return (sum(parts.values()) / total if total else 0.0), sorted(parts, key=lambda name: -parts[name])
+
+
 class CompareModel(param.Parameterized):
     """The comparison of a workspace's runs.
 
@@ -80,6 +118,7 @@ class CompareModel(param.Parameterized):
     def __init__(self, workspace: Workspace, **params: Any) -> None:
         super().__init__(workspace=workspace, **params)
         self.background = Background(workspace)
+        self._blanks: dict[int, tuple[float, list[str]]] = {}
         self._runs_changed()
 
     # ------------------------------------------------------------------------------------ the table
@@ -128,6 +167,21 @@ class CompareModel(param.Parameterized):
                 }
             )
         return pd.DataFrame(rows, columns=list(rows[0]) if rows else ["id"])
+
+    def blanks(self) -> str:
+        """Return a warning about the runs most of whose loss comes from blanks; empty without any."""
+        for run in self.results:
+            if run.id not in self._blanks:
+                self._blanks[run.id] = loss_of_blanks(run)
+        parts = [(run, *self._blanks[run.id]) for run in self.results]
+        worst = max((part for part in parts if part[1] > 0.5), key=lambda part: part[1], default=None)
+        if worst is None:
+            return ""
+        run, share, columns = worst
+        return (
+            f"{share:.0%} of the loss of {run.name} comes from blanks in {' and '.join(columns)}, which only * covers. Choose value under "
+            "Without a value, on the screen Data, to publish them as blanks."
+        )
 
     # ---------------------------------------------------------------------------------- the figures
 

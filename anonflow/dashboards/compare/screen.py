@@ -243,6 +243,7 @@ class CompareScreen(pn.viewable.Viewer):
         self.delete.on_click(self._delete)
         pn.bind(self._show_rows, self.filter, watch=True)
         self.failures = html("", "af-bad", visible=False)
+        self.blanks = html("", "af-warn", visible=False)
         self.legend = html("")
         self.figures: dict[str, pn.pane.Bokeh] = {}
         self.figure_row = pn.Row(
@@ -267,6 +268,7 @@ class CompareScreen(pn.viewable.Viewer):
             card(
                 "Runs",
                 self.failures,
+                self.blanks,
                 self.table,
                 pn.FlexBox(self.shown, self.take_up, self.filter, gap="4px", align_items="flex-end"),
                 pn.FlexBox(self.run_name, self.note, self.pin, self.delete, gap="4px", align_items="flex-end"),
@@ -337,6 +339,8 @@ class CompareScreen(pn.viewable.Viewer):
         self.failures.object = str(
             Markup("").join(Markup("<p>{}: {}</p>").format(run.name, run.result.problem) for run in failed)
         )
+        blanks = self.model.blanks()
+        self.blanks.object, self.blanks.visible = str(Markup("<p>{}</p>").format(blanks)), bool(blanks)
         methods = dict.fromkeys(run.result.algorithm for run in self.model.results)
         self.legend.object = str(
             Markup('<div class="legend">{}</div>').format(

@@ -44,6 +44,8 @@ class Bar(JSComponent):
         Whether the app is the whole page, not a notebook's cell.
     user : str
         The signed-in user; empty without accounts.
+    numbers : list of (str, str, str)
+        What counts most of the chosen run: number, label, and what it means.
     table : str
         What the table is called that is open; empty if none is.
     unsaved : bool
@@ -66,6 +68,7 @@ class Bar(JSComponent):
     dark = param.Boolean(default=False)
     page = param.Boolean(default=True)
     user = param.String(default="")
+    numbers = param.List(default=[])
     table = param.String(default="")
     unsaved = param.Boolean(default=False)
     version = param.Integer(default=0)

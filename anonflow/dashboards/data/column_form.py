@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 import param
 
 from anonflow import datasets, strict_yaml
@@ -15,6 +16,7 @@ from anonflow.dashboards.session.draft_spec import ColumnSpec, columns_of, writt
 from anonflow.dashboards.session.screen_words import OPEN_FIRST, on_screen
 from anonflow.dashboards.session.table_sources import first_columns
 from anonflow.dashboards.work.screen_work import Background
+from anonflow.drawing.method_mark import sparkline
 from anonflow.errors import AnonflowError, DataError, ParameterError
 from anonflow.hierarchy.wording import plural
 from anonflow.table.coding import column_values
@@ -22,21 +24,53 @@ from anonflow.table.domain import missing_cells
 from anonflow.table.forms.numbers import numbers_of
 from anonflow.table.forms.text_forms import keys_text
 from anonflow.table.identification.uniqueness import unique_as_added
-from anonflow.table.infer import infer_columns, kind_of, read_cells
+from anonflow.table.identification.value_signs import numbers_in
+from anonflow.table.infer import Advice, advise, infer_columns, kind_of, read_cells
 from anonflow.table.schema import FORM_KEYS, KINDS, MISSING_RULES, ROLES, UNPUBLISHED, Schema, form_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["COLUMNS", "ColumnChoice", "about_datasets", "type_of"]
+__all__ = ["ANSWERS", "COLUMNS", "ColumnChoice", "about_datasets", "reasons_of", "type_of"]
 
 NOT_PUBLISHED = "not published"
 """The role of a column that the draft does not name."""
 
-COLUMNS = ("column", "type", "distinct", "missing", "role", "kind", "no value", "codes", "form")
+COLUMNS = (
+    "column",
+    "values",
+    "type",
+    "distinct",
+    "missing",
+    "who",
+    "role",
+    "why",
+    "kind",
+    "no value",
+    "codes",
+    "form",
+)
 """Columns of the table of columns."""
 
+ANSWERS = {
+    "everybody": ("quasi-identifier",),
+    "acquaintances": ("quasi-identifier",),
+    "nobody": ("sensitive", "insensitive"),
+}
+"""Who could know a person's value -> roles that go with it; a column of another role gets the first."""
+
 NO_KIND = ""
+
+_BARS = 20
+
+
+class ColumnFacts(NamedTuple):
+    """What a column's cells are like: type, distinct values, cells without a value, and the heights of a small picture."""
+
+    type: str
+    distinct: int
+    missing: int
+    heights: tuple[float, ...] = ()
 
 
 class ColumnChoice(DraftForm):
@@ -58,7 +92,7 @@ class ColumnChoice(DraftForm):
     bars = param.List(default=[], doc="(column, unique records up to it, their share in words, 0 to 1).")
 
     def __init__(self, workspace: Any, **params: Any) -> None:
-        self._about: tuple[Any, dict[str, tuple[str, int, int]]] | None = None
+        self._about: tuple[Any, dict[str, ColumnFacts], dict[str, Advice]] | None = None
         self._unique: tuple[Any, tuple[str, ...], list[int]] | None = None
         self._seen: tuple[Any, Any] | None = None
         self.background = Background(workspace, at_once=True)
@@ -67,8 +101,8 @@ class ColumnChoice(DraftForm):
 
     # ------------------------------------------------------------------------------- what there is
 
-    def about(self) -> dict[str, tuple[str, int, int]]:
-        """Return type, distinct values and missing cells of each column; nothing while they are counted."""
+    def about(self) -> dict[str, ColumnFacts]:
+        """Return what each column is like; nothing while they are counted."""
         frame = self.workspace.named
         return {} if self._about is None or self._about[0] is not frame else self._about[1]
 
@@ -76,15 +110,29 @@ class ColumnChoice(DraftForm):
         """Return a row for each column of the table, in its order: what it is, and what it is taken for."""
         import pandas as pd
 
-        rows = []
-        for name, (sort, distinct, missing) in self.about().items():
+        rows, advice = [], {} if self._about is None else self._about[2]
+        for name, (sort, distinct, missing, heights) in self.about().items():
             column = self.declared(name)
             rule, kind = column.missing, column.kind or NO_KIND
             if rule is None and kind in MISSING_RULES and missing:
                 rule = MISSING_RULES[kind][0]
             role, codes = column.role or NOT_PUBLISHED, ", ".join(column.codes or ())
-            rows.append((name, sort, distinct, missing, role, kind, rule or "", codes, _form_text(column)))
+            cells = {
+                "column": name, "values": _picture(sort, distinct, missing, heights), "type": sort, "distinct": distinct,
+                "missing": missing, "who": self._who(name), "role": role, "why": reasons_of(advice.get(name), role),
+                "kind": kind, "no value": rule or "", "codes": codes, "form": _form_text(column),
+            }  # fmt: skip
+            rows.append(cells)
         return pd.DataFrame(rows, columns=list(COLUMNS))
+
+    def _who(self, column: str) -> str:
+        """Return who could know a column, as it was answered; with a question mark as it is guessed, empty where it is not published."""
+        role = self.declared(column).role
+        guess = next((who for who, roles in ANSWERS.items() if role in roles), "")
+        answer = self.workspace.answers.get(column)
+        if answer in ANSWERS and role in ANSWERS[answer]:
+            return answer
+        return guess if answer is not None or not guess else f"{guess}?"
 
     def unique(self) -> list[int]:
         """Return unique records on the first quasi-identifier, the first two, and so on; nothing while they are counted."""
@@ -129,7 +177,7 @@ class ColumnChoice(DraftForm):
         column : str
             A column of the user's table.
         field : str
-            ``role``, ``kind``, ``no value``, ``codes`` or ``form``.
+            ``who``, ``role``, ``kind``, ``no value``, ``codes`` or ``form``.
         value : object
             What was chosen, as the browser sent it.
 
@@ -140,10 +188,8 @@ class ColumnChoice(DraftForm):
         """
         self.refusal = ""
         try:
-            if field == "role":
-                self._choose_role(column, value)
-            elif field == "kind":
-                self._choose_kind(column, value)
+            if field in ("who", "role", "kind"):
+                self._declare([column], field, value)
             elif field == "no value":
                 self._choose_rule(column, value)
             elif field == "codes":
@@ -152,7 +198,7 @@ class ColumnChoice(DraftForm):
                 self._choose_form(column, value)
             else:
                 raise ParameterError(
-                    "only role, kind, codes, form and the rule for missing values are chosen here"
+                    "only role, kind, codes, form, who knows it and the rule for missing values are chosen here"
                 )
         except AnonflowError as error:
             self.refusal = on_screen(error.problems[0])
@@ -161,13 +207,13 @@ class ColumnChoice(DraftForm):
         return True
 
     def choose_many(self, columns: Sequence[str], field: str, value: Any) -> bool:
-        """Take a role or a kind for several columns at once, as one edit.
+        """Take a role, a kind or an answer for several columns at once, as one edit.
 
         Parameters
         ----------
         columns : sequence of str
         field : str
-            ``role`` or ``kind``.
+            ``who``, ``role`` or ``kind``.
         value : str
 
         Returns
@@ -180,14 +226,25 @@ class ColumnChoice(DraftForm):
             self.refusal = "choose some columns first: tick them in the table"
             return False
         try:
-            self.workspace.set_columns({column: self._declared(column, field, value) for column in columns})
+            self._declare(columns, field, value)
         except AnonflowError as error:
             self.refusal = on_screen(error.problems[0])
             return False
         return True
 
+    def _declare(self, columns: Sequence[str], field: str, value: Any) -> None:
+        """Take a role, a kind or an answer of some columns; a role and an answer are confirmed by it."""
+        self.workspace.set_columns({column: self._declared(column, field, value) for column in columns})
+        if field != "kind":
+            self.workspace.confirm(dict.fromkeys(columns, value if field == "who" else ""))
+
     def _declared(self, column: str, field: str, value: Any) -> dict[str, Any]:
-        """Return the declaration of a choice of a role or a kind."""
+        """Return the declaration of a choice."""
+        if field == "who":
+            if value not in ANSWERS:
+                raise ParameterError(f"who could know it is one of {', '.join(ANSWERS)}")
+            role = self.declared(column).role
+            return {"role": role if role in ANSWERS[value] else ANSWERS[value][0]}
         if field == "role" and value == NOT_PUBLISHED:
             return {"role": None, "kind": None}
         if field == "role" and value in ROLES:
@@ -196,15 +253,17 @@ class ColumnChoice(DraftForm):
             raise ParameterError(f"a role is one of {', '.join(ROLES)}")
         return self._declared_kind(column, value)
 
-    def _choose_role(self, column: str, role: Any) -> None:
-        self.workspace.set_column(column, **self._declared(column, "role", role))
-
-    def _choose_kind(self, column: str, kind: Any) -> None:
-        self.workspace.set_column(column, **self._declared_kind(column, kind))
+    def confirm(self) -> None:
+        """Confirm the roles of all columns as they are."""
+        self.workspace.confirm(dict.fromkeys(self.workspace.unconfirmed(self.flow), ""))
 
     def _declared_kind(self, column: str, kind: Any) -> dict[str, Any]:
         if kind not in KINDS:
             raise ParameterError(f"a kind is one of {', '.join(KINDS)}")
+        if self.declared(column).role != "quasi-identifier":
+            raise ParameterError(
+                f"column {column!r}: a kind says how a quasi-identifier is generalized; choose that role first"
+            )
         declared: dict[str, Any] = {"role": "quasi-identifier", "kind": kind}
         if kind == "hierarchy":
             known = self._given_hierarchy(column)
@@ -214,7 +273,7 @@ class ColumnChoice(DraftForm):
             cells, form = read_cells(self.workspace.named[column])
             guess = kind_of(cells)
             declared |= form | {
-                key: guess[key] for key in ("codes", "missing") if guess.get("codes") and key in guess
+                key: guess[key] for key in ("codes", "missing") if guess["kind"] == "numeric" and key in guess
             }
         return declared
 
@@ -287,15 +346,19 @@ class ColumnChoice(DraftForm):
             self.background.forget()
             self.param.update(counting=False, rows=None, bars=[])
             return
-        about, unique = self.about(), self.unique()
-        if about and (unique or not names):
+        about, unique = self._about if self.about() else None, self.unique()
+        if about is not None and (unique or not names):
             self.background.forget()
             self._show(about, names, unique)
             return
 
-        def work() -> tuple[dict[str, tuple[str, int, int]], list[int]]:
-            counts = about or {str(name): _count(frame[name]) for name in frame.columns}
-            return counts, unique_as_added(frame, names) if names else []
+        def work() -> tuple[Any, list[int]]:
+            known = about or (
+                frame,
+                {str(name): _count(frame[name]) for name in frame.columns},
+                {advised.column: advised for advised in advise(frame)} if len(frame) else {},
+            )
+            return known, unique_as_added(frame, names) if names else []
 
         self.counting = True
         if about:
@@ -304,11 +367,9 @@ class ColumnChoice(DraftForm):
             len(frame), work, lambda counts: self._show(counts[0], names, counts[1]), self._failed
         )
 
-    def _show(
-        self, about: dict[str, tuple[str, int, int]], names: tuple[str, ...], unique: list[int]
-    ) -> None:
+    def _show(self, about: Any, names: tuple[str, ...], unique: list[int]) -> None:
         frame = self.workspace.named
-        self._about, self._unique = (frame, about), (frame, names, unique)
+        self._about, self._unique = about, (frame, names, unique)
         n = len(frame)
         self.counting = False
         self._show_rows()
@@ -317,9 +378,10 @@ class ColumnChoice(DraftForm):
             for name, many in zip(names, unique, strict=True)
         ]
 
+    @param.depends("workspace.answers", watch=True)
     def _show_rows(self) -> None:
-        rows = self.table()
-        if self.rows is None or not rows.equals(self.rows):
+        rows = self.table() if self.about() else None
+        if rows is None or self.rows is None or not rows.equals(self.rows):
             self.rows = rows
 
     def _failed(self, problem: str) -> None:
@@ -347,27 +409,70 @@ def about_datasets() -> dict[str, str]:
 
 def type_of(cells: pd.Series) -> str:
     """Return the type of a column's values: number, date, truth value, text, or none."""
+    return _read_type(cells[~missing_cells(cells)])[0]
+
+
+def _read_type(values: pd.Series) -> tuple[str, np.ndarray | None]:
+    """Return the type of values, and their numbers where they are numbers or dates."""
     import pandas as pd
 
-    values = cells[~missing_cells(cells)]
     if not len(values):
-        return "empty"
+        return "empty", None
     if pd.api.types.is_bool_dtype(values.dtype):
-        return "truth value"
+        return "truth value", None
     try:
-        dates = numbers_of(values, "")[1]
+        numbers, dates = numbers_of(values, "")[:2]
     except (AnonflowError, ValueError, TypeError, OverflowError):
-        return "text"
-    return "number" if dates is None else "date"
+        return "text", None
+    return "number" if dates is None else "date", numbers
 
 
-def _count(cells: pd.Series) -> tuple[str, int, int]:
-    missing = int(missing_cells(cells).sum())
+def _count(cells: pd.Series) -> ColumnFacts:
+    missing = missing_cells(cells)
+    values = cells[~missing]
+    sort, numbers = _read_type(values)
     try:
-        distinct = int(cells.nunique(dropna=True))
+        distinct = int(values.nunique())
     except TypeError:
-        distinct = 0  # lists and the like: the reader refuses them, a frame may have them
-    return type_of(cells), distinct, missing
+        # lists and the like: the reader refuses them, a frame may have them
+        return ColumnFacts(sort, 0, int(missing.sum()))
+    return ColumnFacts(sort, distinct, int(missing.sum()), _heights(values, numbers))
+
+
+def _heights(values: pd.Series, numbers: np.ndarray | None) -> tuple[float, ...]:
+    """Return how many records have each value, or each of some ranges; of texts, the most frequent first; codes behind numbers."""
+    texts = values
+    if numbers is None:
+        numbers = numbers_in(values.astype(str))
+        are_numbers = ~np.isnan(numbers)
+        if are_numbers.mean() < 0.5:  # the texts, and no number among them
+            are_numbers[:] = False
+        numbers, texts = numbers[are_numbers], values[~are_numbers]
+    else:
+        texts = values[:0]
+    distinct, times = np.unique(numbers, return_counts=True)
+    if len(distinct) > _BARS:
+        times = np.histogram(numbers, _BARS)[0]
+    most = texts.value_counts().iloc[:_BARS]
+    return tuple(map(float, (*times, *most)))
+
+
+def _picture(sort: str, distinct: int, missing: int, heights: Sequence[float]) -> str:
+    """Return the picture of a column's values, and the counts below it."""
+    words = [sort] if not distinct else [sort, f"{distinct:,} different"]
+    if missing:
+        words.append(f"{missing:,} blank")
+    said = ", ".join(words)
+    return f"{sparkline(heights, said) if heights else ''}<div class='counts'>{said}</div>"
+
+
+def reasons_of(advice: Advice | None, role: str) -> str:
+    """Return the reasons of the guess at a column; its role first, where that is another now."""
+    if advice is None:
+        return ""
+    reasons = "; ".join(map(on_screen, advice.reasons))
+    guess = advice.entry["role"]
+    return reasons if guess == role else f"guess: {guess}, because {reasons}"
 
 
 def _about_dataset(rows: int, columns: int, origin: str, licence: str) -> str:

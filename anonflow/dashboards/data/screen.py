@@ -13,19 +13,27 @@ from typing import Any
 import pandas as pd
 import panel as pn
 import param
+from markupsafe import Markup
 
 from anonflow import datasets
 from anonflow.dashboards.components.clickable import PARTS
-from anonflow.dashboards.components.html import card
+from anonflow.dashboards.components.html import card, facts, html
 from anonflow.dashboards.components.markup import unique_bars
 from anonflow.dashboards.components.option_field import option_field
 from anonflow.dashboards.components.upload import DiskDropper
-from anonflow.dashboards.data.column_form import COLUMNS, NOT_PUBLISHED, ColumnChoice, about_datasets
+from anonflow.dashboards.data.advice import QUICK, BlankPrices, DataAdvice
+from anonflow.dashboards.data.column_form import (
+    ANSWERS,
+    COLUMNS,
+    NOT_PUBLISHED,
+    ColumnChoice,
+    about_datasets,
+)
 from anonflow.dashboards.session.hierarchy_files import MOST as HIERARCHY
 from anonflow.dashboards.session.hierarchy_files import Attached, attach, is_hierarchy_name, matched_column
 from anonflow.dashboards.session.paths import names_a_dataset, safe_name
 from anonflow.dashboards.session.project import ENDING
-from anonflow.dashboards.session.screen_words import on_screen
+from anonflow.dashboards.session.screen_words import CONFIRM, on_screen, roles_wait
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.dashboards.work.screen_work import Background
 from anonflow.dashboards.work.user_limits import MEGABYTE
@@ -51,6 +59,8 @@ PROJECT = "A flow or project"
 
 
 TOOLTIPS = {
+    "who": "everybody: it stands in a register, or is seen · acquaintances: neighbours, colleagues or family know it · nobody: it is "
+    "to be protected. A question mark: this is a guess",
     "role": "quasi-identifier: others may know it · sensitive: to be protected · insensitive: published "
     "as it is · identifier: never published · unit: the person of a row, where people have several rows · household: of the unit",
     "kind": "how a quasi-identifier may be generalized",
@@ -63,6 +73,8 @@ TOOLTIPS = {
 
 TOGETHER = 20.0
 """Seconds within which files are taken to have been dropped together."""
+
+_GUESS = "color: var(--af-muted); font-style: italic;"
 
 _ROLES = {
     "quasi-identifier": "background-color: var(--af-accent-soft); font-weight: 600;",
@@ -105,10 +117,12 @@ class DataScreen(pn.viewable.Viewer):
 
     workspace = param.ClassSelector(class_=Workspace)
     choice = param.ClassSelector(class_=ColumnChoice)
+    advice = param.ClassSelector(class_=DataAdvice)
     title = "Data"
 
     def __init__(self, **params: Any) -> None:
-        super().__init__(choice=ColumnChoice(params["workspace"]), **params)
+        space = params["workspace"]
+        super().__init__(choice=ColumnChoice(space), advice=DataAdvice(space), **params)
         self.reading = Background(self.workspace, at_once=True)
         self._options: dict[str, Any] = {}
         self._flows: dict[str, tuple[float, Path]] = {}
@@ -125,6 +139,9 @@ class DataScreen(pn.viewable.Viewer):
         self._show_frame()
         self._show_columns()
         self._show_bars()
+        self._show_guessed()
+        self._show_linked()
+        self._show_rules()
 
     # ---------------------------------------------------------------------------------- a table in
 
@@ -229,7 +246,10 @@ class DataScreen(pn.viewable.Viewer):
         for part, way in ((built_in, BUILT_IN), (own, OWN), (flows, PROJECT)):
             part.visible = self.way.rx() == way
         self._about_dataset()
-        self._source = card("Open a table", self._question, self.way, built_in, own, flows, self.wrong)
+        self._ways_in = pn.Column(self.way, built_in, own, flows, sizing_mode="stretch_width", margin=0)
+        self.unfold = pn.widgets.Button(label="Open another table", visible=False)
+        self.unfold.on_click(lambda event: self._fold(self._ways_in.visible))
+        self._source = card("Open a table", self._question, self.unfold, self._ways_in, self.wrong)
 
     def _about_dataset(self, *names: str) -> None:
         name = self.dataset.value
@@ -503,6 +523,7 @@ class DataScreen(pn.viewable.Viewer):
 
     def _looking(self) -> None:
         editors: dict[str, Any] = dict.fromkeys(COLUMNS) | {
+            "who": {"type": "list", "values": list(ANSWERS)},
             "role": {"type": "list", "values": [*ROLES, NOT_PUBLISHED], "autocomplete": False},
             "kind": {"type": "list", "values": list(KINDS)},
             "no value": {
@@ -520,41 +541,53 @@ class DataScreen(pn.viewable.Viewer):
             sortable=False,
             selectable="checkbox",
             stylesheets=[PARTS],
+            hidden_columns=["type", "distinct", "missing"],
+            formatters={"values": "html", "why": "textarea"},
             titles={
     "column": "Column",
-    "type": "Type",
-    "distinct": "Distinct",
-    "missing": "Missing",
+    "values": "Its values",
+    "who": "Who could know it ▾",
     "role": "Role ▾",
     "kind": "Kind ▾",
     "no value": "Without a value ▾",
     "codes": "Codes ✎",
     "form": "Form ✎",
+    "why": "Why",
 },
             header_tooltips=TOOLTIPS,
-            text_align={"distinct": "right", "missing": "right"},
-            widths={"column": 185, "type": 88, "distinct": 82, "missing": 80, "role": 140, "kind": 108},
+            widths={
+                "column": 146, "values": 156, "who": 124, "role": 128, "kind": 96, "no value": 92, "codes": 68,
+                "form": 64, "why": 270,
+            },
+            configuration={"columnDefaults": {"headerWordWrap": True}},
             sizing_mode="stretch_width",
             css_classes=["af-columns"],
         )  # fmt: skip
         self.columns.on_edit(self._edited)
         self.columns.style.map(lambda role: _ROLES.get(role, ""), subset=["role"])
+        self.columns.style.map(lambda who: _GUESS if str(who).endswith("?") else "", subset=["who"])
         self.refusal = pn.pane.HTML("", css_classes=["af-bad"], visible=False, sizing_mode="stretch_width")
         self.trouble = pn.pane.HTML("", css_classes=["af-warn"], visible=False, sizing_mode="stretch_width")
+        self.many_answers = pn.widgets.Select(
+            label="Who could know the ticked columns", options=["", *ANSWERS], width=270
+        )
         self.many_roles = pn.widgets.Select(
             label="Role of the ticked columns", options=["", *ROLES, NOT_PUBLISHED], width=200
         )
         self.many_kinds = pn.widgets.Select(
             label="Kind of the ticked columns", options=["", *KINDS], width=200
         )
-        for widget, field in ((self.many_roles, "role"), (self.many_kinds, "kind")):
+        self._many = {"who": self.many_answers, "role": self.many_roles, "kind": self.many_kinds}
+        for field, widget in self._many.items():
             pn.bind(partial(self._chosen_for_many, field), widget, watch=True)
-        rules = "".join(f"<li><b>{rule}</b>: {escape(words)}.</li>" for rule, words in RULES.items())
-        self.rules = pn.pane.HTML(
-            f"<p>Without a value:</p><ul>{rules}</ul>",
-            css_classes=["af-muted"],
-            sizing_mode="stretch_width",
+        self.confirm = pn.widgets.Button(
+            label=CONFIRM, color="primary", on_click=lambda event: self.choice.confirm()
         )
+        self.guessed = html("", "af-note")
+        self.rules = html("")
+        self.price = pn.widgets.Button(label="What does each way cost?")
+        self.price.on_click(lambda event: self.advice.price())
+        self.linked = html("", "af-warn")
         self.guess = pn.widgets.Button(label="First guess again", on_click=lambda event: self.choice.infer())
         self.sentence = pn.pane.HTML("", sizing_mode="stretch_width", css_classes=["af-unique"])
         self.bars = pn.pane.HTML("", stylesheets=[PARTS], sizing_mode="stretch_width")
@@ -576,13 +609,20 @@ class DataScreen(pn.viewable.Viewer):
             self.columns,
             self.refusal,
             self.trouble,
-            pn.FlexBox(self.many_roles, self.many_kinds, pn.Row(self.guess, margin=(18, 0, 0, 0)), gap="8px"),
-            self.rules,
+            pn.FlexBox(*self._many.values(), gap="8px"),
+            self.guessed,
+            pn.FlexBox(self.confirm, self.guess, gap="8px"),
+            self.linked,
             lead=(
-                "Click a role or a kind to change it. To change several columns at once, tick them and choose below the table. A column of numbers may have codes "
-                "in place of some of them: type these codes, separated by commas. Only you know what others may know of a person."
+                "Of each column: who could know a person's value? The answer sets its role; only you know it. Click an answer, a role or a kind to change it. "
+                "To change several columns at once, tick them and choose below the table. A column of numbers may have codes in place of some of them: type these "
+                "codes, separated by commas."
             ),
         )
+        self._blanks_card = card(
+            "Cells without a value", self.rules, self.price,
+            lead="Only you know whether a blank says something of its person. Choose a way in the table above, under Without a value.",
+        )  # fmt: skip
         self._unique_card = card("Who stands alone", self.sentence, self.bars)
         self._first_card = card("First rows", self.counts, self.first)
         self.with_table = pn.widgets.Checkbox(
@@ -605,15 +645,9 @@ class DataScreen(pn.viewable.Viewer):
             ),
         )
         self._steps_card = card("What happens here", pn.pane.HTML(_steps(), stylesheets=[PARTS]))
-        self._top = pn.Column(
-            self._source,
-            self._steps_card,
-            self._unique_card,
-            css_classes=["af-two"],
-            stylesheets=[PARTS],
-            sizing_mode="stretch_width",
-        )
-        self._page = pn.Column(self._top, sizing_mode="stretch_width")
+        self._above = pn.Column(sizing_mode="stretch_width", margin=0)
+        self._below = pn.Column(self._steps_card, sizing_mode="stretch_width", margin=0)
+        self._page = pn.Column(self._above, self._source, self._below, sizing_mode="stretch_width")
 
     def _project_file(self) -> io.BytesIO:
         workspace = self.workspace
@@ -627,7 +661,7 @@ class DataScreen(pn.viewable.Viewer):
         ticked = [] if rows is None else [str(rows["column"].iloc[at]) for at in self.columns.selection]
         if self.choice.choose_many(ticked, field, value):
             self.columns.selection = []
-        (self.many_roles if field == "role" else self.many_kinds).value = ""
+        self._many[field].value = ""
 
     def _edited(self, event: Any) -> None:
         rows = self.choice.rows
@@ -679,12 +713,13 @@ class DataScreen(pn.viewable.Viewer):
     @param.depends("workspace.frame", watch=True)
     def _show_frame(self) -> None:
         frame = self.workspace.frame
+        self.unfold.visible = frame is not None
         self.open.color = "primary" if frame is None else "default"
         self.again.visible = self.workspace.source.csv is not None or self._refused_file is not None
         self._show_waiting()
         if frame is None:
-            self._steps_card.visible, self._unique_card.visible = True, False
-            self._page.objects = [self._top]
+            self._fold(False)
+            self._above.objects, self._below.objects = [], [self._steps_card]
             self.first.value = pd.DataFrame()
             return
         self._show_counts()
@@ -693,15 +728,69 @@ class DataScreen(pn.viewable.Viewer):
         self.first.titles = {str(name): escape(str(name)) for name in first.columns}
         self.first.value = first
         # a table that is not seen is not drawn right: it is put in place with its rows
-        self._steps_card.visible, self._unique_card.visible = False, True
-        self._page.objects = [self._top, self._columns_card, self._first_card, self._keep_card]
+        self._fold(True)
+        self._above.objects = [self._columns_card, self._blanks_card, self._unique_card, self._first_card]
+        self._below.objects = [self._keep_card]
+
+    def _fold(self, folded: bool) -> None:
+        """Fold away what opens files, or unfold it."""
+        self._ways_in.visible = not folded
+
+    @param.depends("workspace.answers", "workspace.draft.spec", "workspace.frame", watch=True)
+    def _show_guessed(self) -> None:
+        """Say of which columns nobody has confirmed the role."""
+        names = self.workspace.unconfirmed(self.workspace.draft.spec)
+        self.confirm.visible = self.guessed.visible = bool(names)
+        self.guessed.object = f"<p>{escape(roles_wait(names))}</p>"
+
+    @param.depends("advice.warnings", watch=True)
+    def _show_linked(self) -> None:
+        """Name the columns that lead to quasi-identifiers, or to single people."""
+        warnings = self.advice.warnings
+        self.linked.object = "".join(f"<p>{escape(on_screen(text))}.</p>" for text in warnings)
+        self.linked.visible = bool(warnings)
+
+    @param.depends("advice.prices", "advice.pricing", "advice.problem", "workspace.draft.spec", watch=True)
+    def _show_rules(self) -> None:
+        """Explain the ways with blanks, and show their prices once there are any."""
+        advice = self.advice
+        table = Markup("<ul>{}</ul>").format(
+            Markup("").join(Markup("<li><b>{}</b>: {}.</li>").format(*rule) for rule in RULES.items())
+        )
+        if advice.prices:
+            ways = list(dict.fromkeys(way for each in advice.prices for way in each.losses))
+            rows = [
+                (
+                    Markup("<b>{}</b>").format(each.column),
+                    f"{each.blanks:,}",
+                    *(self._price(each, way) for way in ways),
+                )
+                for each in advice.prices
+            ]
+            table += Markup("<p>{}</p>{}").format(
+                f"Information loss (GCP) of a quick run on {min(QUICK, len(self.workspace.frame)):,} records, by the way with the blanks of each column:",
+                facts(("column", "blanks", *ways), rows, range(1, 2 + len(ways))),
+            )
+        sentence = f"Trying the ways: {advice.pricing}." if advice.pricing else advice.problem
+        table += Markup("<p class='soft' role='status'>{}</p>").format(sentence)
+        self.rules.object = str(table)
+        self.price.disabled = bool(advice.pricing)
+
+    def _price(self, prices: BlankPrices, way: str) -> Markup | str:
+        loss = prices.losses.get(way)
+        if loss is None:
+            return "–"
+        text = f"{loss:.3f}" + (f", {prices.blanks:,} records left out" if way == "drop" else "")
+        chosen = self.choice.declared(prices.column)
+        is_chosen = way == (chosen.missing or MISSING_RULES[str(chosen.kind)][0])
+        return Markup("<b>{} ✓</b>").format(text) if is_chosen else text
 
     def _show_counts(self) -> None:
         frame, about = self.workspace.frame, self.choice.about()
         if frame is None:
             return
-        missing = sum(missing for _, _, missing in about.values())
-        self.rules.visible = bool(missing)
+        missing = sum(column.missing for column in about.values())
+        self._blanks_card.visible = bool(missing)
         self.counts.object = _size_of_table(len(frame), frame.shape[1], missing if about else None)
 
     def __panel__(self) -> pn.viewable.Viewable:

@@ -173,15 +173,13 @@ def _missing_losses(anonymization: Anonymization) -> tuple[MissingLoss, ...]:
     without_value = missing_of(anonymization.table.records)
     if not without_value:
         return ()
-    costs = {
-        domain.column: cost
-        for domain, cost in zip(
-            anonymization.table.domains, cell_costs(anonymization.generalization), strict=True
-        )
-    }
+    domains, costs = anonymization.table.domains, cell_costs(anonymization.generalization)
     losses = []
     for name, without in without_value.items():
-        cost = costs[name]
+        parts = [
+            at for at, domain in enumerate(domains) if domain.column == name
+        ]  # numbers and their codes are two
+        cost = costs[parts].mean(axis=0)
         others = float(cost[~without].mean()) if not without.all() else 0.0
         losses.append(MissingLoss(name, int(without.sum()), float(cost[without].mean()), others))
     return tuple(losses)

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import panel as pn
 import param
 
+from anonflow.dashboards.components.clickable import PARTS
 from anonflow.dashboards.components.html import card, facts, html
 from anonflow.dashboards.components.option_field import option_field
+from anonflow.dashboards.components.upload import DiskDropper
 from anonflow.dashboards.session.draft_spec import ColumnSpec
 from anonflow.dashboards.session.screen_words import on_screen
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.dashboards.work.screen_work import Background
 from anonflow.errors import AnonflowError
 from anonflow.option import NEEDED, Option, options_of
-from anonflow.table.prepare import STEPS, Preparation
+from anonflow.table.identification.value_signs import numbers_in
+from anonflow.table.infer import kind_of
+from anonflow.table.prepare import MOST_BYTES, STEPS, Preparation, table_of_file
+
+STAY = options_of(STEPS["top-code"])["others"].label
 
 
 class StepsBefore(pn.viewable.Viewer):
@@ -39,6 +47,11 @@ class StepsBefore(pn.viewable.Viewer):
         self._form = pn.FlexBox(sizing_mode="stretch_width", gap="8px")
         self.add = pn.widgets.Button(label="Add the step", on_click=self._add)
         self.remove = pn.widgets.Button(label="Remove the last step", on_click=self._remove)
+        self.codebook = DiskDropper(
+            lambda: self.workspace.folder, self._take_codebook, self._refuse, most=MOST_BYTES, stylesheets=[PARTS],
+            label="A codebook of this column: CSV file with the header value,label", sizing_mode="stretch_width",
+            css_classes=["af-dropper"],
+        )  # fmt: skip
         self.wrong = pn.pane.HTML("", css_classes=["af-bad"], visible=False, sizing_mode="stretch_width")
         self.changes = html()
         self._card = card(
@@ -46,11 +59,13 @@ class StepsBefore(pn.viewable.Viewer):
             pn.FlexBox(self.step, self.column, gap="8px"),
             self._form,
             pn.Row(self.add, self.remove),
+            self.codebook,
             self.wrong,
             self.changes,
             lead="These steps change the table before it is anonymized, in this order. The release is verified against the table after them.",
         )
         pn.bind(self._make_fields, self.step, watch=True)
+        pn.bind(self._fill_codes, self.column, watch=True)
         self._make_fields()
         self._show()
 
@@ -78,6 +93,13 @@ class StepsBefore(pn.viewable.Viewer):
             for name, option in _options_of(self.step.value).items()
         }
         self._form.objects = list(self.fields.values())
+        self._fill_codes()
+
+    def _fill_codes(self, *columns: str) -> None:
+        """Let the codes of a column stay in a step that works on numbers."""
+        column = self.workspace.draft.spec.columns.get(self.column.value or "", ColumnSpec())
+        if "others" in self.fields and self.fields["others"].label == STAY:
+            self.fields["others"].value = ", ".join(column.codes or ())
 
     def _add(self, *events: Any) -> None:
         filled = self.options()
@@ -91,6 +113,17 @@ class StepsBefore(pn.viewable.Viewer):
             return
         entry = {self.step.value: {"column": self.column.value, **filled}}
         self._take([*self._steps(), entry])
+
+    def _take_codebook(self, name: str, path: Path) -> None:
+        """Let labels stand in place of a column's values, here and in all that is published."""
+        try:
+            table = table_of_file(path)
+        except AnonflowError as error:
+            self._refuse(on_screen(error.problems[0]).replace(path.name, name))
+            return
+        finally:
+            path.unlink(missing_ok=True)
+        self._take([*self._steps(), {"recode": {"column": self.column.value, "values": table}}])
 
     def _remove(self, *events: Any) -> None:
         self._take(self._steps()[:-1])
@@ -146,7 +179,20 @@ class StepsBefore(pn.viewable.Viewer):
         names = [str(name) for name in self.workspace.frame.columns]
         before, after = (Preparation(each, draft.folder).renamed(names) for each in (self._steps(), steps))
         new = {before.get(name, name): after.get(name, name) for name in names}
-        return {new.get(name, name): column for name, column in draft.spec.columns.items()}
+        columns = {new.get(name, name): column for name, column in draft.spec.columns.items()}
+        if len(steps) > len(self._steps()) and "recode" in steps[-1]:
+            self._guess_again(columns, steps)
+        return columns
+
+    def _guess_again(self, columns: dict[str, ColumnSpec], steps: list[Any]) -> None:
+        """Guess the kind of a numeric column again whose numbers have become labels: all of them, or some codes."""
+        name = steps[-1]["recode"]["column"]
+        column = columns.get(name)
+        if column is None or column.kind != "numeric":
+            return
+        recoded = Preparation(steps, self.workspace.draft.folder).apply(self.workspace.frame)[name]
+        if np.isnan(numbers_in(recoded.dropna())).any():
+            columns[name] = ColumnSpec(role=column.role, weight=column.weight, **kind_of(recoded))
 
     def _refuse(self, sentence: str) -> None:
         from markupsafe import Markup

@@ -25,12 +25,21 @@ from anonflow.dashboards.protect.patterns import PatternChoice
 from anonflow.dashboards.protect.settings import CUTS, Protection, share
 from anonflow.dashboards.protect.target_card import TargetCard
 from anonflow.dashboards.protect.target_search import TargetChoice
+from anonflow.dashboards.protect.two_questions import TwoQuestions
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.hierarchy.wording import plural
 from anonflow.loss import LOSSES
 from anonflow.option import Option
 
 __all__ = ["ProtectScreen"]
+
+UNFOLD = "Choose k and methods myself"
+
+ABOUT_TABS = (
+    "Methods: how records are made alike. Target: a search for a loss or a risk. Hierarchies: how values become coarser. Patterns: which "
+    "columns may be hidden together. Diversity: a sensitive value stays uncertain. Limits and weights: how far a column may be generalized."
+)
+"""What each tab is for."""
 
 KS = [2, 3, 4, 5, 6, 8, 10, 15, 20, 25, 30, 40, 50, 75, 100]
 
@@ -57,6 +66,8 @@ class ProtectScreen(pn.viewable.Viewer):
             limits=LimitChoice(space),
             **params,
         )
+        self.questions = TwoQuestions(self.protection)
+        self.unfold = pn.widgets.Button(label=UNFOLD, css_classes=["af-unfold"])
         self.expected = ExpectedCard(model=ExpectedRuns(self.workspace))
         self._fields: dict[tuple[str, str], Any] = {}
         self._k_part()
@@ -282,20 +293,24 @@ class ProtectScreen(pn.viewable.Viewer):
             dynamic=True,
             sizing_mode="stretch_width",
         )
-        page = pn.Column(
+        details = pn.Column(
             card(
                 "How many each record hides among", self.risk, pn.Row(self.k, self.exact), labelled(self.more)
             ),
             self.verdict,
-            card("How it is protected", tabs),
+            card("How it is protected", tabs, lead=ABOUT_TABS),
             sizing_mode="stretch_width",
+            margin=0,
+            visible=False,
         )
+        self.unfold.on_click(lambda event: details.param.update(visible=not details.visible))
+        page = pn.Column(self.questions, self.unfold, details, sizing_mode="stretch_width")
 
         def turned(*events: Any) -> None:
             for at, part in enumerate((target, tree, board, diversity, limits), start=1):
-                part.shown = page.visible and tabs.active == at
+                part.shown = page.visible and details.visible and tabs.active == at
 
-        pn.bind(turned, tabs.param.active, page.param.visible, watch=True)
+        pn.bind(turned, tabs.param.active, page.param.visible, details.param.visible, watch=True)
         return page
 
 

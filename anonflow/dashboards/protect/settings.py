@@ -80,12 +80,20 @@ class Protection(DraftForm):
             self.background.forget()
             self._counted, self.uniqueness = None, None
         elif self._counted is None or self._counted[0] is not frame or self._counted[1] != names:
-            self._counted, self.uniqueness = (frame, names), None
+            noted, self._counted = self.workspace.noted, (frame, names)
+            known = noted.uniqueness
+            if known is not None and known[0] is frame and known[1] == names:
+                self.background.forget()
+                self.uniqueness = known[2]
+                return
+
+            def counted(counts: Uniqueness) -> None:
+                noted.uniqueness = frame, names, counts
+                self.uniqueness = counts
+
+            self.uniqueness = None
             self.background.of_records(
-                len(frame),
-                lambda: Uniqueness(frame, names),
-                lambda counts: self.param.update(uniqueness=counts),
-                lambda problem: None,
+                len(frame), lambda: Uniqueness(frame, names), counted, lambda problem: None
             )
 
     def at_risk(self, k: int) -> tuple[int, int]:

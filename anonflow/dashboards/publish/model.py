@@ -179,6 +179,15 @@ class PublishModel(param.Parameterized):
         )
 
     @property
+    def unconfirmed(self) -> list[str]:
+        """Columns of the chosen run that are published though nobody confirmed their roles."""
+        return [] if self.run is None else self.workspace.unconfirmed(self.run.spec)
+
+    def confirm(self) -> None:
+        """Confirm the roles that the columns have in the chosen run."""
+        self.workspace.confirm(dict.fromkeys(self.unconfirmed, ""))
+
+    @property
     def earlier(self) -> str:
         """How many people of the chosen run are in an earlier release, once it was tried; empty if none is known to be."""
         run = self.run
@@ -187,7 +196,7 @@ class PublishModel(param.Parameterized):
     def draw(self) -> None:
         """Draw, verify, attack and report the chosen run in the background; ``publication`` has the result."""
         run = self.run
-        if run is None or self.drawing or self.needs_agreement:
+        if run is None or self.drawing or self.needs_agreement or self.unconfirmed:
             return
         if run.id in self.workspace.noted.publications:
             self.publication = self.workspace.noted.publications[run.id]
@@ -202,6 +211,7 @@ class PublishModel(param.Parameterized):
                 self._changed()
                 return
             self.workspace.noted.publications[run.id] = publication
+            self.workspace.drawings += 1
             if publication.ok:
                 self.workspace.note_drawn(table, run)
             self.param.update(drawing=False, agreed=False)

@@ -18,6 +18,7 @@ from anonflow.dashboards.components.shown_part import ShownPart
 from anonflow.dashboards.publish.model import OWNER, PUBLIC, PublishModel
 from anonflow.dashboards.publish.review_form import ReviewForm
 from anonflow.dashboards.session.publication import Publication
+from anonflow.dashboards.session.screen_words import CONFIRM, roles_wait
 from anonflow.dashboards.session.workspace import Workspace
 
 AGREE = "Draw another release: I will publish only one of them"
@@ -79,13 +80,15 @@ class PublishScreen(ShownPart):
         self.agree.link(self.model, value="agreed", bidirectional=True)
         self.draw = pn.widgets.Button(label=DRAW, color="primary", width=200, css_classes=["af-draw"])
         self.draw.on_click(lambda _: self.model.draw())
+        self.guessed = html("", "af-warn")
+        self.confirm = pn.widgets.Button(label=CONFIRM, on_click=lambda event: self.model.confirm())
         self.state = html("")
         self.remedies = Remedies(self.workspace, self.model.price)
         self.may = html("")
 
     @param.depends(
         "workspace.chosen", "workspace.runs", "workspace.running", "model.publication", "model.drawing",
-        "model.pricing", "model.problem", "model.agreed", watch=True,
+        "model.pricing", "model.problem", "model.agreed", "workspace.answers", watch=True,
     )  # fmt: skip
     def _show(self) -> None:
         model, run = self.model, self.model.run
@@ -121,7 +124,13 @@ class PublishScreen(ShownPart):
                 )
             )
         self.second.object = str(Markup("").join(paragraphs))
-        self.draw.disabled = model.drawing or model.publication is not None or model.needs_agreement
+        unconfirmed = model.unconfirmed
+        self.guessed.visible = self.confirm.visible = bool(unconfirmed)
+        roles = "; ".join(f"{name}: {run.spec.columns[name].role}" for name in unconfirmed)
+        self.guessed.object = str(Markup("<p>{} {}.</p>").format(roles_wait(unconfirmed), roles))
+        self.draw.disabled = (
+            model.drawing or model.publication is not None or model.needs_agreement or bool(unconfirmed)
+        )
         drawn_already = "Already drawn" if model.publication is not None else DRAW
         self.draw.label = "Drawing…" if model.drawing else drawn_already
         self._show_checks()
@@ -263,6 +272,8 @@ class PublishScreen(ShownPart):
                 self.promise,
                 self.second,
                 self.agree,
+                self.guessed,
+                self.confirm,
                 self.draw,
                 self.state,
                 self.remedies,

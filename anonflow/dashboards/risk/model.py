@@ -14,7 +14,6 @@ from anonflow.dashboards.work.screen_work import Background
 from anonflow.risk.before import RiskBefore, risk_before, smallest_sets
 from anonflow.table import Table
 from anonflow.table.identification.key_sets import MOST_SETS
-from anonflow.table.infer import Advice, advise
 
 RISKIEST = 20
 """Records that are listed."""
@@ -36,15 +35,12 @@ class PictureOfRisk:
         Of the same records, the smallest sets of columns on which each is unique.
     values : pandas.DataFrame
         Of the same records, their quasi-identifiers: the owner's.
-    advice : tuple of Advice
-        Of all columns of the file.
     """
 
     risk: RiskBefore
     riskiest: pd.DataFrame
     smallest: list[list[tuple[str, ...]]]
     values: pd.DataFrame
-    advice: tuple[Advice, ...]
 
 
 def set_sizes(columns: int, records: int) -> dict[int, int]:
@@ -93,7 +89,6 @@ class RiskModel(param.Parameterized):
         super().__init__(workspace=workspace, **settings)
         self.background = Background(workspace, at_once=True)
         self._computed: tuple[Any, ...] | None = None
-        self._advice: tuple[Any, tuple[Advice, ...]] | None = None
         self._changed()
 
     @property
@@ -116,8 +111,7 @@ class RiskModel(param.Parameterized):
         if table is None or settings == self._computed:
             return
         self._computed = settings
-        frame, most, fraction = self.workspace.frame, settings[1], settings[2]
-        known = self._advice[1] if self._advice is not None and self._advice[0] is frame else None
+        most, fraction = settings[1], settings[2]
         self.param.update(computing=True, stale=self.picture is not None, problem="")
 
         def work() -> PictureOfRisk:
@@ -130,11 +124,9 @@ class RiskModel(param.Parameterized):
                 riskiest,
                 smallest_sets(table, risk.sets, positions),
                 values.where(values.notna(), ""),
-                known or tuple(advise(frame)),
             )
 
         def done(picture: PictureOfRisk) -> None:
-            self._advice = frame, picture.advice
             self.param.update(picture=picture, computing=False, stale=False)
 
         def failed(problem: str) -> None:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
 from markupsafe import Markup
 
 from anonflow.dashboards.components.html import cards, facts
 from anonflow.dashboards.risk.model import PictureOfRisk
-from anonflow.dashboards.session.draft_spec import ColumnSpec
-from anonflow.dashboards.session.screen_words import on_screen
 from anonflow.drawing.column_sets import column_sets
 from anonflow.drawing.comparisons import heat
 from anonflow.drawing.plots import bars
@@ -19,7 +15,6 @@ from anonflow.risk.attackers.population import PopulationRisk
 from anonflow.risk.before import Owners, RiskBefore
 from anonflow.risk.register import RegisterFits
 from anonflow.table.identification.population import NOT_ESTIMABLE, Estimate
-from anonflow.table.infer import Advice
 
 DRAWN = 20
 """Sets in the picture, the riskiest."""
@@ -278,43 +273,6 @@ def owners(risk: RiskBefore) -> Markup:
 def _owners(risk: RiskBefore) -> list[tuple[str, Owners]]:
     both = (("people (the unit)", risk.people), ("households", risk.households))
     return [(name, each) for name, each in both if each is not None]
-
-
-def reasons(advice: Sequence[Advice], columns: Mapping[str, ColumnSpec]) -> Markup:
-    """Return the advisor's reasons for each column, beside the draft's declaration.
-
-    Parameters
-    ----------
-    advice : sequence of Advice
-    columns : mapping of str to ColumnSpec
-        Of the draft.
-    """
-    rows = []
-    for each in sorted(advice, key=lambda advised: _rank(advised, columns)):
-        role = columns.get(each.column, ColumnSpec()).role or "not published"
-        proposed = each.entry["role"]
-        rows.append(
-            [
-                Markup("<b>{}</b>").format(each.column),
-                Markup("<span class='whole'>{}</span>").format(role),
-                Markup("<span class='whole'>{}</span>").format(proposed)
-                if proposed == role
-                else Markup("<b class='whole'>→ {}</b>").format(proposed),
-                f"{each.distinct:,}",
-                "; ".join(map(on_screen, each.reasons)),
-            ]
-        )
-    return Markup("<div class='reasons'>{}</div>").format(
-        facts(("column", "its role", "the advisor's guess", "different values", "why"), rows, [3])
-    )
-
-
-def _rank(advice: Advice, columns: Mapping[str, ColumnSpec]) -> tuple[bool, int, int]:
-    """Return columns with another role than the guess first, then identifiers, quasi-identifiers, and the most distinct."""
-    role = columns.get(advice.column, ColumnSpec()).role
-    order = ["identifier", "quasi-identifier", "sensitive", "weight"]
-    place = order.index(role) if role in order else len(order)
-    return role == advice.entry["role"], place, -advice.distinct
 
 
 def _special_uniques(columns: int) -> str:

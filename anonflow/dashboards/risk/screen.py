@@ -123,7 +123,6 @@ class RiskScreen(pn.viewable.Viewer):
         self.known.object = str(
             Markup("<p>{} <b>{}</b>.{}</p>").format("Others can know:", ", ".join(table.qi_columns), note)
         )
-        self._show_reasons()
         if self._root.visible:
             self.model.compute()
             self.register.compute()
@@ -175,7 +174,6 @@ class RiskScreen(pn.viewable.Viewer):
             "riskiest",
             "population",
             "owners",
-            "reasons",
         )
         self.parts = {name: html("", f"af-risk-{name.replace('_', '-')}") for name in names}
         self.size = pn.widgets.RadioButtonGroup(label="Sets of", options={ALL_SIZES: 0}, value=0)
@@ -188,11 +186,6 @@ class RiskScreen(pn.viewable.Viewer):
             )
         )
         self.people = card("People and households", part["owners"])
-        self.reasons = card(
-            "Why these columns",
-            part["reasons"],
-            lead="These are guesses from names and values: only you know whether others can know a column. Change roles on the screen Data.",
-        )
         self.cards = [
             card("Who stands alone", part["alone"]),
             card("Every combination of columns", self.size, part["sets"], part["sets_table"], part["pairs"],
@@ -217,7 +210,6 @@ class RiskScreen(pn.viewable.Viewer):
             ),
             *self.cards,
             self.listed,
-            self.reasons,
             sizing_mode="stretch_width",
             margin=0,
         )  # fmt: skip
@@ -228,7 +220,6 @@ class RiskScreen(pn.viewable.Viewer):
         for each in self.cards:
             each.css_classes = ["af-card", *(["af-stale"] if model.stale else [])]
             each.visible = picture is not None and (each is not self.people or self._has_owners())
-        self.reasons.visible = picture is not None
         if model.problem:
             self.status.object = str(
                 Markup("<p class='af-bad' role='alert'>{}</p>").format(
@@ -256,7 +247,6 @@ class RiskScreen(pn.viewable.Viewer):
         )
         self.unsampled.visible = risk.population is None
         self._show_sets(self.size.value)
-        self._show_reasons()
 
     def _has_owners(self) -> bool:
         picture = self.model.picture
@@ -270,13 +260,6 @@ class RiskScreen(pn.viewable.Viewer):
             return
         self.parts["sets"].object = str(parts.column_sets_of(picture.risk, size or None))
         self.parts["sets_table"].object = str(parts.sets_table(picture.risk, size or None))
-
-    @param.depends("workspace.draft.spec", watch=True)
-    def _show_reasons(self) -> None:
-        picture = self.model.picture
-        if picture is not None:
-            columns = self.workspace.draft.spec.columns
-            self.parts["reasons"].object = str(parts.reasons(picture.advice, columns))
 
     def __panel__(self) -> pn.viewable.Viewable:
         return self._root

@@ -30,6 +30,8 @@ class Noted:
         The losses of analyses: a request's title -> the numbers; they belong to the owner.
     associations : dict
         How strongly columns go together, before and after; the owner's.
+    uniqueness : tuple or None
+        A table, its quasi-identifiers, and the sizes of the classes of equal records on them.
     earlier : dict
         The message about people who are in an earlier release.
     """
@@ -38,6 +40,7 @@ class Noted:
     risks: dict[int, float] = field(default_factory=dict)
     publications: dict[int, Publication] = field(default_factory=dict)
     drawn: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
+    uniqueness: tuple[Any, tuple[str, ...], Any] | None = None
     earlier: dict[int, str] = field(default_factory=dict)
     utility: dict[int, dict[str, dict[str, float]]] = field(default_factory=dict)
     associations: dict[int, Any] = field(default_factory=dict)

@@ -179,12 +179,13 @@ class ProjectEntry(_ProjectPart):
 
 
 class SessionEntry(_ProjectPart):
-    """What a session keeps of its runs: ids, the chosen one, and table, id and name of those that were drawn."""
+    """What a session keeps of its runs: ids, the chosen one, table, id and name of those that were drawn; and the answers about columns."""
 
     runs: Runs
     ids: Annotated[tuple[Id, ...], Field(max_length=MOST_RUNS)]
     chosen: Id | None
     drawn: Annotated[tuple[tuple[Text, Id, Word], ...], Field(max_length=100_000)]
+    answers: dict[Text, Word] | None = None
 
 
 Entry = TypeVar("Entry", bound=_ProjectPart)
@@ -329,7 +330,10 @@ def save_project(
 
 
 def session_runs_text(
-    runs: Sequence[FinishedRun], chosen: int | None, drawn: Mapping[str, Sequence[tuple[int, str]]]
+    runs: Sequence[FinishedRun],
+    chosen: int | None,
+    drawn: Mapping[str, Sequence[tuple[int, str]]],
+    answers: Mapping[str, str],
 ) -> str:
     """Return the runs of a session as JSON, with their seeds, for the session's own folder.
 
@@ -340,12 +344,15 @@ def session_runs_text(
         Id of the run that is explored and published.
     drawn : mapping
         Of each table, the ids and names of its runs that were drawn.
+    answers : mapping
+        Column whose role was confirmed -> who could know it.
     """
     entry = SessionEntry(
         runs=tuple(RunEntry.of(run, True) for run in runs),
         ids=tuple(run.id for run in runs),
         chosen=chosen,
         drawn=tuple((table, id, name) for table, of_table in drawn.items() for id, name in of_table),
+        answers=dict(answers),
     )
     return entry.model_dump_json()
 
@@ -444,8 +451,8 @@ def read_review(text: str) -> dict[str, str]:
 
 def read_session_runs(
     text: str, folder: Path
-) -> tuple[list[FinishedRun], int | None, dict[str, list[tuple[int, str]]]]:
-    """Return runs, the chosen one and what was drawn, as :func:`session_runs_text` takes them.
+) -> tuple[list[FinishedRun], int | None, dict[str, list[tuple[int, str]]], dict[str, str]]:
+    """Return runs, the chosen one, what was drawn and the answers, as :func:`session_runs_text` takes them.
 
     Raises
     ------
@@ -458,7 +465,8 @@ def read_session_runs(
     drawn: dict[str, list[tuple[int, str]]] = {}
     for table, id, name in entry.drawn:
         drawn.setdefault(table, []).append((id, name))
-    return [each.run(id, folder) for each, id in zip(entry.runs, entry.ids, strict=True)], entry.chosen, drawn
+    runs = [each.run(id, folder) for each, id in zip(entry.runs, entry.ids, strict=True)]
+    return runs, entry.chosen, drawn, dict(entry.answers or {})
 
 
 def _members(path: Path, most: int) -> dict[str, bytes]:

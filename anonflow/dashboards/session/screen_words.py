@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from anonflow.errors import Sentence
+from collections.abc import Sequence
 
-__all__ = ["BEGIN", "NO_TABLE", "OPEN_FIRST", "WORDS", "on_screen"]
+from anonflow.errors import Sentence
+from anonflow.hierarchy.wording import plural
+
+__all__ = ["BEGIN", "CONFIRM", "NO_TABLE", "OPEN_FIRST", "WORDS", "on_screen", "roles_wait"]
 
 BEGIN = "Open a table to begin."
+CONFIRM = "These roles are right"
 NO_TABLE = "No table yet: go to Data and open one."
 OPEN_FIRST = "no table is open; open one first"
 
@@ -24,11 +28,13 @@ WORDS = {
     "levels": "on the screen Protect, under Hierarchies, or choose the kind suppression on the screen Data",
     "missing": "{} under Without a value",
     "missing-texts": "name them under Texts that stand for a missing value, on the screen Data",
+    "others": "type them under Texts that stay",
     "partition-below-k": "partitions of {0} records are smaller than k = {1}; choose partitions of at least {1} records, "
     "or the whole table",
     "partition-size": "partitions of {} records",
     "prepare": "on the screen Prepare",
     "say-missing": "choose {} under Without a value, on the screen Data",
+    "shares": "choose another kind of it, on the screen Data",
     "skip": "remove the lines above the names of the columns",
     "time-limit": "its time limit",
 }
@@ -38,3 +44,9 @@ WORDS = {
 def on_screen(text: str) -> str:
     """Return a text of one of our errors, with its settings in the words of the screens."""
     return text.in_words(WORDS) if isinstance(text, Sentence) else text
+
+
+def roles_wait(columns: Sequence[str]) -> str:
+    """Return of which columns nobody has confirmed the role, so that nothing is published."""
+    names = ", ".join(columns[:5]) + (f" and {len(columns) - 5:,} more" if len(columns) > 5 else "")
+    return f"Nobody has confirmed the guess at the role of {plural(len(columns), 'column')}: {names}. Nothing is published before."

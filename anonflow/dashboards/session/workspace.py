@@ -65,6 +65,7 @@ from anonflow.table import Table
 from anonflow.table.files.csv_head import CsvShape
 from anonflow.table.infer import infer_columns
 from anonflow.table.prepare import Preparation
+from anonflow.table.schema import UNPUBLISHED
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -134,8 +135,13 @@ class Workspace(param.Parameterized):
     algorithms = param.List(default=[], doc="Names of the methods that are run.")
     ks = param.List(default=[], doc="The ks that are run.")
     runs = param.List(default=[], doc="Finished runs, oldest first.")
+    drawings = param.Integer(default=0, doc="How often a release was drawn, or its remedies priced.")
     chosen = param.Integer(default=None, allow_None=True, doc="Id of the run that is explored and published.")
     review = param.Dict(default={}, doc="What people filled in into the reviewer's report, by field.")
+    answers = param.Dict(
+        default={},
+        doc="Column whose role was declared or confirmed -> who could know it, or nothing: its role says it.",
+    )
     running = param.Boolean(default=False)
     progress = param.Dict(default={}, doc="Run name -> share done, while running.")
     doing = param.Dict(default={}, doc="Run name -> what it is at, in a few words, while running.")
@@ -223,7 +229,7 @@ class Workspace(param.Parameterized):
         hierarchies = bool(options.pop("hierarchies", False))
         frame = load_dataset(name, self.limits, **options)
         columns = first_columns(name, frame, hierarchies)
-        return partial(self._open, frame, SourceSpec(dataset=name, **options), columns, name)
+        return partial(self._open, frame, SourceSpec(dataset=name, **options), columns, name, False)
 
     def open_file(self, name: str, path: Path, **options: Any) -> None:
         """Open an uploaded file; it is moved into the workspace's own folder.
@@ -414,10 +420,10 @@ class Workspace(param.Parameterized):
                 self._keep_review()
         if kept is not None:
             with suppress(AnonflowError):
-                runs, chosen, drawn = read_session_runs(kept, self._own_folder())
+                runs, chosen, drawn, answers = read_session_runs(kept, self._own_folder())
                 self._ids = max((run.id for run in runs), default=0)
                 self.noted = Noted(drawn=drawn)
-                self.param.update(runs=runs, chosen=chosen)
+                self.param.update(runs=runs, chosen=chosen, answers=answers)
                 if runs:
                     sentence = "your runs are there."
         self._seeds = unfinished
@@ -624,7 +630,9 @@ class Workspace(param.Parameterized):
             seeds = [run.seed for run in self.runs] + list(self._seeds.values())
             if self._batch is not None:
                 seeds += [job.seed for job in self._batch.jobs if not job.ended]
-            self._place.keep_runs(session_runs_text(self.runs, self.chosen, self.noted.drawn), seeds)
+            self._place.keep_runs(
+                session_runs_text(self.runs, self.chosen, self.noted.drawn, self.answers), seeds
+            )
 
     def note_drawn(self, table: str, run: FinishedRun) -> None:
         """Remember that the release of a run of a table was drawn."""
@@ -664,7 +672,7 @@ class Workspace(param.Parameterized):
         place = self._own_folder() / f"{flow_name(name)}.parquet"
         write_frame(frame, place)
         read, source = read_upload(place, self.limits)
-        self._open(read, source, dict(columns) if columns else infer_columns(read), name)
+        self._open(read, source, dict(columns) if columns else infer_columns(read), name, not columns)
 
     def open_table(self, table: Table, name: str = "table") -> None:
         """Open a table with its schema.
@@ -713,7 +721,9 @@ class Workspace(param.Parameterized):
             self._waiting = shared
             self.status = "Open your table: the methods and parameters of the link are waiting for it."
 
-    def _open(self, frame: Any, source: SourceSpec, columns: dict[str, Any], name: str) -> None:
+    def _open(
+        self, frame: Any, source: SourceSpec, columns: dict[str, Any], name: str, guessed: bool = True
+    ) -> None:
         if self._project is not None:
             self._take_project(self._project, frame, source)
             return
@@ -724,7 +734,7 @@ class Workspace(param.Parameterized):
         if self._waiting is not None:  # a link without a table of its own
             spec, self._waiting = merged(spec, self._waiting), None
             check_confined(spec, self._own_folder())
-        self._take(frame, source, spec)
+        self._take(frame, source, spec, guessed)
 
     def set_column(self, column: str, **declared: Any) -> None:
         """Declare a column, as one edit that can be undone.
@@ -742,6 +752,19 @@ class Workspace(param.Parameterized):
             If the table has no such column.
         """
         self.set_columns({column: declared})
+
+    def unconfirmed(self, spec: DraftSpec) -> list[str]:
+        """Return the columns that a flow publishes though nobody confirmed their roles, which were guessed."""
+        return [
+            name
+            for name, column in spec.columns.items()
+            if column.role not in UNPUBLISHED and name not in self.answers
+        ]
+
+    def confirm(self, answers: Mapping[str, str]) -> None:
+        """Confirm the roles of some columns: column -> who could know it, or nothing."""
+        self.answers = {**self.answers, **answers}
+        self._keep_runs()
 
     def set_columns(self, declared: Mapping[str, Mapping[str, Any]]) -> None:
         """Declare several columns, as :meth:`set_column` does one, as one edit.
@@ -765,7 +788,7 @@ class Workspace(param.Parameterized):
             raise DataError("this session is over; reload the page")
         return self.folder
 
-    def _take(self, frame: Any, source: SourceSpec, spec: DraftSpec) -> None:
+    def _take(self, frame: Any, source: SourceSpec, spec: DraftSpec, guessed: bool = False) -> None:
         self._abandon()
         self._coded = None
         status = f"{plural(len(frame), 'record')} and {plural(len(frame.columns), 'column')} are open."
@@ -773,7 +796,10 @@ class Workspace(param.Parameterized):
         self.noted = Noted(drawn=self.noted.drawn)
         # one change for all watchers: a frame without its columns would be shown as one that cannot be used
         with param.parameterized.batch_call_watchers(self):
-            self.param.update(frame=frame, source=source, runs=[], chosen=None, review={}, status=status)
+            answers = {} if guessed else dict.fromkeys(spec.columns, "")
+            self.param.update(
+                frame=frame, source=source, runs=[], chosen=None, review={}, answers=answers, status=status
+            )
             self._keep_runs()
             self._keep_review()
             self.draft.restart(spec, folder=folder)
@@ -896,7 +922,27 @@ class Workspace(param.Parameterized):
         done = self._done_before_cancel()
         runs = [run for run in self._judgement.runs if run.name not in done]
         self._started = spec, done
-        self._begin(flow, [(run, spec.single(run)) for run in runs], self.table)
+        self._begin([(flow, run, spec.single(run)) for run in runs], self.table)
+
+    def start_flows(self, runs: Sequence[tuple[engine.Flow, engine.Run, DraftSpec]]) -> None:
+        """Run other flows than the draft on the open table, in the background.
+
+        Parameters
+        ----------
+        runs : sequence of (Flow, Run, DraftSpec)
+            A run of the flow, and the flow that it is alone.
+
+        Raises
+        ------
+        FlowError
+            If the table cannot be used.
+        """
+        if self.running:
+            return
+        if self.table is None or self.coding:
+            raise FlowError.collected("this cannot run", self._column_problems or (OPEN_FIRST,))
+        self._started = None
+        self._begin(runs, self.table)
 
     def run_again(self, id: int, **options: Any) -> None:
         """Run a finished run again, on its own table, with other options of its method; it is chosen when it is done, and the draft stays as it is.
@@ -922,7 +968,7 @@ class Workspace(param.Parameterized):
         again = done.spec.changed((("steps", "anonymize", name), value) for name, value in options.items())
         flow = again.loaded(self.draft.folder)
         self._started = None
-        self._begin(flow, [(flow.runs[0], again)], done.result.anonymization.table)
+        self._begin([(flow, flow.runs[0], again)], done.result.anonymization.table)
         self._chooses_next = True
 
     def apply(self, id: int, change: Sequence[tuple[Sequence[str], Any]]) -> None:
@@ -966,11 +1012,11 @@ class Workspace(param.Parameterized):
         """
         return self.run_of(id).spec.unpublished().model_copy(update={"target": None})
 
-    def _begin(self, flow: engine.Flow, runs: Sequence[tuple[engine.Run, DraftSpec]], table: Table) -> None:
-        """Run some runs of a flow in the background, each with the flow that it is alone."""
+    def _begin(self, runs: Sequence[tuple[engine.Flow, engine.Run, DraftSpec]], table: Table) -> None:
+        """Run some runs of flows in the background, each with the flow that it is alone."""
         jobs = [
             self._job(flow, run, spec, table, len(runs), self._seeds.pop(run.name, None))
-            for run, spec in runs
+            for flow, run, spec in runs
         ]
         self._batch = JobGroup(jobs, self.later, self._freed, self._show, self._end)
         self.param.update(running=True, progress={job.run.name: 0.0 for job in jobs}, status="Starting.")

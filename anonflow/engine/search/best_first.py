@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from anonflow.engine.search.trials import Candidate, SearchTarget, Setup, Trial
+from anonflow.engine.search.trials import Candidate, SearchTarget, Setup, Trial, picked
 
 SLOPE = 0.5
 """The assumed power of k with which loss grows, until two results of a setup show it."""
@@ -144,24 +144,43 @@ class BestFirst:
             Seconds that are left.
         """
         best = min((trial.shortfall(self.target) for trial in self.trials), default=math.inf)
+        pick = picked(self.target, self.trials)
+        answer = None if pick is None else self.trials[pick]
         ranked = []
         for at, candidate in enumerate(self.waiting):
             expected = self.predict(candidate)
             if expected.seconds > seconds:
                 continue
             short = self.target.shortfall(expected.loss, expected.risk, disclosure=expected.disclosure)
-            gain = self._gain(expected, HOPE if candidate.setup not in self._of else 1.0)
+            hope = HOPE if candidate.setup not in self._of else 1.0
+            gain = self._gain(expected, hope)
             if best > 0.0:
                 ranked.append((short, -gain, expected.seconds, at, candidate, expected))
             elif gain > GAIN:
-                # those that are expected to meet the target come first, and of them the most gain in a second
+                # a better answer comes first, then others that meet the target; of them the most gain in a second
+                better = short == 0.0 and self._is_better(expected, hope, answer)
                 ranked.append(
-                    (float(short > 0.0), -gain / (expected.seconds + PAUSE), short, at, candidate, expected)
+                    (
+                        float(short > 0.0) - better,
+                        -gain / (expected.seconds + PAUSE),
+                        short,
+                        at,
+                        candidate,
+                        expected,
+                    )
                 )
         if not ranked:
             return None
         *_, candidate, expected = min(ranked, key=lambda entry: entry[:4])
         return candidate, expected
+
+    def _is_better(self, expected: Prediction, hope: float, answer: Trial | None) -> bool:
+        """Return whether a candidate that meets the target is expected to be picked instead of the answer so far."""
+        if answer is None:
+            return True
+        if self.target.is_of_risk:
+            return hope * expected.loss < (1.0 - GAIN) * float(answer.loss or 0.0)
+        return expected.risk < (1.0 - GAIN) * float(answer.risk or 0.0)
 
     def _gain(self, expected: Prediction, hope: float) -> float:
         """Return by which share the least loss of those with at most this risk may fall; 1 if there are none.

@@ -20,7 +20,8 @@ from anonflow.release import Release
 from anonflow.release.cells import ranges
 from anonflow.release.publish import publish
 from anonflow.table import Table
-from anonflow.table.published.published_cells import rows_of_stars
+from anonflow.table.domain import missing_cells
+from anonflow.table.published.published_cells import IS_NUMBER, code_name, rows_of_stars
 from anonflow.table.schema import did_you_mean
 from anonflow.utility.subject import Part
 
@@ -230,7 +231,7 @@ def _compared(part: Part, m: int, seed: int) -> Comparison:
         for d in table.domains
         if d.kind == "hierarchy" and d.hierarchy is not None
     }
-    shown = frame[list(original.columns)].iloc[kept].reset_index(drop=True)
+    shown = frame[list(table.frame.columns)].iloc[kept].reset_index(drop=True)
     certificate = getattr(release, "certificate", None)
     candidates = CandidateTable.of(Release(shown, certificate), table.schema, trees=trees)
     tables = plausible_of(candidates, m, seed).tables
@@ -240,12 +241,24 @@ def _compared(part: Part, m: int, seed: int) -> Comparison:
 
 
 def originals_of(table: Table) -> pd.DataFrame:
-    """Return the originals, with numbers and dates that a file has as text: those of numeric columns, and all that read so."""
+    """Return the originals, with numbers and dates that a file has as text: those of numeric columns, and all that read so.
+
+    Numbers with codes are two columns, as in plausible tables: the numbers, and beside them the codes (:func:`code_name`).
+    """
     frame = table.frame.reset_index(drop=True)
     columns = {str(name): written_numbers(frame[name]) for name in table.other_columns}
     for domain in table.domains:
         cells = frame[domain.column]
-        if domain.kind == "numeric" and numbers_of(cells) is None:
+        if domain.kind != "numeric":
+            continue
+        if domain.has_codes:
+            codes, missing = table.schema[domain.column].codes, missing_cells(cells)
+            is_code = cells.isin(list(codes)).to_numpy(dtype=bool)
+            beside = np.where(missing, "", np.where(is_code, cells.astype(str), IS_NUMBER))
+            columns[code_name(domain.column)] = pd.Series(beside, dtype="str")
+            cells = cells.where(~is_code & ~missing).infer_objects()
+            columns[domain.column] = cells
+        if numbers_of(cells) is None:
             columns[domain.column] = ranges(cells.dropna().astype(str))["low"].reindex(frame.index)
     return frame.assign(**columns)
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+import pandas as pd
 import pytest
 
 pytest.importorskip("panel", reason="the dashboards are an extra")
 import anonflow as af
 from anonflow.algorithms.registry import REGISTRY, look_of
-from anonflow.dashboards.compare.model import CompareModel, column_losses
+from anonflow.dashboards.compare.model import CompareModel, column_losses, loss_of_blanks
 from anonflow.dashboards.compare.screen import FIVE, CompareScreen
 from anonflow.dashboards.components.figures import DARK, LIGHT, Point, against_k, risk_and_loss
 from anonflow.dashboards.session.diff import changes, differences
@@ -395,3 +396,34 @@ def test_a_run_is_named_noted_pinned_filtered_and_deleted() -> None:
     assert workspace.chosen == 1
     assert screen.run_name.value == ""
     workspace.close()
+
+
+@pytest.mark.parametrize("algorithm", ["greedy", "mondrian"])
+def test_a_run_whose_loss_comes_from_blanks_is_a_warning(algorithm: str) -> None:
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({"age": rng.integers(0, 9, 200), "hours": rng.integers(0, 90, 200).astype(float)})
+    frame.loc[rng.random(200) < 0.3, "hours"] = np.nan
+    space = Workspace()
+    for rule, warns in (("suppress", True), ("value", False)):
+        columns = {
+            "age": {"role": "quasi-identifier", "kind": "numeric"},
+            "hours": {"role": "quasi-identifier", "kind": "numeric", "missing": rule},
+        }
+        space.open_frame(frame, columns, "people")
+        space.set_algorithms([algorithm])
+        space.start()
+        space.wait(120)
+        screen = CompareScreen(workspace=space)
+        anonymization = space.chosen_run.result.anonymization
+        share, names = loss_of_blanks(space.chosen_run)
+        assert screen.blanks.visible == (share > 0.5)
+        if warns:
+            published = anonymization.frame()["hours"].eq("*")
+            least = (frame["hours"].isna() & published).mean() / 2 / anonymization.loss("gcp")
+            assert least - 1e-9 <= share <= published.mean() / 2 / anonymization.loss("gcp") + 1e-9
+            assert names == ["hours"]
+            assert ("comes from blanks in hours" in screen.blanks.object) == (share > 0.5)
+            assert share > (0.5 if algorithm == "greedy" else 0.3)
+        else:
+            assert (share, names) == (0.0, [])
+    space.close()

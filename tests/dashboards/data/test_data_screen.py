@@ -523,6 +523,7 @@ def coded(workspace: Workspace, tmp_path: Path) -> ColumnChoice:
 
 def test_codes_beside_numbers_are_typed_and_shown(workspace: Workspace, tmp_path: Path) -> None:
     choice = coded(workspace, tmp_path)
+    choice.choose("income", "role", "quasi-identifier")
     choice.choose("income", "kind", "categorical")
     assert not choice.choose("income", "codes", "N, R")
     assert "choose the kind numeric first" in choice.refusal
@@ -567,6 +568,7 @@ def test_the_form_of_numbers_and_dates_is_guessed_shown_and_typed(
     assert choice.choose("hired", "role", "identifier")
     assert value_at(workspace.draft, ("table", "columns", "hired")) == {"role": "identifier"}
     assert choice.choose("income", "role", "quasi-identifier")
+    choice.choose("income", "role", "quasi-identifier")
     assert choice.choose("income", "kind", "categorical")
     assert choice.choose("income", "kind", "numeric")
     assert choice.rows.set_index("column").loc["income", "form"] == 'decimal: ","'
@@ -619,6 +621,7 @@ def test_codes_that_cannot_be_are_one_sentence(
     workspace: Workspace, tmp_path: Path, text: str, says: str
 ) -> None:
     choice = coded(workspace, tmp_path)
+    choice.choose("income", "role", "quasi-identifier")
     choice.choose("income", "kind", "numeric")
     before = workspace.draft.document
     assert not choice.choose("income", "codes", text)

@@ -157,10 +157,10 @@ def test_several_columns_are_given_a_role_and_a_kind_in_one_edit(workspace: Work
 def test_what_is_done_without_a_value_is_explained(workspace: Workspace) -> None:
     assert set(RULES) == {rule for rules in MISSING_RULES.values() for rule in rules}
     screen = drop(workspace, {"people.csv": PEOPLE})
-    assert not screen.rules.visible
+    assert not screen._blanks_card.visible
     drop(workspace, {"blank.csv": PEOPLE.replace("20,", ",")})
     screen = DataScreen(workspace=workspace)
-    assert screen.rules.visible
+    assert screen._blanks_card.visible
     assert all(words in screen.rules.object.replace("&#x27;", "'") for words in RULES.values())
 
 

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 pytest.importorskip("panel", reason="the dashboards are an extra")
+from anonflow.dashboards.compare.model import column_losses
 from anonflow.dashboards.components.direction import arrow, better, directed
 from anonflow.dashboards.explore.model import BeforeAfter, ExploreModel
 from anonflow.dashboards.explore.screen import ExploreScreen
@@ -83,6 +84,27 @@ def test_the_loss_of_missing_values_is_told_apart(blanks: Workspace) -> None:
     text = str(ExploreScreen(workspace=blanks).facts.object)
     assert "8 records without a value lose 100.0%" in text
     assert "town: 4 records" in text
+
+
+def test_of_numbers_with_codes_the_text_says_what_the_map_says() -> None:
+    rng = np.random.default_rng(2)
+    ages = pd.Series(rng.integers(18, 90, 90)).astype(str).where(rng.random(90) > 0.2, "unknown")
+    blank = rng.random(90) < 0.2
+    frame = pd.DataFrame({"age": ages.where(~blank), "town": rng.choice(list("ab"), 90)})
+    columns = {
+        "age": {"role": "quasi-identifier", "kind": "numeric", "codes": ["unknown"], "missing": "value"},
+        "town": {"role": "quasi-identifier", "kind": "categorical"},
+    }
+    workspace = Workspace()
+    workspace.open_frame(frame, columns, "people")
+    workspace.set_ks([4])
+    workspace.start()
+    workspace.wait(300)
+    (lost,) = ExploreModel(workspace).missing_losses()
+    assert lost.cells == blank.sum(), "a code is a value"
+    both = (lost.cells * lost.loss + (90 - lost.cells) * lost.others) / 90
+    assert both == pytest.approx(column_losses(workspace.runs[0])["age"])
+    workspace.close()
 
 
 def test_the_release_card_stands_on_explore_as_it_does_on_publish(blanks: Workspace) -> None:

@@ -16,6 +16,7 @@ from anonflow.dashboards.work import screen_work
 from anonflow.table.prepare import Preparation
 from tests.cases.drafts import value_at
 from tests.dashboards.conftest import Hand
+from tests.dashboards.data.uploading import send
 
 FRAME = pd.DataFrame(
     {
@@ -149,3 +150,77 @@ def test_an_empty_field_is_named_by_its_label(form: StepsBefore) -> None:
     assert "Fill in Largest number." in form.wrong.object
     assert form.wrong.visible
     assert value_at(form.workspace.draft, ("table", "prepare")) is None
+
+
+def test_the_codes_of_a_column_stay_in_a_step_on_its_numbers() -> None:
+    workspace = Workspace()
+    frame = pd.DataFrame({"age": ["20", "unknown", "95", "30"] * 6, "town": list("abcd") * 6})
+    columns = {
+        "age": {"role": "quasi-identifier", "kind": "numeric", "codes": ["unknown"]},
+        "town": {"role": "quasi-identifier", "kind": "categorical"},
+    }
+    workspace.open_frame(frame, columns, "people")
+    form = StepsBefore(workspace=workspace)
+    form.step.value, form.column.value = "top-code", "age"
+    assert form.fields["others"].value == "unknown"
+    form.fields["at"].value = 90.0
+    form.add.clicks += 1
+    assert not form.wrong.visible
+    assert sorted(set(workspace.table.frame["age"])) == ["20", "30", "90", "unknown"]
+    form.column.value = "town"
+    assert form.fields["others"].value == ""
+
+
+CODEBOOK = b"value,label\n10,Farming\n11,Mining\n14,Health\n"
+
+
+@pytest.fixture
+def industries() -> StepsBefore:
+    workspace = Workspace()
+    frame = pd.DataFrame(
+        {"industry": [10, 11, 14] * 20, "hours": [*range(1, 53), *[99] * 8], "sex": ["f", "m"] * 30}
+    )
+    columns = {
+        "industry": {"role": "quasi-identifier", "kind": "numeric"},
+        "hours": {"role": "quasi-identifier", "kind": "numeric"},
+        "sex": {"role": "quasi-identifier", "kind": "categorical"},
+    }
+    workspace.open_frame(frame, columns, "people")
+    return StepsBefore(workspace=workspace)
+
+
+def test_a_codebook_lets_labels_stand_in_place_of_codes_here_and_in_the_release(
+    industries: StepsBefore,
+) -> None:
+    workspace = industries.workspace
+    industries.column.value = "industry"
+    send(industries.codebook, "industries.csv", CODEBOOK)
+    assert not industries.wrong.visible
+    assert workspace.problems == ()
+    assert set(workspace.table.frame["industry"]) == {"Farming", "Mining", "Health"}
+    assert workspace.draft.spec.columns["industry"].kind == "categorical"
+    industries.column.value = "hours"
+    send(industries.codebook, "hours.csv", b"value,label\n99,refused\n")
+    assert workspace.draft.spec.columns["hours"].codes == ("refused",)
+    assert workspace.problems == ()
+    workspace.set_ks([20])
+    workspace.start()
+    workspace.wait(300)
+    published = workspace.chosen_run.result.anonymization.frame()["industry"].astype(str)
+    assert set("".join(published).replace("{", "").replace("}", "")) & set("0123456789") == set()
+    assert any("|" in cell for cell in published)
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"a,b\n1,2\n", "does not begin with the line old,new"),
+        (b"value,label\n1,x\n1,y\n", "is there already"),
+    ],
+)
+def test_a_file_that_is_no_codebook_is_refused(industries: StepsBefore, content: bytes, says: str) -> None:
+    before = industries.workspace.draft.spec
+    send(industries.codebook, "mine.csv", content)
+    assert says in industries.wrong.object
+    assert "mine.csv" in industries.wrong.object
+    assert industries.workspace.draft.spec == before

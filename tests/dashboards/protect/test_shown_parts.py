@@ -36,6 +36,7 @@ def test_hidden_tabs_are_not_drawn_and_are_right_when_they_are_opened(
     screen = ProtectScreen(workspace=workspace)
     page = screen.__panel__()
     tabs = page.select(lambda part: type(part).__name__ == "Tabs")[0]
+    screen.unfold.clicks += 1
     for k in range(3, 9):
         workspace.set_ks([k])
     workspace.set_column("job", role="insensitive")
@@ -75,8 +76,10 @@ def test_an_opening_builds_the_shown_tab_alone_and_each_other_tab_when_it_is_fir
 
         monkeypatch.setattr(part, "__init__", count)
     workspace = people()
-    page = ProtectScreen(workspace=workspace).__panel__()
+    screen = ProtectScreen(workspace=workspace)
+    page = screen.__panel__()
     tabs = page.select(pn.Tabs)[0]
+    screen.unfold.clicks += 1
     before = len(list(page.select()))
     assert built == []
     assert page.select(pn.widgets.Tabulator) == []

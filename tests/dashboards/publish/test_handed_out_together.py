@@ -66,6 +66,7 @@ def test_the_screen_offers_every_kind_of_file_that_the_shell_writes(done: Worksp
     )
     frame.to_csv(tmp_path / "people.csv", index=False)
     workspace.open_file("people.csv", tmp_path / "people.csv")
+    workspace.confirm(dict.fromkeys(workspace.draft.spec.columns, ""))
     workspace.set_algorithms(["greedy"])
     workspace.set_ks([3])
     workspace.start()

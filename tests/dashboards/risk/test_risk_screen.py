@@ -15,11 +15,9 @@ pytest.importorskip("panel", reason="the dashboards are an extra")
 from anonflow import datasets
 from anonflow.dashboards import Workspace
 from anonflow.dashboards.publish.model import PublishModel
-from anonflow.dashboards.risk import parts
 from anonflow.dashboards.risk.model import RiskModel, set_sizes
 from anonflow.dashboards.risk.screen import RiskScreen
 from anonflow.risk import population_risk
-from anonflow.table.infer import advise
 from tests.cases.drafts import value_at
 from tests.dashboards.data.uploading import send
 
@@ -171,17 +169,6 @@ def test_a_wrong_setting_is_a_sentence_and_a_right_one_mends_it(workspace: Works
     model.compute()
     model.background.wait(WAIT)
     assert model.picture.risk.sets.most == max(model.sizes())
-
-
-def test_the_advisor_speaks_of_columns_that_it_sees_otherwise_first(workspace: Workspace) -> None:
-    frame = pd.DataFrame(
-        {"mail": [f"a{at}@example.org" for at in range(30)], "age": [at % 9 + 20 for at in range(30)]}
-    )
-    workspace.open_frame(frame, None, "people")
-    workspace.set_column("age", role="insensitive")
-    rows = str(parts.reasons(advise(frame), workspace.draft.spec.columns))
-    assert rows.index("<b>age</b>") < rows.index("<b>mail</b>")
-    assert "→ quasi-identifier" in rows
 
 
 def test_names_and_values_are_escaped(workspace: Workspace) -> None:

@@ -19,8 +19,7 @@ pytest.importorskip("param", reason="the dashboards are an extra")
 import anonflow as af
 from anonflow import engine
 from anonflow.dashboards import Workspace
-from anonflow.dashboards.data.column_form import ColumnChoice
-from anonflow.dashboards.risk.parts import reasons
+from anonflow.dashboards.data.column_form import ColumnChoice, reasons_of
 from anonflow.dashboards.session.screen_words import WORDS, on_screen
 from anonflow.errors import AnonflowError, setting
 from anonflow.table import Schema, Table
@@ -287,7 +286,7 @@ def test_the_form_of_columns_refuses_in_the_words_of_the_screens() -> None:
 def test_reasons_are_shown_in_the_words_of_the_screens() -> None:
     (advice,) = advise(pd.DataFrame({"age": [*range(20, 60), -999]}))
     assert "name them under 'missing' of the source" in "; ".join(advice.reasons)
-    shown = str(reasons([advice], {}))
+    shown = reasons_of(advice, str(advice.entry["role"]))
     assert "name them under Texts that stand for a missing value" in shown
     assert not IN_FILES_ALONE.search(shown)
 

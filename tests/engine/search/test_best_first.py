@@ -116,6 +116,20 @@ def test_what_meets_the_target_comes_first_and_what_takes_too_long_not_at_all() 
     assert all(trial.candidate.setup.algorithm != "hungarian" for trial in trials)
 
 
+def test_a_better_answer_comes_before_the_rest_of_the_frontier() -> None:
+    """With time for the slow method at one k only, it is spent on the k of the answer, not on larger ones."""
+    ks = (12, 20, 50, 100)
+    candidates = [Candidate(setup, k) for setup in SETUPS for k in ks]
+    trials = searched(SearchTarget(risk=0.09), candidates, RUN, 16.0)
+    at = picked(SearchTarget(risk=0.09), trials)
+    assert at is not None
+    assert trials[at].candidate == Candidate(Setup("hungarian"), 12)
+    trials = searched(SearchTarget(loss=0.22), candidates, RUN, 60.0)
+    at = picked(SearchTarget(loss=0.22), trials)
+    assert at is not None
+    assert trials[at].candidate == Candidate(Setup("hungarian"), 50)
+
+
 def test_between_a_k_that_meets_the_loss_and_one_that_does_not_the_middle_is_tried() -> None:
     candidates = [Candidate(SETUPS[1], k) for k in (2, 50)]
     target = SearchTarget(loss=0.15)

@@ -16,7 +16,7 @@ from anonflow.errors import AnonflowError, ParameterError
 from anonflow.release import ReleaseWarning
 from anonflow.utility import MEASURES, measures_of_analyses
 from anonflow.utility.analyses import association, marginals, questions
-from anonflow.utility.analyses.comparison import Comparison
+from anonflow.utility.analyses.comparison import Comparison, originals_of
 from tests.naive import comparison as naive
 from tests.strategies import examples, loop
 
@@ -336,3 +336,26 @@ def test_a_comparison_has_a_column_for_each_number(table: af.Table) -> None:
     assert (runs["pair-distance-worst"] >= runs["pair-distance"]).all()
     with pytest.raises(ParameterError, match="unknown measure"):
         af.compare(table, ["greedy"], k=4, measures=["pair-distence"])
+
+
+def test_measures_of_analyses_read_numbers_with_codes_and_blanks() -> None:
+    rng = np.random.default_rng(5)
+    n = 240
+    age = pd.Series(rng.integers(18, 90, n)).astype(str).where(rng.random(n) > 0.2, "unknown")
+    frame = pd.DataFrame({"age": age.where(rng.random(n) > 0.1), "ill": rng.choice(list("abc"), n)})
+    schema = {
+        "age": {"role": "quasi-identifier", "kind": "numeric", "codes": ["unknown"], "missing": "value"},
+        "ill": {"role": "sensitive"},
+    }
+    table = af.Table(frame, schema)
+    originals = originals_of(table)
+    known = frame["age"].notna() & frame["age"].ne("unknown")
+    assert originals["age"].dropna().tolist() == frame["age"][known].astype(float).tolist()
+    beside = originals["age (code)"]
+    assert (beside == "number").tolist() == known.tolist()
+    assert set(beside[~known]) == {"", "unknown"}
+    assert beside[frame["age"].isna()].eq("").all()
+    measured = af.measure(
+        table, af.anonymize(table, "greedy", k=4, seed=1), ["association", "k-marginals", "pair-distance"]
+    )
+    assert all(np.isfinite(value) for value in measured.values() if isinstance(value, float))

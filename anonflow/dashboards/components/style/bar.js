@@ -177,7 +177,8 @@ export function render({ model, el, view }) {
   const bar = make("progress", { max: "1", value: "0", "aria-label": "All runs" });
   const trouble = make("span", { class: "trouble" });
   const table = make("span", { class: "table" });
-  const said = make("div", { class: "said" }, table, text, bar, trouble);
+  const numbers = make("dl", { class: "numbers", "aria-label": "What counts most" });
+  const said = make("div", { class: "said" }, table, text, bar, trouble, numbers);
   const heading = make("h1", { class: "unseen" });
   const screen = make("h2", { class: "unseen" });
   const line = make("div", { class: "line", role: "region", "aria-label": "What happens" }, said);
@@ -214,6 +215,12 @@ export function render({ model, el, view }) {
     bar.value = model.share;
     trouble.hidden = model.troubles === 0;
     trouble.textContent = model.troubles === 1 ? "1 thing to settle before Run" : `${model.troubles} things to settle before Run`;
+  };
+  const drawNumbers = () => {
+    numbers.replaceChildren(
+      ...model.numbers.map(([value, label, title]) =>
+        make("div", { title }, make("dt", {}, label), make("dd", {}, value))),
+    );
   };
   const drawTheme = () => {
     theme.innerHTML = icon(model.dark ? "sun" : "moon");
@@ -260,6 +267,7 @@ export function render({ model, el, view }) {
   model.on(["steps", "step", "captions"], drawSteps);
   model.on(["can_undo", "can_redo"], drawTools);
   model.on(["status", "running", "share", "troubles", "table"], drawStatus);
+  model.on("numbers", drawNumbers);
   model.on("dark", drawTheme);
   model.on("remove", () => document.removeEventListener("keydown", keys));
   const mending = setInterval(() => {
@@ -333,6 +341,7 @@ export function render({ model, el, view }) {
   drawSteps();
   drawTools();
   drawStatus();
+  drawNumbers();
   if (model.page) {
     let stored = null;
     try { stored = localStorage.getItem("anonflow-theme"); } catch { /* a private window */ }

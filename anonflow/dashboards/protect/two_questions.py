@@ -1,0 +1,186 @@
+"""The first two questions of the screen Protect: how strong, how long; three candidates run, and the best is named with its reason."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import panel as pn
+import param
+from markupsafe import Markup
+
+from anonflow.algorithms.budget import AUTO
+from anonflow.criteria.registry import promise_of
+from anonflow.dashboards.components.clickable import PARTS
+from anonflow.dashboards.components.html import card, facts, html, labelled
+from anonflow.dashboards.components.markup import risk
+from anonflow.dashboards.protect.settings import Protection, share
+from anonflow.dashboards.session.draft_spec import DraftSpec, MethodSpec
+from anonflow.dashboards.session.screen_words import on_screen
+from anonflow.dashboards.session.validation import judged
+from anonflow.dashboards.session.workspace import FinishedRun, Workspace
+from anonflow.errors import AnonflowError
+
+__all__ = ["STRENGTHS", "TIMES", "TwoQuestions"]
+
+STRENGTHS = {
+    "Low: each person hides among 3": 3,
+    "Usual: among 5": 5,
+    "Strong: among 10": 10,
+    "Very strong: among 25": 25,
+}
+"""How strong the protection is, in words -> k."""
+
+TIMES = {"10 seconds": 10.0, "1 minute": 60.0, "10 minutes": 600.0}
+"""How long a candidate may take, in words -> seconds."""
+
+BESIDE = ("k-member", "mondrian")
+"""Methods that run beside the one that is chosen for the time: both make classes of equal rows, with little loss, and at once."""
+
+
+class TwoQuestions(pn.viewable.Viewer):
+    """The two questions, and their answer.
+
+    Parameters
+    ----------
+    protection : Protection
+        The form of the draft; its workspace runs the candidates.
+    """
+
+    protection = param.ClassSelector(class_=Protection, constant=True)
+    workspace = param.ClassSelector(class_=Workspace, constant=True)
+    candidates = param.Parameter((), doc="Finished runs of the last start, in the order in which they ended.")
+    problem = param.String(default="", doc="Why nothing runs.")
+
+    def __init__(self, protection: Protection, **params: Any) -> None:
+        super().__init__(protection=protection, workspace=protection.workspace, **params)
+        self._after: int | None = None
+        self.strength = pn.widgets.RadioBoxGroup(
+            label="How strong is the protection to be?", options=STRENGTHS, value=None, width=330
+        )
+        self.time = pn.widgets.RadioBoxGroup(
+            label="How long may each candidate take?", options=TIMES, value=min(TIMES.values()), width=330
+        )
+        self.start = pn.widgets.Button(label="Find the best for me", color="primary", css_classes=["af-find"])
+        self.start.on_click(lambda event: self.find())
+        self.risk = pn.pane.HTML("", stylesheets=[PARTS], sizing_mode="stretch_width")
+        self.answer = html("", "af-best")
+        pn.bind(self._set_k, self.strength, watch=True)
+        self._show_k()
+        self._show()
+
+    def _set_k(self, k: int | None) -> None:
+        if k is not None:
+            self.protection.param.update(k=k, more=[])
+
+    @param.depends("protection.k", "protection.uniqueness", watch=True)
+    def _show_k(self) -> None:
+        k = self.protection.k
+        self.strength.value = k if k in STRENGTHS.values() else None
+        many, n = self.protection.at_risk(k)
+        self.risk.object = risk(many, n, share(many, n), self.protection.sentence(k))
+
+    def find(self) -> None:
+        """Run the candidates; the draft becomes that of the first, the method that is chosen for the time."""
+        workspace, table = self.workspace, self.workspace.table
+        self.problem = ""
+        if workspace.running or table is None:
+            self.problem = "; ".join(workspace.problems)
+            return
+        folder, draft = workspace.draft.folder, workspace.draft.spec
+        specs = self.specs(draft)
+        ready = []
+        for spec in specs:
+            judgement = judged(spec, folder, table, workspace.source)
+            if judgement.flow is not None:
+                ready += [(judgement.flow, run, spec.single(run)) for run in judgement.runs]
+            elif not ready and spec is specs[-1]:
+                self.problem = "; ".join(judgement.problems)
+        if ready:
+            self._after = max((run.id for run in workspace.runs), default=0)
+            self.candidates = ()
+            try:
+                workspace.draft.put(specs[0])
+                workspace.start_flows(ready)
+            except AnonflowError as error:
+                self.problem = on_screen(error.message)
+
+    def specs(self, draft: DraftSpec) -> tuple[DraftSpec, ...]:
+        """Return the flows of the candidates, with all other settings of a draft."""
+        seconds, most = float(self.time.value), self.workspace.limits.seconds
+        seconds = seconds if most is None else min(seconds, most)
+        kept = draft.method.model_dump(include={"loss", "boundaries"})
+        auto = MethodSpec(algorithm=AUTO, guarantee="k-regular", budget=seconds, k=self.protection.k, **kept)
+        alone = draft.model_copy(update={"matrix": {}, "target": None}).with_partition()
+        beside = tuple(
+            alone.with_steps(
+                anonymize=MethodSpec(algorithm=name, k=self.protection.k, **kept)
+            ).with_partition(size=AUTO, budget=seconds)
+            for name in BESIDE
+        )
+        return (alone.with_steps(anonymize=auto), *beside)
+
+    @property
+    def best(self) -> FinishedRun | None:
+        """The candidate of least loss whose checks hold; None while there is none."""
+        passed = [run for run in self.candidates if run.ok and "gcp" in run.result.measures]
+        return min(passed, key=lambda run: float(run.result.measures["gcp"]), default=None)
+
+    @param.depends("workspace.runs", "workspace.running", watch=True)
+    def _ended(self) -> None:
+        if self._after is None:
+            return
+        self.candidates = tuple(run for run in self.workspace.runs if run.id > self._after)
+        if not self.workspace.running:
+            self._after = None
+            if self.best is not None:
+                self.workspace.choose(self.best.id)
+        self._show()
+
+    @param.depends("workspace.problems", "problem", watch=True)
+    def _show(self) -> None:
+        running = self._after is not None
+        self.start.disabled = self.workspace.running or bool(self.workspace.problems)
+        self.start.label = "Running the candidates…" if running else "Find the best for me"
+        said = Markup("<p role='alert'>{}</p>").format(self.problem) if self.problem else Markup("")
+        best = self.best
+        if best is not None and not running:
+            said += Markup("<p><b>Best for you: {}</b>, because {}</p>").format(
+                best.result.algorithm, self.reason(best)
+            )
+        if self.candidates:
+            rows = [
+                (
+                    Markup("<b>{}</b>" if run is best else "{}").format(run.result.algorithm),
+                    _loss(run),
+                    promise_of(run.result.guarantee, run.result.k) or run.result.guarantee,
+                    f"{run.result.seconds:.1f}",
+                )
+                for run in self.candidates
+            ]
+            said += facts(("candidate", "loss (GCP) ↓", "what it promises", "seconds ↓"), rows, (1, 3))
+        self.answer.object = str(said)
+
+    def reason(self, best: FinishedRun) -> str:
+        """Return why a candidate is the best, in words."""
+        others = [run for run in self.candidates if run.id != best.id]
+        listed = ", ".join(f"{run.result.algorithm} {_loss(run)}" for run in others)
+        return (
+            f"it loses least: {_loss(best)}"
+            + (f" ({listed})" if listed else "")
+            + f". Each person hides among {best.result.k}, and all its checks hold. The next screens show it; Publish draws its release."
+        )
+
+    def __panel__(self) -> pn.viewable.Viewable:
+        return card(
+            "Two questions",
+            self.risk,
+            pn.FlexBox(labelled(self.strength), labelled(self.time), gap="8px 40px"),
+            self.start,
+            self.answer,
+            lead="Three candidates run: the method that loses least in the time, and two that publish classes of equal rows. The one of least loss is chosen.",
+        )
+
+
+def _loss(run: FinishedRun) -> str:
+    loss = run.result.measures.get("gcp")
+    return "no result" if run.result.problem is not None or loss is None else f"{float(loss):.3f}"

@@ -1,0 +1,100 @@
+"""The two questions of the page Protect: candidates, the best of them, and the four numbers above every screen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+pytest.importorskip("panel", reason="the dashboards are an extra")
+from anonflow.algorithms.budget import AUTO
+from anonflow.dashboards.app import App
+from anonflow.dashboards.protect.screen import ProtectScreen
+from anonflow.dashboards.protect.settings import Protection
+from anonflow.dashboards.protect.two_questions import BESIDE, STRENGTHS, TwoQuestions
+from anonflow.dashboards.session.workspace import Workspace
+
+WAIT = 300
+
+
+@pytest.fixture
+def workspace() -> Iterator[Workspace]:
+    space = Workspace()
+    space.open_dataset("census_like", n=120, seed=1)
+    yield space
+    space.close()
+
+
+def test_the_answer_sets_k_for_all_screens(workspace: Workspace) -> None:
+    questions = TwoQuestions(Protection(workspace))
+    for k in STRENGTHS.values():
+        questions.strength.value = k
+        assert workspace.ks == [k]
+    workspace.set_ks([7])
+    assert questions.strength.value is None  # of no answer
+    workspace.set_ks([5])
+    assert questions.strength.value == 5
+
+
+def test_candidates_contrast_and_keep_all_other_settings(workspace: Workspace) -> None:
+    workspace.draft.put(workspace.draft.spec.with_method(loss="entropy").sweeping("k", [4, 6]))
+    questions = TwoQuestions(Protection(workspace))
+    specs = questions.specs(workspace.draft.spec)
+    assert [spec.method.algorithm for spec in specs] == [AUTO, *BESIDE]
+    assert all(spec.method.loss == "entropy" and spec.matrix == {} for spec in specs)
+    assert all(spec.columns == workspace.draft.spec.columns for spec in specs)
+    assert {spec.method.budget or spec.partition.budget for spec in specs} == {questions.time.value}
+
+
+def test_the_best_candidate_loses_least_is_chosen_and_has_its_reason(workspace: Workspace) -> None:
+    app = App(workspace=workspace)
+    (people, _), *others = [number[:2] for number in app.bar.numbers]
+    assert int(people) == Protection(workspace).at_risk(workspace.ks[0])[0]
+    assert [value for value, _ in others] == ["–"] * 3
+    questions = TwoQuestions(Protection(workspace))
+    questions.find()
+    assert questions.start.disabled
+    workspace.wait(WAIT)
+    assert len(questions.candidates) == 3
+    best = questions.best
+    losses = {run.id: float(run.result.measures["gcp"]) for run in questions.candidates}
+    assert losses[best.id] == min(losses.values())
+    assert workspace.chosen == best.id
+    assert workspace.algorithms == [AUTO]
+    assert "Best for you: " in questions.answer.object
+    assert all(run.result.algorithm in questions.answer.object for run in questions.candidates)
+    assert [number[0] for number in app.bar.numbers] == [
+        f"{people} → 0", f"{losses[best.id]:.3f}", "0", f"{best.result.seconds:.1f} s"
+    ]  # fmt: skip
+
+
+def test_the_numbers_follow_each_choice(workspace: Workspace) -> None:
+    app = App(workspace=workspace)
+    workspace.set_ks([3, 8])
+    workspace.start()
+    workspace.wait(WAIT)
+    shown = set()
+    for run in workspace.runs:
+        workspace.choose(run.id)
+        assert app.bar.numbers[1][0] == f"{run.result.measures['gcp']:.3f}"
+        shown.add(tuple(app.bar.numbers))
+    assert len(shown) == 2
+
+
+def test_what_cannot_run_is_said(workspace: Workspace) -> None:
+    questions = TwoQuestions(Protection(workspace))
+    for name in workspace.draft.spec.columns:
+        workspace.set_column(name, role="insensitive")
+    assert questions.start.disabled
+    questions.find()
+    assert questions.problem
+    assert workspace.runs == []
+
+
+def test_k_and_methods_are_a_click_further(workspace: Workspace) -> None:
+    screen = ProtectScreen(workspace=workspace)
+    page = screen.__panel__()
+    details = page[-1]
+    assert not details.visible
+    screen.unfold.clicks += 1
+    assert details.visible
