@@ -28,11 +28,8 @@ from anonflow.errors import ParameterError
 from anonflow.loss import measure_named
 from anonflow.table import Table
 from anonflow.table.files.parquet_metadata import in_folder
+from anonflow.table.identification.earlier import OWNER
 from anonflow.table.schema import Schema
-
-OWNER = "owner"
-"""The folder beside a flow file that holds the owner's folders."""
-
 
 _MOST = 6
 """The most runs that are named; for more, their number is shown."""
@@ -225,6 +222,13 @@ class Flow:
     def owner_folder(self) -> Path:
         """The owner's folder."""
         return self.folder / OWNER / self.name
+
+    def going_on_from(self, owner: Path) -> Flow:
+        """Return the same flow; if it goes on from earlier releases, they lie in another owner's folder."""
+        if self.spec.earlier is None:
+            return self
+        earlier = self.spec.earlier.model_copy(update={"owner": (str(owner.absolute()),)})
+        return replace(self, spec=self.spec.model_copy(update={"earlier": earlier}))
 
     @property
     def earlier(self) -> list[Path]:
