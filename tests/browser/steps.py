@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from anonflow.dashboards.publish.screen import AGREE
+from anonflow.dashboards.session.screen_words import CONFIRM
 from tests.browser.conftest import ready, shot
 
 STEPS = ["Data", "Prepare", "Risk", "Protect", "Compare", "Explore", "Publish"]
@@ -70,7 +71,7 @@ SCROLLED = (
 
 
 def step(page: Any, name: str) -> None:
-    """Choose a screen, with all its settings: the page marks it at once, and the server draws it and then the buttons below it."""
+    """Choose a screen, Protect with all its settings and Publish with the roles confirmed: the page marks it at once, and the server draws it and then the buttons below it."""
     page.locator("nav li button", has_text=name).click()
     page.locator("nav li button[aria-current=step]", has_text=name).wait_for()
     below = STEPS.index(name) + 1
@@ -79,6 +80,11 @@ def step(page: Any, name: str) -> None:
     else:
         page.locator(".af-back button", has_text=STEPS[-2]).wait_for()
     ready(page)
+    confirm = page.get_by_role("button", name=CONFIRM).filter(visible=True)
+    if name == "Publish" and confirm.count():
+        confirm.first.click()
+        confirm.wait_for(state="detached")
+        ready(page)
     if name == "Protect" and not page.get_by_text("How it is protected").is_visible():
         page.locator(".af-unfold button").click()
         page.get_by_text("How it is protected").wait_for()

@@ -87,6 +87,13 @@ def test_from_file_to_release_by_keyboard_alone(page: Any, serve: Callable[..., 
     enter(page, "Your own file", appears(page.get_by_text("The first line of a CSV file")))
     enter(page, "filepond--label-action", chosen)
     page.get_by_text("are unique on these quasi-identifiers").wait_for(timeout=90_000)
+    waits = page.get_by_text("Nobody has confirmed the guess").first
+
+    def confirmed() -> None:
+        page.keyboard.press("Enter")
+        waits.wait_for(state="hidden", timeout=30_000)
+
+    enter(page, "These roles are right", confirmed)
     enter(page, "Compare", appears(step_named("Compare")))
     enter(page, "Run", appears(page.get_by_text("Done: 1 run").first, 60), button=True)
     enter(page, "Publish", appears(step_named("Publish")))
@@ -142,6 +149,7 @@ def test_files_together_the_dark_and_what_is_left(
     assert "people.csv is still open" in red.inner_text()
     assert page.locator(".said .table").inner_text() == "people.csv"
     # read as something else, it is read again without being sent again
+    page.get_by_role("button", name="Open another table").click()
     latin = tmp_path / "latin.csv"
     latin.write_bytes(b"age,town\n" + b"".join(f"{i},Gen\xe8ve\n".encode("latin-1") for i in range(20, 60)))
     page.locator("input[type=file]").first.set_input_files(latin)

@@ -12,11 +12,11 @@ from anonflow.release.columns import _follows, told_by_dependence
 from anonflow.table import Schema, Table
 
 
-def naive(column: list[int], given: list[int]) -> bool:
+def naive(column: list[int], key: list[int]) -> bool:
     """The definition, record by record."""
     shares, chances = [], []
-    for a, b in enumerate(given):
-        others = [column[c] == column[a] for c, d in enumerate(given) if c != a and d == b]
+    for a, b in enumerate(key):
+        others = [column[c] == column[a] for c, d in enumerate(key) if c != a and d == b]
         if others:
             shares.append(sum(others) / len(others))
     for a, b in itertools.permutations(column, 2):
@@ -30,9 +30,9 @@ def test_a_column_follows_from_another_by_the_definition(seed: int) -> None:
     rng = np.random.default_rng(seed)
     for _ in range(20):
         n = int(rng.integers(2, 40))
-        given = rng.integers(0, rng.integers(1, 8), n)
-        column = np.where(rng.random(n) < rng.choice([0, 0.02, 0.5]), rng.integers(0, 4, n), given // 2)
-        assert _follows(column, given) == naive(column.tolist(), given.tolist())
+        key = rng.integers(0, rng.integers(1, 8), n)
+        column = np.where(rng.random(n) < rng.choice([0, 0.02, 0.5]), rng.integers(0, 4, n), key // 2)
+        assert _follows(column, key) == naive(column.tolist(), key.tolist())
 
 
 def test_both_directions_are_named() -> None:

@@ -13,7 +13,7 @@ import param
 from anonflow.algorithms.anonymize import anonymize
 from anonflow.dashboards.session.draft import FIRST_METHOD, PARTITION
 from anonflow.dashboards.session.draft_spec import ColumnSpec, DraftSpec
-from anonflow.dashboards.session.screen_words import OPEN_FIRST
+from anonflow.dashboards.session.screen_words import OPEN_FIRST, WAITING
 from anonflow.dashboards.session.validation import code
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.dashboards.work.screen_work import Background
@@ -82,10 +82,10 @@ class DataAdvice(param.Parameterized):
             return
         self._priced = self._priced_of()
         folder, later = workspace.draft.folder, workspace.later
-        self.param.update(pricing="waiting for a free processor", prices=(), problem="")
+        self.param.update(pricing=WAITING, prices=(), problem="")
 
-        def heard(done: int, of: int) -> None:
-            later(lambda: self.param.update(pricing=f"run {done} of {of}" if self.pricing else ""))
+        def heard(run: int, of: int) -> None:
+            later(lambda: self.param.update(pricing=f"run {run} of {of}" if self.pricing else ""))
 
         def work() -> tuple[BlankPrices, ...]:
             some = frame
@@ -97,7 +97,7 @@ class DataAdvice(param.Parameterized):
                 for name, column in spec.columns.items()
                 if column.role == "quasi-identifier" and column.kind in MISSING_RULES and name in frame
             }
-            asked = [
+            trials = [
                 (name, way)
                 for name, many in blanks.items()
                 if many
@@ -105,8 +105,8 @@ class DataAdvice(param.Parameterized):
                 if way in MISSING_RULES[str(spec.columns[name].kind)]
             ]
             losses: dict[str, dict[str, float | None]] = {}
-            for at, (name, way) in enumerate(asked, 1):
-                heard(at, len(asked))
+            for at, (name, way) in enumerate(trials, 1):
+                heard(at, len(trials))
                 ways = {other: _way(spec.columns[other]) for other, many in blanks.items() if many} | {
                     name: way
                 }

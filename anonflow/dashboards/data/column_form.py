@@ -462,8 +462,8 @@ def _picture(sort: str, distinct: int, missing: int, heights: Sequence[float]) -
     words = [sort] if not distinct else [sort, f"{distinct:,} different"]
     if missing:
         words.append(f"{missing:,} blank")
-    said = ", ".join(words)
-    return f"{sparkline(heights, said) if heights else ''}<div class='counts'>{said}</div>"
+    counts = ", ".join(words)
+    return f"{sparkline(heights, counts) if heights else ''}<div class='counts'>{counts}</div>"
 
 
 def reasons_of(advice: Advice | None, role: str) -> str:

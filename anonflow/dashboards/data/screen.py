@@ -233,10 +233,7 @@ class DataScreen(pn.viewable.Viewer):
         self.without = pn.widgets.Button(label="Open a table without it", visible=False)
         self.without.on_click(self._forget_project)
         own = pn.Column(
-            self.waiting,
-            self.without,
             self.dropper,
-            self.dropped,
             self.about_upload,
             written,
             sizing_mode="stretch_width",
@@ -249,7 +246,9 @@ class DataScreen(pn.viewable.Viewer):
         self._ways_in = pn.Column(self.way, built_in, own, flows, sizing_mode="stretch_width", margin=0)
         self.unfold = pn.widgets.Button(label="Open another table", visible=False)
         self.unfold.on_click(lambda event: self._fold(self._ways_in.visible))
-        self._source = card("Open a table", self._question, self.unfold, self._ways_in, self.wrong)
+        self._source = card(
+            "Open a table", self._question, self.waiting, self.without, self.unfold, self._ways_in, self.dropped, self.wrong
+        )  # fmt: skip
 
     def _about_dataset(self, *names: str) -> None:
         name = self.dataset.value

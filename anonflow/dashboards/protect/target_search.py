@@ -10,7 +10,7 @@ import param
 
 from anonflow import engine
 from anonflow.dashboards.session.draft_spec import DraftSpec
-from anonflow.dashboards.session.screen_words import OPEN_FIRST, on_screen
+from anonflow.dashboards.session.screen_words import OPEN_FIRST, WAITING, on_screen
 from anonflow.dashboards.session.validation import running_flow
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.dashboards.work.screen_work import Background
@@ -22,8 +22,6 @@ from anonflow.engine.search.space import Space
 from anonflow.engine.search.trials import SearchReport, SearchTarget, Trial
 from anonflow.errors import AnonflowError, FlowError
 from anonflow.hierarchy.wording import plural
-
-__all__ = ["TargetChoice"]
 
 KEPT = 40
 """Trials that become runs, at most; the search goes on."""
@@ -109,9 +107,7 @@ class TargetChoice(param.Parameterized):
             return
         self._work, self._ids = work, []
         self._stopped.clear()
-        self.param.update(
-            searching=True, trials=(), report=None, problem="", doing="waiting for a free processor"
-        )
+        self.param.update(searching=True, trials=(), report=None, problem="", doing=WAITING)
 
         def search() -> SearchReport:
             if self._stopped.is_set():

@@ -10,10 +10,8 @@ from markupsafe import Markup
 
 from anonflow.algorithms.budget import AUTO
 from anonflow.criteria.registry import promise_of
-from anonflow.dashboards.components.clickable import PARTS
 from anonflow.dashboards.components.html import card, facts, html, labelled
-from anonflow.dashboards.components.markup import risk
-from anonflow.dashboards.protect.settings import Protection, share
+from anonflow.dashboards.protect.settings import Protection
 from anonflow.dashboards.session.draft_spec import DraftSpec, MethodSpec
 from anonflow.dashboards.session.screen_words import on_screen
 from anonflow.dashboards.session.validation import judged
@@ -21,6 +19,8 @@ from anonflow.dashboards.session.workspace import FinishedRun, Workspace
 from anonflow.errors import AnonflowError
 
 __all__ = ["STRENGTHS", "TIMES", "TwoQuestions"]
+
+FIND = "Find the best for me"
 
 STRENGTHS = {
     "Low: each person hides among 3": 3,
@@ -60,24 +60,21 @@ class TwoQuestions(pn.viewable.Viewer):
         self.time = pn.widgets.RadioBoxGroup(
             label="How long may each candidate take?", options=TIMES, value=min(TIMES.values()), width=330
         )
-        self.start = pn.widgets.Button(label="Find the best for me", color="primary", css_classes=["af-find"])
+        self.start = pn.widgets.Button(label=FIND, color="primary", css_classes=["af-find"])
         self.start.on_click(lambda event: self.find())
-        self.risk = pn.pane.HTML("", stylesheets=[PARTS], sizing_mode="stretch_width")
         self.answer = html("", "af-best")
         pn.bind(self._set_k, self.strength, watch=True)
         self._show_k()
         self._show()
 
     def _set_k(self, k: int | None) -> None:
-        if k is not None:
+        if k is not None and k != self.protection.k:  # else it follows the draft, which may compare several k
             self.protection.param.update(k=k, more=[])
 
-    @param.depends("protection.k", "protection.uniqueness", watch=True)
+    @param.depends("protection.k", watch=True)
     def _show_k(self) -> None:
         k = self.protection.k
         self.strength.value = k if k in STRENGTHS.values() else None
-        many, n = self.protection.at_risk(k)
-        self.risk.object = risk(many, n, share(many, n), self.protection.sentence(k))
 
     def find(self) -> None:
         """Run the candidates; the draft becomes that of the first, the method that is chosen for the time."""
@@ -140,11 +137,11 @@ class TwoQuestions(pn.viewable.Viewer):
     def _show(self) -> None:
         running = self._after is not None
         self.start.disabled = self.workspace.running or bool(self.workspace.problems)
-        self.start.label = "Running the candidates…" if running else "Find the best for me"
-        said = Markup("<p role='alert'>{}</p>").format(self.problem) if self.problem else Markup("")
+        self.start.label = "Running the candidates…" if running else FIND
+        answer = Markup("<p role='alert'>{}</p>").format(self.problem) if self.problem else Markup("")
         best = self.best
         if best is not None and not running:
-            said += Markup("<p><b>Best for you: {}</b>, because {}</p>").format(
+            answer += Markup("<p><b>Best for you: {}</b>, because {}</p>").format(
                 best.result.algorithm, self.reason(best)
             )
         if self.candidates:
@@ -157,8 +154,8 @@ class TwoQuestions(pn.viewable.Viewer):
                 )
                 for run in self.candidates
             ]
-            said += facts(("candidate", "loss (GCP) ↓", "what it promises", "seconds ↓"), rows, (1, 3))
-        self.answer.object = str(said)
+            answer += facts(("candidate", "loss (GCP) ↓", "what it promises", "seconds ↓"), rows, (1, 3))
+        self.answer.object = str(answer)
 
     def reason(self, best: FinishedRun) -> str:
         """Return why a candidate is the best, in words."""
@@ -173,8 +170,7 @@ class TwoQuestions(pn.viewable.Viewer):
     def __panel__(self) -> pn.viewable.Viewable:
         return card(
             "Two questions",
-            self.risk,
-            pn.FlexBox(labelled(self.strength), labelled(self.time), gap="8px 40px"),
+            pn.FlexBox(labelled(self.strength, width=350), labelled(self.time, width=350), gap="8px 24px"),
             self.start,
             self.answer,
             lead="Three candidates run: the method that loses least in the time, and two that publish classes of equal rows. The one of least loss is chosen.",

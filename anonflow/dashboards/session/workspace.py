@@ -755,10 +755,15 @@ class Workspace(param.Parameterized):
 
     def unconfirmed(self, spec: DraftSpec) -> list[str]:
         """Return the columns that a flow publishes though nobody confirmed their roles, which were guessed."""
+        former = (
+            {}
+            if self.named is None or self._named is None
+            else {new: old for old, new in self._named[1].items()}
+        )
         return [
             name
             for name, column in spec.columns.items()
-            if column.role not in UNPUBLISHED and name not in self.answers
+            if column.role not in UNPUBLISHED and not {name, former.get(name, name)} & set(self.answers)
         ]
 
     def confirm(self, answers: Mapping[str, str]) -> None:

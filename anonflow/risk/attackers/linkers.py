@@ -42,11 +42,6 @@ def _people(context: AttackContext, side: str, certain: np.ndarray) -> PeopleAtR
     return PeopleAtRisk.of(context.table, of_original[context.people], context.people)
 
 
-_POPULATION = (
-    "needs a population; give a register: --register FILE in the shell, risk.{}(population=frame) in Python"
-)
-
-
 @dataclass(frozen=True)
 class Prosecutor(
     AttackerKind,
@@ -119,7 +114,6 @@ class Linker(
     AttackerKind,
     name="linker",
     usual_where=lambda context: context.is_whole,
-    from_lists=True,
     does="rules rows out",
     points_at_row=True,
     knows="everybody's quasi-identifiers and the method",
@@ -224,6 +218,7 @@ class Journalist(
     reads_rows_alone=True,
     points_at_row=True,
     takes_register=True,
+    of_population=True,
     knows="a register of the population, not who is in the table",
 ):
     """Has a register of a population that includes the table's people; does not know who is in the table.
@@ -235,11 +230,6 @@ class Journalist(
     """
 
     population: pd.DataFrame
-
-    @classmethod
-    def asked_for(cls) -> str:
-        """Return what to say to who gave no register."""
-        return _POPULATION.format(cls.__name__)
 
     def attack(self, context: AttackContext) -> Success:
         """Attack the release. O(edges between register and release).
@@ -283,6 +273,7 @@ class Presence(
     does="has a register, asks who is in the table",
     reads_rows_alone=True,
     takes_register=True,
+    of_population=True,
     knows="a register of the population; wants to know who is in the table",
 ):
     """Has a register of the population, and wants to know which of its people are in the table (delta-presence; Nergiz 2007).
@@ -294,11 +285,6 @@ class Presence(
     """
 
     population: pd.DataFrame
-
-    @classmethod
-    def asked_for(cls) -> str:
-        """Return what to say to who gave no register."""
-        return _POPULATION.format(cls.__name__)
 
     def attack(self, context: AttackContext) -> Success:
         """Attack the release. O(edges between register and release).

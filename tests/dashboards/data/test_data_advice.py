@@ -12,6 +12,7 @@ pytest.importorskip("panel", reason="the dashboards are an extra")
 from anonflow.dashboards.data.advice import DataAdvice
 from anonflow.dashboards.data.column_form import ANSWERS, ColumnChoice
 from anonflow.dashboards.data.screen import DataScreen
+from anonflow.dashboards.prepare.steps_before import StepsBefore
 from anonflow.dashboards.publish.model import PublishModel
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.table.schema import UNPUBLISHED
@@ -105,6 +106,16 @@ def test_roles_that_were_declared_need_no_answer() -> None:
     assert space.unconfirmed(space.draft.spec) == []
     space.open_frame(people(), {"age": {"role": "quasi-identifier", "kind": "numeric"}}, "people")
     assert space.unconfirmed(space.draft.spec) == []
+
+
+def test_an_answer_goes_with_a_column_that_is_renamed(workspace: Workspace) -> None:
+    ColumnChoice(workspace).choose("age", "who", "everybody")
+    form = StepsBefore(workspace=workspace)
+    form.step.value, form.column.value = "rename", "age"
+    form.fields["to"].value = "years"
+    form.add.clicks += 1
+    assert "years" in workspace.draft.spec.columns
+    assert "years" not in workspace.unconfirmed(workspace.draft.spec)
 
 
 def test_numbers_with_blanks_are_proposed_with_value(workspace: Workspace) -> None:

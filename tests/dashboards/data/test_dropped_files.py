@@ -144,14 +144,17 @@ def test_several_columns_are_given_a_role_and_a_kind_in_one_edit(workspace: Work
     assert len(workspace.draft.past) == steps + 1
     assert screen.columns.selection == []
     assert screen.many_roles.value == ""
-    screen.columns.selection = [names.index("town"), names.index("home-town")]
+    both = [names.index("town"), names.index("home-town")]
+    screen.columns.selection = both
+    screen.many_answers.value = "acquaintances"
+    screen.columns.selection = both
     screen.many_kinds.value = "suppression"
     columns = value_at(workspace.draft, ("table", "columns"))
     assert {columns[name]["kind"] for name in ("town", "home-town")} == {"suppression"}
-    assert len(workspace.draft.past) == steps + 2
+    assert len(workspace.draft.past) == steps + 3
     screen.many_roles.value = "sensitive"
     assert "tick" in screen.choice.refusal
-    assert len(workspace.draft.past) == steps + 2
+    assert len(workspace.draft.past) == steps + 3
 
 
 def test_what_is_done_without_a_value_is_explained(workspace: Workspace) -> None:

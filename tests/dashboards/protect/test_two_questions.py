@@ -32,8 +32,9 @@ def test_the_answer_sets_k_for_all_screens(workspace: Workspace) -> None:
         assert workspace.ks == [k]
     workspace.set_ks([7])
     assert questions.strength.value is None  # of no answer
-    workspace.set_ks([5])
+    workspace.set_ks([5, 25])
     assert questions.strength.value == 5
+    assert workspace.ks == [5, 25], "what follows the draft writes nothing"
 
 
 def test_candidates_contrast_and_keep_all_other_settings(workspace: Workspace) -> None:
