@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import anonflow as af
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.errors import ParameterError
-from tests.algorithms.recoding.test_local_suppression import TABLES, kinds, may_be, table
+from tests.cases.column_sets import TABLES, kinds, may_be, table
 from tests.naive.compatible import names_nobody
 from tests.strategies import examples
 

@@ -16,6 +16,7 @@ import anonflow as af
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.engine.search.space import Space
 from anonflow.errors import InfeasibleError, ParameterError
+from tests.cases.column_sets import TABLES, kinds, may_be, table
 from tests.cases.runs import shell
 from tests.naive.compatible import fewest, is_shown, names_nobody
 from tests.strategies import examples
@@ -34,11 +35,6 @@ FEWEST = 17
 """Cells of them that must be hidden so that no pair of columns names anybody, for k = 3."""
 
 
-def table(rows: Any, columns: list[str] | None = None) -> af.Table:
-    frame = pd.DataFrame(rows, columns=columns or [f"c{at}" for at in range(len(rows[0]))])
-    return af.Table(frame, {name: {"role": "quasi-identifier", "kind": "suppression"} for name in frame})
-
-
 def cells_of(anon: Any) -> list[list[str]]:
     cells: list[list[str]] = anon.frame().to_numpy().tolist()
     return cells
@@ -46,11 +42,6 @@ def cells_of(anon: Any) -> list[list[str]]:
 
 def hidden_by(people: Any, **options: Any) -> int:
     return int(af.anonymize(table(people), "local-suppression", **options).facts["hidden_cells"])
-
-
-TABLES = st.integers(2, 4).flatmap(
-    lambda q: st.lists(st.lists(st.sampled_from("aaabbcd"), min_size=q, max_size=q), min_size=4, max_size=14)
-)
 
 
 def test_ten_people_lose_the_fewest_cells() -> None:
@@ -135,50 +126,6 @@ def test_an_important_cell_is_hidden_only_where_its_row_needs_it(rows: list[list
             others = [list(row) for row in cells]
             others[i] = [rows[i][0], *["*"] * (q - 1)]
             assert not names_nobody(rows, others, sets, k)
-
-
-TREE = {"*": {"north": ["a", "b"], "south": {"coast": ["c", "d"], "hills": ["e"]}}}
-ABOVE = {
-    "a": ["north"], "b": ["north"], "c": ["coast", "south"], "d": ["coast", "south"], "e": ["hills", "south"],
-}  # fmt: skip
-
-
-def kinds(n: int, seed: int, **more: Any) -> af.Table:
-    """People with a column of every kind."""
-    rng = np.random.default_rng(seed)
-    frame = pd.DataFrame(
-        {
-            "age": rng.integers(20, 40, n).astype(float),
-            "job": rng.choice(["cook", "judge", "nurse"], n),
-            "town": rng.choice(list("abcde"), n),
-            "zip": [f"{a}{b}" for a, b in rng.integers(1, 4, (n, 2))],
-            "income": rng.choice(["1", "2", "3", "refused"], n),
-        }
-    )
-    frame.loc[[1, 4], "age"] = np.nan
-    role = {"role": "quasi-identifier"}
-    schema = {
-        "age": {**role, "kind": "numeric", "missing": "suppress"},
-        "job": {**role, "kind": "categorical"},
-        "town": {**role, "kind": "hierarchy", "hierarchy": {"nested": TREE}},
-        "zip": {**role, "kind": "positions"},
-        "income": {**role, "kind": "numeric", "codes": ["refused"]},
-    }
-    for name, settings in more.items():
-        schema[name] = {**schema[name], **settings}
-    return af.Table(frame, schema)
-
-
-def may_be(cell: str, value: Any) -> bool:
-    """Whether a published cell of `kinds` covers a value."""
-    if cell == "*":
-        return True
-    if isinstance(value, float):
-        low, _, high = cell.partition("-")
-        return not np.isnan(value) and float(low) <= value <= float(high or low)
-    if len(value) == 2 and value.isdigit():
-        return all(a in ("*", b) for a, b in zip(cell, value, strict=True))
-    return cell == value or cell in ABOVE.get(value, [])
 
 
 @pytest.mark.parametrize(
