@@ -19,7 +19,7 @@ from anonflow.criteria.registry import CRITERIA
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
 from anonflow.loss import information_loss, measure_named
-from anonflow.release import Release, assignments, publish, publish_once
+from anonflow.release import Release, assignments, publish_once
 from anonflow.table import Table
 from anonflow.utility.bounds import covers_at_least, is_regular, lower_bound
 from anonflow.utility.subject import part_of
@@ -267,10 +267,9 @@ class Anonymization:
             If the seed is an integer below 2^64: an attacker can find it by trying all of them.
         ReleaseWarning
             If published columns are nearly unique, monotone or follow from quasi-identifiers, or a release was drawn
-            before; if people of this table are in an earlier release that the owner's folder knows.
+            before; if people of this table are in an earlier release that the owner's folder knows. Without `owner`: if this result goes on
+            from earlier releases, or an owner's folder with releases lies beside the file of the table.
         """
-        if owner is None:
-            return publish(self, seed=seed)
         return publish_once(self, owner, seed)
 
     def __repr__(self) -> str:

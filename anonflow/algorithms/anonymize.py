@@ -160,6 +160,7 @@ def anonymize(
             method,
             k,
             boundaries,
+            measure,
             lambda part: anonymize(part, algorithm, k, seed=seed, **settings),
         )
         again.parameters.setdefault("loss", measure)

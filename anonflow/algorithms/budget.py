@@ -190,15 +190,13 @@ def check_automatic(
     options : mapping
         None may be there.
     """
-    problems = []
-    if guarantee not in GUARANTEES:
-        problems.append(("guarantee", f"the method auto needs a guarantee: {' or '.join(GUARANTEES)}"))
-    if budget is None:
-        problems.append(("budget", "the method auto needs a budget in seconds, such as 5.0"))
-    if size is not None and size != AUTO:
-        problems.append(("size", "the method auto chooses the partition size; leave it out"))
-    problems += [(name, f"the method auto chooses its options; leave {name} out") for name in options]
-    return problems
+    problems = (
+        (guarantee not in GUARANTEES, "guarantee", f"needs a guarantee: {' or '.join(GUARANTEES)}"),
+        (budget is None, "budget", "needs a budget in seconds, such as 5.0"),
+        (size not in (None, AUTO), "size", "chooses the partition size; leave it out"),
+        *((True, name, f"chooses its options; leave {name} out") for name in options),
+    )
+    return [(name, f"the method auto {problem}") for is_wrong, name, problem in problems if is_wrong]
 
 
 def first_method(guarantee: str | None) -> Algorithm:

@@ -16,6 +16,7 @@ from anonflow.criteria.boundaries import beyond_limits
 from anonflow.criteria.evidence import Subject, collect
 from anonflow.criteria.guarantee import promises_classes, promises_matches
 from anonflow.errors import BUG, AnonflowError, InfeasibleError, ParameterError
+from anonflow.loss import record_costs
 from anonflow.partition import bounded, limited
 from anonflow.table import Records, Table
 from anonflow.table.identification.earlier import history_of
@@ -29,6 +30,7 @@ def anonymized_again(
     method: Algorithm,
     k: int,
     boundaries: bool,
+    measure: str,
     run: Callable[[Table], Anonymization],
 ) -> Anonymization:
     """Generalize a table some of whose people were published before, so that all releases together leave each person enough people.
@@ -46,6 +48,8 @@ def anonymized_again(
         Of newcomers.
     boundaries : bool
         Whether the method works inside boundaries.
+    measure : str
+        The information loss: who is held back when a class is divided is chosen by it.
     run : callable
         Table -> its anonymization, for newcomers.
 
@@ -69,11 +73,11 @@ def anonymized_again(
     -----
     The page *A table that is published every year* has the rule and its proof. A cohort, people of one fate in one class or one
     closed component, is published again as a whole, or not at all; a class may be divided into two of at least `people` each: those who are published, and the
-    rest. One that has grown apart beyond boundaries or limits is held back. Nothing looks at values besides quasi-identifiers. O(pairs of a row and a person), besides the method on newcomers.
+    rest. Those who are held back for this are chosen by quasi-identifiers, so that the others lose little. One that has grown apart beyond boundaries or limits is held back. Nothing looks at values besides quasi-identifiers. O(pairs of a row and a person), besides the method on newcomers.
     """
     classes = _is_of_classes(method)
     least = _checked_people(people, k, classes)
-    _, history, marks = history_of(earlier, table)
+    place, history, marks = history_of(earlier, table)
     _check_kind(history, method, classes, k)
     few = int((history.people_left < least).sum())
     if few:
@@ -85,7 +89,14 @@ def anonymized_again(
     known = history.marks[at] == marks
     position = np.full(len(history.marks), -1, np.int64)
     position[at[known]] = np.flatnonzero(known)
-    again = _published_again(history.cohorts, position >= 0, least, divides=classes)
+    again = _published_again(
+        history.cohorts,
+        position >= 0,
+        least,
+        divides=classes,
+        records=table.records.take(position[position >= 0]),
+        measure=measure,
+    )
     if not classes:  # of suppressed people, who were one class
         again = again[history.people_left[again] <= k + 1]
     if boundaries and len(again) and (bounded(table.records) or limited(table.records)):
@@ -106,6 +117,7 @@ def anonymized_again(
             "make larger classes in the first year, or lower people"
         )
     part = table.take(chosen)
+    place.note(part, marks[chosen], history)
     outcomes, index = [], []
     if len(again):
         index.append(np.searchsorted(chosen, position[again]))
@@ -187,7 +199,9 @@ def _check_kind(history: History, method: Algorithm, classes: bool, k: int) -> N
             )
 
 
-def _published_again(cohort: np.ndarray, present: np.ndarray, least: int, *, divides: bool) -> np.ndarray:
+def _published_again(
+    cohort: np.ndarray, present: np.ndarray, least: int, *, divides: bool, records: Records, measure: str
+) -> np.ndarray:
     """Return who of the people of cohorts is published again, positions ascending by cohort.
 
     Parameters
@@ -198,16 +212,59 @@ def _published_again(cohort: np.ndarray, present: np.ndarray, least: int, *, div
         Whether they are in the table.
     least : int
     divides : bool
-        Whether a cohort may be divided.
+        Whether a cohort may be divided. Those who are then held back are the ones without whom the others lose least.
+    records : Records
+        Of the people who are present, in their order.
+    measure : str
+        The information loss.
     """
     there = np.bincount(cohort, present).astype(np.int64)
     gone = np.bincount(cohort) - there
     back = np.where(gone > 0, np.maximum(0, least - gone), 0)
     back = np.where((gone == 0) | (divides & (there - back >= least)), back, there)
-    people = np.flatnonzero(present)
-    people = people[np.argsort(cohort[people], kind="stable")]
-    place = np.arange(len(people)) - (np.cumsum(there) - there)[cohort[people]]
-    return people[place >= back[cohort[people]]]
+    row = np.flatnonzero(back[cohort[present]] < there[cohort[present]])
+    label = cohort[present][row]
+    row, label = (each[np.argsort(label, kind="stable")] for each in (row, label))
+    for turn in range(1, least):
+        some = back[label] >= turn
+        if not some.any():
+            break
+        dropped = _outlying(records.take(row[some]), label[some], measure)
+        stays = np.ones(len(row), bool)
+        stays[np.flatnonzero(some)[dropped]] = False
+        row, label = row[stays], label[stays]
+    return np.flatnonzero(present)[row]
+
+
+def _outlying(records: Records, label: np.ndarray, measure: str) -> np.ndarray:
+    """Return for each class the record without which the others lose least, positions.
+
+    Tried are those at both ends of a quasi-identifier and with its rarest value; without another no cell gets narrower. O(q n) cells.
+
+    Parameters
+    ----------
+    records : Records
+    label : numpy.ndarray, shape (m,), int64
+        Classes of two or more, ascending.
+    measure : str
+    """
+    label = np.unique(label, return_inverse=True)[1]
+    size = np.bincount(label)
+    begin = np.cumsum(size) - size
+    ends = []
+    for codes in records.codes.T:
+        value = np.unique(np.stack([label, codes]), axis=1, return_inverse=True)[1].ravel()
+        by_code, by_count = (np.lexsort((key, label)) for key in (codes, np.bincount(value)[value]))
+        ends += [by_code[begin], by_code[begin + size - 1], by_count[begin]]
+    tried = np.unique(np.concatenate(ends))
+    few = size[label[tried]] - 1
+    row = np.arange(few.sum()) - np.repeat(np.cumsum(few) - few, few) + np.repeat(begin[label[tried]], few)
+    row += row >= np.repeat(tried, few)  # all others of the class
+    without = Outcome.of_classes(records.take(row), np.repeat(np.arange(len(tried)), few))
+    loss = record_costs(without.generalization, measure)[np.cumsum(few) - few]
+    order = np.lexsort((loss, label[tried]))
+    _, first = np.unique(label[tried][order], return_index=True)
+    return tried[order[first]]
 
 
 def _outcome_again(records: Records, history: History, people: np.ndarray, classes: bool) -> Outcome:

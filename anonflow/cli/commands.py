@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-import anonflow as af
 from anonflow import strict_yaml
 from anonflow.cli.interrupts import INTERRUPTS
 from anonflow.cli.streams import number, say, say_json, table_text, warnings_told
@@ -380,13 +379,14 @@ def _answers_schema() -> str:
 
 
 def _guessed_schema(file: Path, delimiter: str, encoding: str, shape: CsvShape, as_json: bool) -> str:
+    from anonflow.table import Schema
     from anonflow.table.files.read import read_frame
     from anonflow.table.infer import advise, entries_of, rows_of
 
     delimiter, encoding = found_form(file, delimiter, encoding, shape)
     frame = read_frame(file, delimiter=delimiter, encoding=encoding, shape=shape)
     advice = advise(frame, shape)
-    guessed = af.Schema(entries_of(advice))
+    guessed = Schema(entries_of(advice))
     if as_json:
         why = {str(column): str(reason) for column, *_, reason in rows_of(advice)}
         return json.dumps({"columns": guessed.to_mapping(), "reasons": why}, indent=2) + "\n"
@@ -594,6 +594,7 @@ def _replayed(
     table: Any, release: Path, algorithm: str, k: int | None, partition_size: int
 ) -> tuple[str, ...]:
     """Return the test of a release's rows by running the method again."""
+    from anonflow.algorithms import anonymize
     from anonflow.risk import own_rows_test
     from anonflow.table.published.release_forms import plain_release
 
@@ -602,7 +603,7 @@ def _replayed(
     frame = plain_release(release, table.schema)
     if len(frame) != table.n:  # the check fails in any case
         return ()
-    anonymization = af.anonymize(table, algorithm, k, partition_size=partition_size or None)
+    anonymization = anonymize(table, algorithm, k, partition_size=partition_size or None)
     return own_rows_test(table, frame, anonymization).remarks()
 
 
@@ -631,6 +632,8 @@ def describe(
     encoding: EncodingOrFlows = None,
 ) -> int:
     """Show what a receiver of RELEASE sees; with --release and --schema, show the classes, risks and diversity of any release."""
+    from anonflow import risk as room
+
     if (received is None) == (release is None):
         raise ParameterError("describe takes a RELEASE, or --release with --schema")
     if received is not None:
@@ -643,7 +646,7 @@ def describe(
     table = _table_or_schema(original, schema, delimiter, encoding)
     people = None if register is None else _published(register, delimiter, encoding)
     rows_of = _published(release, delimiter, encoding, table)
-    description = af.risk.describe(table, rows_of, register=people, threshold=threshold)
+    description = room.describe(table, rows_of, register=people, threshold=threshold)
     if as_json:
         say_json(description.to_json())
     else:
@@ -664,8 +667,9 @@ def describe(
 
 def _describe_received(path: Path, schema: Path | None, as_json: bool) -> int:
     """Return the receiver's view of a release."""
+    from anonflow.release import read_release
 
-    summary = af.read_release(path, None if schema is None else _schema(schema)).summary()
+    summary = read_release(path, None if schema is None else _schema(schema)).summary()
     if as_json:
         say_json(summary.to_json())
         return 0
@@ -715,11 +719,12 @@ def attack(
     encoding: EncodingOrFlows = None,
 ) -> int:
     """Try attackers on a release, with its original or without, and show how often each succeeds."""
+    from anonflow import risk as room
 
     table = _table_or_schema(original, schema, delimiter, encoding)
     people = None if register is None else _published(register, delimiter, encoding)
     rows_of = _rows_of(release, another_tool or original is None, delimiter, encoding, table)
-    seen = af.risk.attack(
+    seen = room.attack(
         table,
         rows_of,
         attacker or None,
@@ -846,8 +851,9 @@ def _table_or_schema(file: Path | None, schema: Path, delimiter: str | None, enc
 
 def _table(file: Path, schema: Path, delimiter: str | None, encoding: str | None) -> Any:
     """Return the table of a file, with a schema from a schema file or a flow."""
+    from anonflow.table import Table
 
-    return af.Table.read(file, _schema(schema), **_form(schema, file, delimiter, encoding))
+    return Table.read(file, _schema(schema), **_form(schema, file, delimiter, encoding))
 
 
 def _form(schema: Path, file: Path, delimiter: str | None, encoding: str | None) -> dict[str, Any]:
@@ -882,14 +888,15 @@ def _described(document: Any) -> dict[str, Any]:
 
 def _schema(schema: Path) -> Any:
     """Return the schema of a schema file, or of a flow."""
+    from anonflow.table import Schema
 
     table = _described(_document(schema))
     if not table:
-        return af.Schema.read(schema)
+        return Schema.read(schema)
     if not isinstance(table.get("columns"), dict):
         raise FlowError(f"{schema}: the flow has no columns under 'table:'")
     try:
-        declared = af.Schema(table["columns"], folder=schema.parent, prepare=table.get("prepare"))
+        declared = Schema(table["columns"], folder=schema.parent, prepare=table.get("prepare"))
         source = table.get("source")
         signs = source if isinstance(source, dict) else {}
         return declared.with_separators(signs.get("decimal"), signs.get("thousands"))

@@ -13,7 +13,7 @@ from anonflow.criteria.verification import Finding
 from anonflow.errors import ParameterError
 from anonflow.option import Option
 from anonflow.table import Table
-from anonflow.table.identification.earlier import history_of
+from anonflow.table.identification.earlier import history_of, history_with
 
 _NO_TRUTH = "needs a release in memory, or one that was kept in the owner's folder: a file does not say whose columns a row has"
 
@@ -57,12 +57,9 @@ def repeated(
     parameters: dict[str, Any] = {"people": people, "values": values}
     if evidence.frame is None or evidence.alone:
         return Finding("repeated", None, detail="needs a release and its original", parameters=parameters)
-    place, history, marks = history_of(earlier, evidence.table)
-    mine = place.people_of(evidence.table, evidence)
-    if all(mine.seal != each.seal for each in history.releases):
-        if mine.tracks is None:
-            return Finding("repeated", None, detail=_NO_TRUTH, parameters=parameters)
-        history = history.then(mine)
+    history, marks = history_with(earlier, evidence.table, evidence)
+    if history is None:
+        return Finding("repeated", None, detail=_NO_TRUTH, parameters=parameters)
     left = history.people_left
     few = left < people
     detail = (

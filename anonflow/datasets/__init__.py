@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from anonflow.datasets.census import census_like
+from anonflow.datasets.census import census_like, census_years
 from anonflow.datasets.files import adult, adult_hierarchies, cmc, nursery, on_disk
 from anonflow.datasets.generated import (
     artificial,
@@ -50,6 +50,7 @@ __all__ = [
     "artificial",
     "artificial_hierarchies",
     "census_like",
+    "census_years",
     "cmc",
     "cmc_hierarchies",
     "concealment_examples",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from anonflow.datasets.generated import Records, Seed, draw, generator, text_column
+from anonflow.errors import ParameterError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -346,3 +347,55 @@ def _salaries() -> np.ndarray:
     idle = np.array([0.0, -2.4])
     peak = schooling + band + gender + idle
     return (np.exp(-0.5 * ((bracket - peak[..., None]) / 1.7) ** 2) + 1e-4).reshape(-1, len(_SALARIES))
+
+
+def census_years(n: int = 1_000, years: int = 3, turnover: float = 0.1, seed: int = 0) -> list[pd.DataFrame]:
+    """Return a register of synthetic people in some years: they grow older, move on, leave, and newcomers take their places.
+
+    Parameters
+    ----------
+    n : int
+        People of each year.
+    years : int
+    turnover : float
+        The share of people who leave each year, 0 to 1.
+    seed : int
+
+    Returns
+    -------
+    list of pandas.DataFrame, shape (n, 10)
+        As :func:`census_like` gives it, for each year, with a ``number`` of each person, int64, which stays. Ages grow by one; marital status
+        changes for 3% of people a year, the occupation for 10%, the workclass for 5%, the salary for 20%, to those of others.
+
+    Raises
+    ------
+    ParameterError
+        If n or years is not a positive whole number, the turnover not a share, or the seed not a non-negative whole number.
+    """
+    import pandas as pd
+
+    if isinstance(years, bool) or not isinstance(years, int) or years < 1:
+        raise ParameterError("years must be a whole number of at least 1")
+    if isinstance(turnover, bool) or not isinstance(turnover, int | float) or not 0 <= turnover <= 1:
+        raise ParameterError("turnover must be a share between 0 and 1")
+    rng = generator(n, seed)
+    pool = census_like(2 * n + int(n * turnover * (years - 1)), seed=seed)
+    others = census_like(len(pool), seed=seed + 1)
+    pool.insert(0, "number", np.arange(len(pool)))
+    members, following, register = np.arange(n), n, []
+    for _ in range(years):
+        register.append(pool.iloc[members].reset_index(drop=True))
+        pool["Age"] = pool["Age"] + 1
+        for name, share in _CHANGES.items():
+            moved = rng.random(len(pool)) < share
+            drawn = others[name].to_numpy()[rng.integers(0, len(others), len(pool))]
+            pool[name] = pd.Series(np.where(moved, drawn, pool[name]), index=pool.index)
+        stays = rng.random(len(members)) >= turnover
+        new = np.arange(following, following + int((~stays).sum()))
+        following += len(new)
+        members = np.concatenate([members[stays], new])
+    return register
+
+
+_CHANGES = {"Marital": 0.03, "Occupation": 0.1, "Workclass": 0.05, "Salary-class": 0.2}
+"""The share of people for whom a column changes each year."""

@@ -32,6 +32,7 @@ from anonflow.large_arrays import IN_MEMORY, Arrays
 from anonflow.release import Earlier, Release, SeedWarning, publish
 from anonflow.release.tables import write_described, write_table
 from anonflow.risk import Answer
+from anonflow.risk.attackers.linkers import linked_by_all
 from anonflow.risk.attackers.people import people_named
 from anonflow.table import Table
 from anonflow.table.identification.earlier import MOST_PEOPLE
@@ -191,6 +192,9 @@ def attack(session: Session, table: Table, release: Release, result: RunResult) 
             result.k,
             session.seed,
             named,
+            by_all=linked_by_all(table, release, session.flow.earlier, result.k)
+            if session.flow.earlier
+            else None,
         )
 
     return session.step("attack", work, result.number)

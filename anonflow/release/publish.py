@@ -26,7 +26,7 @@ from anonflow.release.randomness import (
 )
 from anonflow.release.rows import blocks, candidates, drawn_originals
 from anonflow.table import Table
-from anonflow.table.identification.earlier import Earlier
+from anonflow.table.identification.earlier import OWNER, Earlier
 from anonflow.table.published.metadata import ReleaseMetadata, SeenCells
 from anonflow.table.row_marks import KEY_LENGTH, Content, row_marks
 
@@ -141,14 +141,15 @@ def publish(
 
 
 def publish_once(
-    anonymization: Publishable, owner: str | PathLike[str], seed: int | bytes | str | None = None
+    anonymization: Publishable, owner: str | PathLike[str] | None, seed: int | bytes | str | None = None
 ) -> Release:
     """Call :func:`publish`, and store marks of the released people in the owner's folder.
 
     Parameters
     ----------
     anonymization : Anonymization
-    owner : path
+    owner : path or None
+        Without it nothing is stored.
     seed : int, bytes or str, optional
 
     Raises
@@ -161,17 +162,41 @@ def publish_once(
     Warns
     -----
     ReleaseWarning
-        As :func:`publish`; and if people are in an earlier release from this folder, how many.
+        As :func:`publish`; and if people are in an earlier release from this folder, how many. Without a folder: if the anonymization
+        goes on from earlier releases, or an owner's folder with releases lies beside the file of the table.
     """
     release = publish(anonymization, seed)
-    earlier = Earlier(owner)
     people, folders = None, getattr(anonymization, "earlier", None)
+    if owner is None:
+        missing = _missing_memory(anonymization, release)
+        if missing:
+            warnings.warn(missing, ReleaseWarning, stacklevel=3)
+        return release
+    earlier = Earlier(owner)
     if folders is not None:
         people = earlier.check_left(anonymization.table, release, folders)
     elif overlap := earlier.overlap(anonymization.table, release):
         warnings.warn(overlap.sentence(), ReleaseWarning, stacklevel=3)
     earlier.keep(anonymization.table, release, people)
     return release
+
+
+def _missing_memory(anonymization: Publishable, release: Release) -> str:
+    """Return why a release without an owner's folder should have one; empty if nothing says so."""
+    if getattr(anonymization, "earlier", None) is not None:
+        return (
+            "this release goes on from earlier ones, and is neither checked nor remembered: next year its people would not be recognized; "
+            "name the owner's folder: release(owner=FOLDER)"
+        )
+    file = anonymization.table.file
+    earlier = None if file is None else Earlier(file.parent / OWNER)
+    if earlier is None or not earlier.kept or earlier.has(release):
+        return ""
+    overlap = earlier.overlap(anonymization.table, release)
+    return (
+        f"{earlier.path}: remembers releases, and this one is neither checked nor remembered there; name the folder: "
+        "release(owner=FOLDER)" + (f"; {overlap.sentence()}" if overlap else "")
+    )
 
 
 # -------------------------------------------------------------------------------------------- warnings

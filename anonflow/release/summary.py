@@ -184,78 +184,76 @@ def _of_column(column: PublishedColumn) -> ColumnSummary:
 
 
 def _can(pairs: list[tuple[PublishedColumn, ColumnSummary]]) -> list[str]:
-    sentences = []
     whole = [c.name for c, seen in pairs if not c.about.is_generalized and not seen.hidden]
-    if whole:
-        sentences.append(f"counts, means and relations of {_list(whole)} among themselves: exact")
-    numbers = [c for c, seen in pairs if c.about.notation == "range" and seen.hidden < 1]
+    visible = [c for c, seen in pairs if seen.hidden < 1]
+    numbers = [c for c in visible if c.about.notation == "range"]
     bounded = [c.name for c in numbers if c.about.bounds is not None or not c.hidden.any()]
-    if bounded:
-        sentences.append(
-            f"means, sums and counts between two values of {_list(bounded)}: certain bounds, and estimates between them"
-        )
-    partly = [c.name for c in numbers if c.name not in bounded]
-    if partly:
-        sentences.append(f"the same of {_list(partly)}, of the rows that are not hidden")
-    means = [c.name for c, seen in pairs if c.about.notation == "class-mean" and seen.hidden < 1]
-    if means:
-        sentences.append(
-            f"the mean and the sum of {_list(means)} over all rows that are not hidden: exact, but for rounding"
-        )
+    generalized = [c.name for c in visible if c.about.is_generalized]
     named = [
         c.name
-        for c, seen in pairs
-        if c.about.is_generalized
-        and c.about.notation not in ("range", CODED, *AGGREGATED)
-        and seen.hidden < 1
+        for c in visible
+        if c.about.is_generalized and c.about.notation not in ("range", CODED, *AGGREGATED)
     ]
-    if named:
-        sentences.append(f"how many people have a value of {_list(named)}: at least and at most so many")
-    generalized = [c for c, seen in pairs if c.about.is_generalized and seen.hidden < 1]
-    if generalized and whole:
-        sentences.append("how generalized columns and exact ones go together, up to the width of the cells")
-    return sentences
+    return _of_columns(
+        ("counts, means and relations of {} among themselves: exact", whole),
+        (
+            "means, sums and counts between two values of {}: certain bounds, and estimates between them",
+            bounded,
+        ),
+        (
+            "the same of {}, of the rows that are not hidden",
+            [c.name for c in numbers if c.name not in bounded],
+        ),
+        (
+            "the mean and the sum of {} over all rows that are not hidden: exact, but for rounding",
+            [c.name for c in visible if c.about.notation == "class-mean"],
+        ),
+        ("how many people have a value of {}: at least and at most so many", named),
+        (
+            "how generalized columns and exact ones go together, up to the width of the cells",
+            generalized if whole else [],
+        ),
+    )
 
 
 def _cannot(
     pairs: list[tuple[PublishedColumn, ColumnSummary]], guarantee: str | None, k: int | None
 ) -> list[str]:
     several = "several people" if k is None else f"{k} people or more"
-    sentences = [f"whose row a row is, and what one person's values are: a row may be that of {several}"]
+    whose = f"whose row a row is, and what one person's values are: a row may be that of {several}"
     if (guarantee or "").startswith("key-sets"):  # whoever knows all columns may find a single row
-        sentences = [
-            f"whose row a row is, from one of the named sets of columns alone: there it may be that of {several}"
-        ]
-    gone = [c.name for c, seen in pairs if seen.hidden == 1]
-    if gone:
-        sentences.append(f"anything about {_list(gone)}: every cell is hidden")
-    stars = [c.name for c, seen in pairs if 0 < seen.hidden < 1 and not seen.domain]
-    if stars:
-        sentences.append(f"what the hidden cells of {_list(stars)} may be: their domain is not published")
-    labels = [c.name for c, seen in pairs if seen.exact is None]
-    if labels:
-        sentences.append(
-            f"which labels of {_list(labels)} are values, and which are groups: the hierarchy is not published"
-        )
-    held = [c.name for c, seen in pairs if not c.about.is_generalized and 0 < seen.hidden < 1]
-    if held:
-        sentences.append(f"the values of {_list(held)} in the rows that are hidden")
-    spread = [c.name for c, seen in pairs if c.about.notation in AGGREGATED and seen.hidden < 1]
-    if spread:
-        sentences.append(
-            f"how the numbers of {_list(spread)} are spread around those of their classes: the variance of the cells is smaller"
-        )
+        whose = f"whose row a row is, from one of the named sets of columns alone: there it may be that of {several}"
+    partly = [(c, seen) for c, seen in pairs if 0 < seen.hidden < 1]
     inside = [
         c.name
         for c, seen in pairs
         if c.about.is_generalized and (seen.generalized or 0) > 0 and c.about.notation not in AGGREGATED
     ]
-    if inside:
-        sentences.append(
-            f"where in its cell a value of {_list(inside)} lies: an even spread is an assumption"
-        )
-    return sentences
+    return [
+        whose,
+        *_of_columns(
+            ("anything about {}: every cell is hidden", [c.name for c, seen in pairs if seen.hidden == 1]),
+            (
+                "what the hidden cells of {} may be: their domain is not published",
+                [c.name for c, seen in partly if not seen.domain],
+            ),
+            (
+                "which labels of {} are values, and which are groups: the hierarchy is not published",
+                [c.name for c, seen in pairs if seen.exact is None],
+            ),
+            (
+                "the values of {} in the rows that are hidden",
+                [c.name for c, _ in partly if not c.about.is_generalized],
+            ),
+            (
+                "how the numbers of {} are spread around those of their classes: the variance of the cells is smaller",
+                [c.name for c, seen in pairs if c.about.notation in AGGREGATED and seen.hidden < 1],
+            ),
+            ("where in its cell a value of {} lies: an even spread is an assumption", inside),
+        ),
+    ]
 
 
-def _list(names: list[str]) -> str:
-    return ", ".join(names)
+def _of_columns(*sentences: tuple[str, list[str]]) -> list[str]:
+    """Return the sentences that are about some column, with the columns' names."""
+    return [text.format(", ".join(names)) for text, names in sentences if names]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from os import PathLike
 from typing import Any
 
@@ -26,6 +27,7 @@ from anonflow.risk.attackers.population import Population
 from anonflow.risk.attackers.refinement import Refinement
 from anonflow.risk.attackers.simulator import Simulator
 from anonflow.table import Schema, Table
+from anonflow.table.identification.earlier import Earlier
 from anonflow.table.schema import did_you_mean
 
 ATTACKERS: dict[str, Any] = {
@@ -118,7 +120,8 @@ def attack(
     seed : int, optional
         Seed for drawing the people who are attacked, if an attacker takes a sample.
     earlier : list of releases, optional
-        Other releases of the same people, as the attacker ``intersection`` takes them: it is tried, too.
+        Other releases of the same people, as the attacker ``intersection`` takes them: it is tried, too. Or the owner's folders in which
+        they were kept: then the attacker ``linker`` has them all, and sees which rows are one person's.
     register : pandas.DataFrame, optional
         People of the population, for the attackers who take one: they are tried, too.
     another_tool : bool
@@ -162,6 +165,9 @@ def attack(
     if not isinstance(table, Table | Schema):
         raise ParameterError("attack takes an anonflow.Table; make one with af.Table(frame, schema)")
     context = AttackContext.of(table, release, k, certificate, seed, another_tool)
+    folders, others = _of_owners(earlier)
+    if folders:
+        context = replace(context, earlier=folders)
     key_sets = () if sets is None else checked_sets(sets)
     chosen: list[Attacker]
     if attackers is not None:
@@ -174,8 +180,8 @@ def attack(
         chosen += attackers_of(WITH_REGISTER, register)
     if key_sets:
         chosen = [ByKeys(attacker, keys) for keys in key_sets for attacker in chosen]
-    if earlier is not None:
-        chosen = [*chosen, Intersection(list(earlier))]
+    if others is not None:
+        chosen = [*chosen, Intersection(others)]
     if context.schema is not None:
         for tried in chosen:
             if tried.name not in OF_ROWS:
@@ -189,6 +195,14 @@ def attack(
             for row in rows
         ]
     return frame_of(rows)
+
+
+def _of_owners(earlier: Any) -> tuple[list[Any], list[Any] | None]:
+    """Return the owner's folders among earlier releases, and the other ones; None where no others are named."""
+    named = [] if earlier is None else [earlier] if isinstance(earlier, str | PathLike) else list(earlier)
+    folders = [each for each in named if isinstance(each, str | PathLike) and Earlier(each).kept]
+    others = [each for each in named if all(each is not folder for folder in folders)]
+    return folders, others if others or (earlier is not None and not folders) else None
 
 
 def frame_of(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:

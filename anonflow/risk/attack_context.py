@@ -57,6 +57,8 @@ class AttackContext:
         Without an original: the evidence of the release alone, whose own rows replace the original.
     another_tool : bool
         Whether the rows may be written in another notation, and records may have been deleted.
+    earlier : path, list of paths, or None
+        The owner's folders of the earlier releases of these people: attackers who know the method have these releases, too.
     """
 
     table: Table
@@ -72,6 +74,7 @@ class AttackContext:
     some_keys: bool = False
     schema: Schema | None = None
     another_tool: bool = False
+    earlier: Any = None
 
     @property
     def is_whole(self) -> bool:
@@ -206,6 +209,7 @@ class AttackContext:
                 certificate=None,
                 anonymization=None,
                 guarantee=None,
+                earlier=None,
             )
             # of the whole rows, not of the known columns alone
             vars(context).update(hidden=self.hidden, has_classes=self.has_classes)

@@ -135,6 +135,8 @@ class AttackerKind:
         person's risk.
     takes_register : bool
         Whether it takes a register: in a flow, a file under ``population``.
+    of_population : bool
+        Whether it knows a population beyond the table: its register, or how large it is.
     of_people : bool
         Whether it looks for people with several rows.
     of_other_columns : bool
@@ -143,12 +145,12 @@ class AttackerKind:
         Whether it is tried once for each sensitive column, its first parameter.
     of_classes : bool
         Whether it needs a release of classes.
-    from_lists : bool
-        Whether its figures follow from the lengths of the rows' lists, however large the release is.
     not_of_sample : str
         Why it cannot attack a sample of a large release, and what to do; empty if it can.
     usual_where : callable or None
         Of a context: whether it is tried if nobody names attackers. None if it never is.
+    takes : str
+        Its parameters, to whom gave others, where their names do not say enough.
     call : str
         Of an attacker to whom a flow cannot give what it needs: how it is called in Python, in words that follow its name.
     """
@@ -160,13 +162,14 @@ class AttackerKind:
     reads_rows_alone: ClassVar[bool] = False
     points_at_row: ClassVar[bool] = False
     takes_register: ClassVar[bool] = False
+    of_population: ClassVar[bool] = False
     of_people: ClassVar[bool] = False
     of_other_columns: ClassVar[bool] = False
     of_each_column: ClassVar[bool] = False
     of_classes: ClassVar[bool] = False
-    from_lists: ClassVar[bool] = False
     not_of_sample: ClassVar[str] = ""
     usual_where: ClassVar[Callable[[AttackContext], bool] | None] = None
+    takes: ClassVar[str] = ""
     call: ClassVar[str] = ""
 
     def __init_subclass__(cls, **declared: Any) -> None:
@@ -192,10 +195,14 @@ class AttackerKind:
     @classmethod
     def asked_for(cls) -> str:
         """Return what to say to who gave it something else than its parameters."""
-        names = list(signature(cls).parameters)
-        if len(names) < 2:
-            return f"has the parameter {names[0]}" if names else "has no parameters"
-        return f"has the parameters {', '.join(names[:-1])} and {names[-1]}"
+        if cls.takes_register:
+            return (
+                "needs a population; give a register: --register FILE in the shell, "
+                f"risk.{cls.__name__}(population=frame) in Python"
+            )
+        *first, last = signature(cls).parameters or [""]
+        names = f"s {', '.join(first)} and {last}" if first else f" {last}"
+        return cls.takes or (f"has the parameter{names}" if last else "has no parameters")
 
 
 def wilson(rate: float, trials: int, z: float = Z) -> tuple[float, float]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike, fspath
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -64,6 +65,8 @@ class Table:
         Records left out because a value was missing.
     whole_owners : WholeOwners or None
         Of a sample of a larger table that is attacked.
+    file : pathlib.Path or None
+        The file that it was read from, by :meth:`read`.
 
     Raises
     ------
@@ -90,6 +93,7 @@ class Table:
         self.unpublished: tuple[str, ...] = ()
         self.unnamed: tuple[str, ...] = ()
         self.whole_owners: WholeOwners | None = None
+        self.file: Path | None = None
         if (
             _records is not None
         ):  # a part of a table: checked, cut down to what is published, and coded before
@@ -193,9 +197,11 @@ class Table:
             shape=shape,
         )
         try:
-            return cls(frame, schema.with_separators(shape.decimal, shape.thousands))
+            table = cls(frame, schema.with_separators(shape.decimal, shape.thousands))
         except AnonflowError as error:
             raise error.in_file(fspath(path)) from None
+        table.file = Path(path)
+        return table
 
     @classmethod
     def coded(

@@ -202,37 +202,31 @@ class Column:
     @property
     def details(self) -> str:
         """Return the other declarations in a few words; labels of a boundary are among them."""
-        parts = []
-        if isinstance(self.hierarchy, Hierarchy):
-            tree = self.hierarchy
-            parts.append(f"{tree.n_leaves:,} leaves, height {int(tree.height[0])}")
-        elif isinstance(self.hierarchy, str):
-            parts.append(f"from {self.hierarchy}")
-        elif self.hierarchy is not None:
-            parts.append(f"from {next(iter(self.hierarchy))}")
-        if isinstance(self.boundary, tuple):
-            parts.append("boundary " + ", ".join(self.boundary))
-        elif self.boundary is not None:
-            parts.append(f"boundary: width {number_text(self.boundary)}")
-        if self.limit is not None:
-            parts.append(
-                f"at most {number_text(self.limit)} " + ("wide" if self.kind == "numeric" else "values")
-            )
-        if self.at_least is not None:
-            parts.append(f"at least level {self.at_least}")
-        if self.aggregate is not None:
-            parts.append(f"class {self.aggregate}")
-        if self.kind is not None and self.missing not in (None, MISSING_RULES[self.kind][0]):
-            parts.append(f"missing: {self.missing}")
-        if self.codes:
-            parts.append("codes " + ", ".join(self.codes))
-        if self.code_weight != CODE_WEIGHT:
-            parts.append(f"code-weight {number_text(self.code_weight)}")
-        if self.weight != 1.0:
-            parts.append(f"weight {number_text(self.weight)}")
-        if self.form is not None:
-            parts.append(keys_text(self.form) + ("" if self.release_form is None else ", write: source"))
-        return "; ".join(parts)
+        tree, limits = self.hierarchy, self.boundary
+        if isinstance(tree, Hierarchy):
+            source: str | None = f"{tree.n_leaves:,} leaves, height {int(tree.height[0])}"
+        else:
+            source = None if tree is None else f"from {tree if isinstance(tree, str) else next(iter(tree))}"
+        if isinstance(limits, tuple):
+            widest: str | None = "boundary " + ", ".join(limits)
+        else:
+            widest = None if limits is None else f"boundary: width {number_text(limits)}"
+        missing = self.missing if self.kind and self.missing != MISSING_RULES[self.kind][0] else None
+        unit = "wide" if self.kind == "numeric" else "values"
+        parts = [
+            source,
+            widest,
+            self.limit is not None and f"at most {number_text(self.limit)} {unit}",
+            self.at_least is not None and f"at least level {self.at_least}",
+            self.aggregate and f"class {self.aggregate}",
+            missing and f"missing: {missing}",
+            self.codes and "codes " + ", ".join(self.codes),
+            self.code_weight != CODE_WEIGHT and f"code-weight {number_text(self.code_weight)}",
+            self.weight != 1.0 and f"weight {number_text(self.weight)}",
+            self.form is not None
+            and keys_text(self.form) + ("" if self.release_form is None else ", write: source"),
+        ]
+        return "; ".join(part for part in parts if part)
 
     def to_mapping(self) -> dict[str, Any]:
         """Return the column as it is written in a schema.
@@ -242,49 +236,39 @@ class Column:
         SchemaError
             If the hierarchy was built in memory: write it to a CSV file and name that.
         """
-        entry: dict[str, Any] = {"role": self.role}
-        if self.kind is not None:
-            entry["kind"] = self.kind
-        if self.weight != 1.0:
-            entry["weight"] = self.weight
         if isinstance(self.hierarchy, Hierarchy):
             raise SchemaError(
                 f"column {self.name!r}: its hierarchy was built in memory; "
                 "write it with to_csv and name the file in the schema"
             )
-        if self.hierarchy is not None:
-            entry["hierarchy"] = self.hierarchy if isinstance(self.hierarchy, str) else dict(self.hierarchy)
-        if self.scope is not None:
-            entry["scope"] = self.scope
-        if self.form is not None:
-            entry |= self.form.to_mapping()
-            if self.release_form is not None:
-                entry["write"] = "source"
-        if self.kind is None:
-            return entry
-        if isinstance(self.boundary, tuple):
-            entry["boundary"] = list(self.boundary)
-        elif self.boundary is not None:
-            entry["boundary"] = {"width": self.boundary}
-        if self.missing is not None and self.missing != MISSING_RULES[self.kind][0]:
-            entry["missing"] = self.missing
-        if self.codes:
-            entry["codes"] = list(self.codes)
-        if self.code_weight != CODE_WEIGHT:
-            entry["code-weight"] = self.code_weight
-        if self.limit is not None:
-            entry["max-width" if self.kind == "numeric" else "max-set"] = self.limit
-        if self.at_least is not None:
-            entry["at-least"] = self.at_least
-        if self.aggregate is not None:
-            entry["aggregate"] = self.aggregate
-        if self.notation is not None:
-            entry["notation"] = self.notation.to_mapping()
-        if isinstance(self.domain, tuple) and self.kind == "numeric":
-            entry["domain"] = dict(zip(("low", "high"), map(_as_written, self.domain), strict=True))
-        elif self.domain is not None:
-            entry["domain"] = list(self.domain) if isinstance(self.domain, tuple) else self.domain
-        return entry
+        entry: dict[str, Any] = {
+            "role": self.role,
+            "kind": self.kind,
+            "weight": None if self.weight == 1.0 else self.weight,
+            "hierarchy": dict(self.hierarchy) if isinstance(self.hierarchy, Mapping) else self.hierarchy,
+            "scope": self.scope,
+            **({} if self.form is None else self.form.to_mapping()),
+            "write": None if self.form is None or self.release_form is None else "source",
+        }
+        if self.kind is not None:
+            domain: Any = list(self.domain) if isinstance(self.domain, tuple) else self.domain
+            if isinstance(self.domain, tuple) and self.kind == "numeric":
+                domain = dict(zip(("low", "high"), map(_as_written, self.domain), strict=True))
+            boundary = self.boundary
+            entry |= {
+                "boundary": list(boundary)
+                if isinstance(boundary, tuple)
+                else boundary and {"width": boundary},
+                "missing": None if self.missing == MISSING_RULES[self.kind][0] else self.missing,
+                "codes": list(self.codes) or None,
+                "code-weight": None if self.code_weight == CODE_WEIGHT else self.code_weight,
+                "max-width" if self.kind == "numeric" else "max-set": self.limit,
+                "at-least": self.at_least,
+                "aggregate": self.aggregate,
+                "notation": None if self.notation is None else self.notation.to_mapping(),
+                "domain": domain,
+            }
+        return {key: value for key, value in entry.items() if value is not None}
 
 
 class Schema(Mapping[str, Column]):

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import anonflow as af
 from anonflow.errors import AnonflowWarning, DataError, InfeasibleError, ParameterError, VerificationError
-from anonflow.release import Earlier, Release, write_release
+from anonflow.release import Earlier, Release, ReleaseWarning, write_release
 from tests.cases.released_twice import NAMED, people
 from tests.cases.runs import shell
 from tests.naive.repeated import Published, connected, left, most_worlds
@@ -150,6 +150,25 @@ def test_of_a_class_that_somebody_left_nobody_is_published_until_it_can_be_divid
         whole.release(seed=2**127, owner=tmp_path)
 
 
+def test_whoever_is_held_back_leaves_the_others_the_narrowest_class(tmp_path: Path) -> None:
+    """Of eleven who stay each is tried; other columns say nothing about it."""
+    schema = {"name": NAMED["name"], "age": NAMED["age"], "pay": NAMED["age"], "ill": NAMED["ill"]}
+    rng = np.random.default_rng(5)
+    frame = people(12).assign(age=rng.integers(0, 100, 12), pay=0)
+    first = af.anonymize(af.Table(frame, schema), "k-member", k=12)
+    first.release(seed=2**127, owner=tmp_path)
+    rest = af.Table(frame.iloc[1:], schema)
+    again = af.anonymize(rest, "k-member", k=11, people=2, earlier=tmp_path)
+    assert again.facts["held_back"] == 1
+    ages = again.table.frame["age"]
+    widths = [np.ptp(np.delete(frame["age"].to_numpy()[1:], i)) for i in range(11)]
+    assert np.ptp(ages) == min(widths) < np.ptp(frame["age"].to_numpy()[1:])
+    other = rest.frame.assign(name=rest.identifiers["name"], ill=np.roll(rest.frame["ill"], 3))
+    assert names(
+        af.anonymize(af.Table(other, schema), "k-member", k=11, people=2, earlier=tmp_path).table
+    ) == names(again.table)
+
+
 def test_components_of_matches_keep_lists_and_columns(tmp_path: Path) -> None:
     first = first_release(tmp_path, "greedy", k=3, partition_size=10)
     release = first.release(seed=2**127)
@@ -173,8 +192,11 @@ def test_the_intersection_attacker_gains_nothing(tmp_path: Path) -> None:
     plain = af.anonymize(table, "k-member", k=10)
     again = af.anonymize(table, "k-member", k=10, people=4, earlier=tmp_path)
     plain_rows, rows = (
-        af.attack(each.table, each.release(seed=2**127), earlier=[before]).set_index("attacker")
-        for each in (plain, again)
+        af.attack(each.table, release, earlier=[before]).set_index("attacker")
+        for each, release in (
+            (plain, plain.release(seed=2**127)),
+            (again, again.release(seed=2**127, owner=tmp_path)),
+        )
     )
     gain = [
         each.loc["intersection", "success"] - each.loc["intersection", "baseline"]
@@ -281,6 +303,37 @@ def test_a_published_file_is_verified_with_the_whole_table(
     assert status == 0, text
 
 
+def test_without_the_owners_folder_a_release_of_the_next_year_warns(tmp_path: Path) -> None:
+    """It would be neither checked nor remembered."""
+    first_release(tmp_path, k=10)
+    second = af.anonymize(year(list(range(100)), 1), "k-member", k=10, earlier=tmp_path)
+    with pytest.warns(ReleaseWarning, match=r"neither checked nor remembered: .* release\(owner=FOLDER\)"):
+        second.release(seed=2**127)
+
+
+def test_attackers_have_all_earlier_releases(tmp_path: Path) -> None:
+    """The linker, of a release that goes on and of a plain one, beside the attacker who tries every world."""
+    numbers = range(12)
+    several = []
+    for t in range(2):
+        table = year(list(numbers)[t:], t)
+        plain = af.anonymize(table, "k-member", k=3)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            release = plain.release(seed=2**127 + t, owner=tmp_path)
+        several.append(published(table, release))
+    beliefs = left(seen(several, tied=False))
+    counts = np.array([len(beliefs[number].rows) for number in list(numbers)[1:]])
+    row = af.attack(table, release, "linker", earlier=[tmp_path]).iloc[0]
+    assert row["success"] == pytest.approx((1 / counts).mean())
+    assert row["worst"] == pytest.approx((1 / counts).max())
+    assert row["at_risk"] == (counts < 3).sum() > 0
+    assert "has 2 releases of these people" in row["sentence"]
+    assert "1 people are in earlier releases only" in row["sentence"]
+    sentence = f"all releases together leave {(counts < 3).sum()} people fewer than k, and {(counts < 2).sum()} nobody else"
+    assert any(sentence in str(warning.message) for warning in caught)
+
+
 def test_a_release_in_another_folder_goes_on_with_the_key_and_needs_the_folders_before_it(
     tmp_path: Path,
 ) -> None:
@@ -364,6 +417,81 @@ def test_wrong_input_is_named(tmp_path: Path) -> None:
         af.diversify(again, "p-sensitivity", p=2)
     with pytest.raises(InfeasibleError, match="nobody of this table can be published"):
         af.anonymize(year([0, 1, 2, 3, 4], 1), "k-member", k=5, earlier=tmp_path)
+
+
+@pytest.mark.filterwarnings("ignore::anonflow.release.ReleaseWarning")
+@pytest.mark.parametrize(
+    ("method", "k", "options"), [("k-member", 4, {}), ("greedy", 2, {"partition_size": 4})]
+)
+def test_a_correction_keeps_everybody_and_all_worlds(
+    method: str, k: int, options: dict[str, Any], tmp_path: Path
+) -> None:
+    """Ages and illnesses of the first release were wrong, and nobody left: every world that fits both is tried."""
+    first = af.anonymize(year(list(range(8)), 0), method, k=k, **options)
+    several = [published(first.table, first.release(seed=2**127, owner=tmp_path))]
+    right = first.table.frame.assign(
+        name=first.table.identifiers["name"], age=first.table.frame["age"] % 7 + 30, ill=list("uvwxyzuv")
+    )
+    second = af.anonymize(af.Table(right, NAMED), method, k=k, earlier=tmp_path, **options)
+    assert second.facts["persisting"] == 8
+    assert second.facts["held_back"] == 0
+    release = second.release(seed=2**126, owner=tmp_path)
+    assert af.verify(second.table, release, ["covers", "guarantee", {"repeated": {"earlier": tmp_path}}])
+    several.append(published(second.table, release))
+    for each in left(seen(several, tied=method == "greedy")).values():
+        assert each.likeliest_row * k <= 1
+
+
+def test_whoever_was_wrongly_in_a_release_has_left_in_its_correction(tmp_path: Path) -> None:
+    first_release(tmp_path, k=10)
+    corrected = af.anonymize(year(list(range(1, 100)), 0), "k-member", k=10, people=4, earlier=tmp_path)
+    assert corrected.facts["held_back"] == 3
+    assert Earlier(tmp_path).history().people_left.min() >= 10
+
+
+def test_samples_of_a_register_leave_enough_people(tmp_path: Path) -> None:
+    """Whoever is not in a sample has left; of a class, people in no sample but the first come back together or not at all."""
+    numbers, held = np.random.default_rng(3).permutation(200), []
+    for t, part in enumerate((numbers[:120], numbers[40:160], numbers[20:140], numbers)):
+        more = {"earlier": tmp_path, "people": 3} if t else {}
+        anon = af.anonymize(year(sorted(part.tolist()), t), "k-member", k=12, **more)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            anon.release(seed=2**127 + t, owner=tmp_path)
+        history = Earlier(tmp_path).history()
+        assert len(history.releases) == t + 1
+        assert history.people_left.min() >= 3
+        held.append(len(part) - anon.table.n)
+    assert held[0] == 0 < min(held[1], held[2])
+    assert held[3] == 0
+
+
+def test_another_k_columns_and_codes_in_a_later_year(tmp_path: Path) -> None:
+    """Each is published, as lists of people alone count; what cannot be is refused with the reason."""
+    first_release(tmp_path, k=12, numbers=range(120))
+    table = year(list(range(120)), 1)
+    named = table.frame.assign(name=table.identifiers["name"])
+    tree = {"kind": "hierarchy", "hierarchy": {"nested": {"*": {"ab": ["A", "b"], "cd": ["c", "d"]}}}}
+    frames: list[tuple[pd.DataFrame, dict[str, Any], dict[str, Any]]] = [
+        (named, NAMED, {"k": 30, "people": 12}),  # of newcomers
+        (named, NAMED, {"k": 3, "people": 3}),
+        (named.drop(columns="work"), {name: NAMED[name] for name in ("name", "age", "ill")}, {"k": 12}),
+        (named.drop(columns="ill"), {name: NAMED[name] for name in ("name", "age", "work")}, {"k": 12}),
+        (named.replace({"work": {"a": "A"}, "ill": {"u": "U"}}), NAMED, {"k": 12}),
+        (named.replace({"work": {"a": "A"}}), NAMED | {"work": NAMED["work"] | tree}, {"k": 12}),
+        (named.assign(age=named["age"] * 12), NAMED, {"k": 12}),  # months
+    ]
+    for frame, schema, options in frames:
+        again = af.anonymize(af.Table(frame, schema), "k-member", earlier=tmp_path, **options)
+        assert again.facts["persisting"] == 120, options
+        assert af.verify(again.table, again, ["covers", "guarantee"])
+    for frame, schema, words in (
+        (named.drop(columns="name").assign(id=range(120)), {"id": NAMED["name"]}, "recognized by 'name', those of this table by 'id'"),
+        (named.assign(name=named["name"].str.upper()), NAMED, "nobody of this table is in an earlier release"),
+        (named, {"name": NAMED["name"], "ill": NAMED["work"]}, "'ill' is published as it is in the release of .*, and a quasi-identifier in this table"),
+    ):  # fmt: skip
+        with pytest.raises(DataError, match=words):
+            af.anonymize(af.Table(frame, {"age": NAMED["age"]} | schema), "k-member", k=12, earlier=tmp_path)
 
 
 def test_components_stay_only_with_the_same_k(tmp_path: Path) -> None:

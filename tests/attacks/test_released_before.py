@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ import pytest
 import anonflow as af
 from anonflow import engine
 from anonflow.errors import DataError
-from anonflow.release import Earlier
+from anonflow.release import Earlier, ReleaseWarning
 from anonflow.table.row_marks import unit_marks
 from tests.cases.flow_files import REPORTED, write_flow
 from tests.cases.released_twice import NAMED, people
@@ -57,6 +58,23 @@ def test_two_flows_on_the_same_people(tmp_path: Path) -> None:
     other.write_text(flow.read_text().replace("flow: test", "flow: again"))
     second = engine.run(other)
     assert any("people are in an earlier release" in warning for warning in second.warnings)
+
+
+def test_a_table_beside_an_owners_folder_is_not_released_without_it(tmp_path: Path) -> None:
+    frame = people(60)
+    frame.to_csv(tmp_path / "people.csv", index=False)
+    read = af.Table.read(tmp_path / "people.csv", NAMED)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        af.anonymize(read, "mondrian", k=5).release(seed=2**127)  # no folder is there yet
+        af.anonymize(read, "mondrian", k=5).release(seed=2**127, owner=tmp_path / "owner")
+        af.anonymize(read, "mondrian", k=5).release(seed=2**127)  # the same release again
+    with pytest.warns(ReleaseWarning, match=r"neither checked nor remembered there.*60 of 60 people are in"):
+        af.anonymize(read, "mondrian", k=20).release(seed=2**127)
+    strangers = tmp_path / "others.csv"
+    frame.assign(name=lambda f: "x" + f["name"]).to_csv(strangers, index=False)
+    with pytest.warns(ReleaseWarning, match="neither checked nor remembered there"):
+        af.anonymize(af.Table.read(strangers, NAMED), "mondrian", k=5).release(seed=2**126)
 
 
 @pytest.mark.slow

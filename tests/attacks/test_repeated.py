@@ -91,6 +91,66 @@ def test_a_value_that_makes_people_leave_tells_who_left_from_who_was_held_back()
         assert weight["h"] / sum(weight.values()) == expected
 
 
+def test_joining_people_of_one_fate_from_two_classes_leaves_nobody_else() -> None:
+    """b and d leave; a and c become a class: whoever links their rows to the first year's knows both."""
+    beliefs = left([classes("ab", "cd"), classes("ac")])
+    assert len(beliefs[ord("a")].rows) == 1
+    rings = left([of_graph(["ab", "ba", "cd", "dc"], "abcd"), of_graph(["ac", "ca"], "ac")])
+    assert len(rings[ord("a")].rows) == 1
+
+
+def test_a_counterfeit_is_recognized_where_values_change() -> None:
+    """a left {a, b}, and a counterfeit row goes on with a's first row: which of two tracks is it, in the worst case?"""
+    shares = {"x": Fraction(1, 10), "y": Fraction(9, 10)}
+    changed = Fraction(1, 5)
+    law = {(v, w): (1 - changed) * (v == w) + changed * share for v in shares for w, share in shares.items()}
+    counterfeits = {
+        "stays as it is": ({(v, w): Fraction(v == w) for v, w in law}, Fraction(1)),
+        "is drawn from the table": ({(v, w): shares[w] for v, w in law}, Fraction(41, 42)),
+        "changes by the true law": (law, Fraction(1, 2)),
+        "changes half as often": (
+            {(v, w): (law[v, w] + (v == w)) / 2 for v, w in law},
+            Fraction(91, 132),
+        ),
+    }
+    for rule, (drawn, expected) in counterfeits.items():
+        worst = Fraction(0)
+        for track in law:
+            for second_track in law:
+                first, second = drawn[track] * law[second_track], law[track] * drawn[second_track]
+                if first + second:
+                    worst = max(worst, first / (first + second))
+        assert worst == expected, rule
+
+
+@st.composite
+def with_counterfeits(draw: st.DrawFn) -> list[Published]:
+    """Up to four releases of a class: who left stays in it, with the same values, until K can go together."""
+    group = frozenset(range(draw(st.integers(2 * K, 6))))
+    years = [Published([group] * len(group), sorted(group))]
+    for _ in range(3):
+        gone = group - draw(st.frozensets(st.sampled_from(sorted(group))))
+        if len(gone) >= K and len(group - gone) < K:
+            break  # nobody is published again
+        group = group - gone if len(gone) >= K else group
+        years.append(Published([group] * len(group), sorted(group)))
+    return years
+
+
+@examples(60)
+@given(with_counterfeits())
+def test_of_values_that_never_change_counterfeits_leave_k_people(years: list[Published]) -> None:
+    for each in left(years, {person: Fraction(1, person + 2) for person in range(8)}).values():
+        assert len(each.rows) >= K
+        assert each.likeliest_row <= Fraction(1, K)
+
+
+def test_of_eight_people_with_counterfeits_two_can_go_together() -> None:
+    """One left in the second year, another in the third: both rows go in the third."""
+    years = [classes("abcdefgh"), classes("abcdefgh"), classes("abcdef")]
+    assert {len(each.rows) for each in left(years).values()} == {2, 6}
+
+
 @st.composite
 def sequences(draw: st.DrawFn) -> tuple[list[Published], set[int]]:
     """Three releases of at most 8 people by the rule: groups stay or are divided, newcomers are groups of themselves."""

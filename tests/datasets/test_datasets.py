@@ -137,6 +137,25 @@ def test_census_like_is_skewed_and_correlated() -> None:
     assert together < 0.95 * len(pd.DataFrame(mixed).drop_duplicates())
 
 
+def test_a_register_has_the_same_people_every_year_besides_leavers_and_newcomers() -> None:
+    years = datasets.census_years(2_000, 3, turnover=0.1, seed=2)
+    assert [len(year) for year in years] == [2_000] * 3
+    gone: set[int] = set()
+    for before, after in itertools.pairwise(year.set_index("number") for year in years):
+        both = before.index.intersection(after.index)
+        assert 0.87 < len(both) / 2_000 < 0.93
+        assert (after.loc[both, "Age"] == before.loc[both, "Age"] + 1).all()
+        same = (after.loc[both] == before.loc[both]).mean()
+        assert same[["Gender", "Race", "Country", "Education"]].min() == 1
+        assert 0.75 < same["Salary-class"] < same["Occupation"] < same["Marital"] < 1
+        gone |= set(before.index) - set(after.index)
+        assert not gone & set(after.index), "nobody comes back"
+    pd.testing.assert_frame_equal(datasets.census_years(2_000, 3, seed=2)[2], years[2])
+    for wrong in ({"years": 0}, {"turnover": 1.5}, {"n": 0}):
+        with pytest.raises(ParameterError, match="must be"):
+            datasets.census_years(**wrong)
+
+
 def test_absent_values_are_planted() -> None:
     codes = np.array([0, 0, 0, 2, 2])
     census._plant_absent(np.random.default_rng(0), codes, 5)

@@ -77,6 +77,10 @@ def test_a_flow_of_the_next_year_goes_on_from_the_first(
     assert "are held back; all releases leave each person at least 4 people" in " ".join(
         again.results[0].said
     )
+    assert again.attacks is not None
+    sentence = again.attacks.set_index("attacker")["sentence"]["linker"]
+    assert "An attacker who has 3 releases of these people" in sentence  # the second was drawn twice
+    assert "An attacker who has 3 releases of these people" in (tmp_path / "out" / "people.html").read_text()
     part = again.results[0].anonymization
     assert part is not None
     assert part.table.n + part.facts["held_back"] == rows.n

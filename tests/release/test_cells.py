@@ -100,3 +100,22 @@ def test_wrong_cells_are_named_by_column_and_count(call, says: str) -> None:
         call()
     assert "marker" not in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_dates_with_codes_have_ends_where_a_date_may_be() -> None:
+    """Cells of dates, of a code alone, and of both: the ends are those of the dates, and a code alone has none."""
+    days = [f"2020-0{month}-0{day}" for month in (1, 2, 3) for day in (1, 2, 3)]
+    frame = pd.DataFrame({"day": [*days, *["unknown"] * 3, days[0], "unknown"]}, dtype=object)
+    table = af.Table(frame, {"day": {"role": "quasi-identifier", "kind": "numeric", "codes": ["unknown"]}})
+    column = af.anonymize(table, "k-member", k=3, seed=1).release(seed=2**127).column("day")
+    assert column.has_dates
+    for text, (low, high) in zip(column.cells, column.ends[column.codes], strict=True):
+        dates = [part for part in text.replace("|", "/").split("/") if part != "unknown"]
+        if dates:
+            assert (str(low)[:10], str(high)[:10]) == (min(dates), max(dates))
+        else:
+            assert np.isnat(low)
+            assert np.isnat(high)
+    exact = [text == "unknown" or (text in days) for text in column.cells]
+    assert column.exact.tolist() == exact
+    assert any(exact)

@@ -12,8 +12,6 @@ from anonflow.dashboards.components.draft_form import DraftForm
 from anonflow.dashboards.session.draft_spec import written
 from anonflow.errors import AnonflowError, ParameterError
 
-__all__ = ["FIELDS", "LimitChoice"]
-
 DOMAINS = {
     "weight": "above 0",
     "interval": "above 0",

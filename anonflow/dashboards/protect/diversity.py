@@ -14,8 +14,6 @@ from anonflow.dashboards.components.draft_form import DraftForm
 from anonflow.engine.flows.spec import DiversifySpec
 from anonflow.errors import AnonflowError
 
-__all__ = ["CRITERIA", "NONE", "DiversityChoice"]
-
 NONE = "none"
 
 CRITERIA = {

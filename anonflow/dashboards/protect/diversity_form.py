@@ -11,8 +11,6 @@ import param
 from anonflow.algorithms.diversity.target import PARAMETERS, PRICE
 from anonflow.dashboards.protect.diversity import CRITERIA, NONE, DiversityChoice
 
-__all__ = ["DiversityForm"]
-
 
 class DiversityForm(pn.viewable.Viewer):
     """Choose a criterion, its column and its parameters.

@@ -18,8 +18,6 @@ from anonflow.dashboards.work.screen_work import Background
 from anonflow.engine.expected import ExpectedRun, expected_of
 from anonflow.errors import AnonflowError
 
-__all__ = ["ExpectedCard", "ExpectedRuns"]
-
 EXPECT = "Expect time and memory"
 
 

@@ -13,8 +13,6 @@ import param
 from anonflow.dashboards.components.clickable import PARTS
 from anonflow.dashboards.protect.column_limits import FIELDS, LimitChoice
 
-__all__ = ["LimitTable"]
-
 
 class LimitTable(pn.viewable.Viewer):
     """Type weights and limits.

@@ -14,8 +14,6 @@ from anonflow.dashboards.components.html import labelled
 from anonflow.dashboards.components.shown_part import ShownPart
 from anonflow.dashboards.protect.patterns import METHODS, PatternChoice
 
-__all__ = ["PatternBoard", "board"]
-
 HIDDEN = "hidden"
 
 

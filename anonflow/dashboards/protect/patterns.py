@@ -16,8 +16,6 @@ from anonflow.errors import AnonflowError
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["FORMS", "METHODS", "PatternChoice"]
-
 FORMS = ("all", "predicates", "list", "levels")
 """How patterns are said: all 2^q of them, predicates that they meet, one by one, or with levels as the flow has them."""
 

@@ -12,8 +12,6 @@ from anonflow.dashboards.components.html import facts, html
 from anonflow.dashboards.protect.target_search import TargetChoice
 from anonflow.engine.search.trials import Trial, frontier_of, picked
 
-__all__ = ["TargetCard"]
-
 
 class TargetCard(pn.viewable.Viewer):
     """The form of a search, and its trials.

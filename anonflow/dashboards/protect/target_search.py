@@ -23,8 +23,6 @@ from anonflow.engine.search.trials import SearchReport, SearchTarget, Trial
 from anonflow.errors import AnonflowError, FlowError
 from anonflow.hierarchy.wording import plural
 
-__all__ = ["TargetChoice"]
-
 KEPT = 40
 """Trials that become runs, at most; the search goes on."""
 

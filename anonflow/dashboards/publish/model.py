@@ -13,6 +13,7 @@ from typing import Any
 
 import param
 
+from anonflow.criteria.guarantee import promises_classes
 from anonflow.criteria.registry import promise_of
 from anonflow.dashboards.components.figure_files import figures_of_run, zipped
 from anonflow.dashboards.session import share_link
@@ -20,11 +21,14 @@ from anonflow.dashboards.session.as_script import script
 from anonflow.dashboards.session.diff import differences
 from anonflow.dashboards.session.draft_spec import columns_of, written
 from anonflow.dashboards.session.publication import Publication, card_of_run
+from anonflow.dashboards.session.screen_words import on_screen
 from anonflow.dashboards.session.table_sources import first_columns
 from anonflow.dashboards.session.workspace import FinishedRun, Workspace
 from anonflow.dashboards.work.screen_work import Background
 from anonflow.engine.report.card import ReleaseCard
 from anonflow.engine.report.report import limits_of
+from anonflow.errors import AnonflowError
+from anonflow.release import Earlier
 from anonflow.table.files.metadata_file import KINDS, PACKAGE, metadata_text
 from anonflow.table.files.parquet_metadata import FOLDER_ENDING
 from anonflow.table.infer import infer_columns
@@ -140,6 +144,14 @@ class PublishModel(param.Parameterized):
     problem = param.String(default="", doc="Why there is no release.")
     pricing = param.Boolean(default=False, doc="Whether remedies are being tried.")
     agreed = param.Boolean(default=False, doc="Whether the user wants a second draw of the same table.")
+    shared = param.List(
+        default=[], doc="SharedPeople: how many of the chosen run's people are in each earlier release."
+    )
+    people = param.Integer(
+        default=2,
+        bounds=(2, None),
+        doc="How many people all releases together leave everybody, of a run that goes on from earlier ones.",
+    )
     guess = param.Dict(
         default=None,
         allow_None=True,
@@ -150,6 +162,8 @@ class PublishModel(param.Parameterized):
         super().__init__(workspace=workspace, **params)
         self.background = Background(workspace)
         self.guessing = Background(workspace, at_once=True)
+        self.counting = Background(workspace, at_once=True)
+        self._counted: tuple[Any, int] | None = None
         self._guessed: Any = None
         self._changed()
 
@@ -221,6 +235,53 @@ class PublishModel(param.Parameterized):
             self.param.update(drawing=False, problem=problem)
 
         self.background.start(lambda: self.workspace.publish(run.id, agreed), done, failed)
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether the chosen run goes on from earlier releases."""
+        return self.run is not None and self.run.spec.earlier is not None
+
+    @property
+    def divides(self) -> bool:
+        """Whether the chosen run makes classes, which can be divided when somebody left; components cannot."""
+        return self.run is not None and promises_classes(self.run.result.guarantee)
+
+    @property
+    def obstacle_to_going_on(self) -> str:
+        """Why the chosen run cannot go on from earlier releases, a sentence; empty if it can."""
+        run = self.run
+        if run is None or run.result.anonymization is None:
+            return ""
+        if run.spec.steps.diversify is not None:
+            return "This run makes classes diverse, which would unite the people of earlier releases with others: run it without diversity."
+        table = run.result.anonymization.table
+        if not set(table.unit_columns) - set(table.qi_columns):
+            return "It needs a column that identifies people in every year: give one the role identifier on the screen Data."
+        return ""
+
+    @property
+    def plain(self) -> FinishedRun | None:
+        """The run with the settings of the chosen one, but without earlier releases; the latest of several."""
+        run = self.run
+        if run is None:
+            return None
+        settings = self.workspace.settings_of(run.id).changed([(("earlier",), None)])
+        for other in reversed(self.workspace.runs):
+            if other.spec.earlier is None and self.workspace.settings_of(other.id) == settings:
+                return other
+        return None
+
+    def go_on(self, goes_on: bool = True) -> None:
+        """Take up the settings of the chosen run, with the earlier releases or without them, and run them; the new run is chosen when it is done."""
+        run = self.run
+        if run is None:
+            return
+        people = min(self.people, run.result.k)
+        earlier = ({"people": people} if self.divides else {}) if goes_on else None
+        try:
+            self.workspace.apply(run.id, [(("earlier",), earlier)])
+        except AnonflowError as error:
+            self.problem = on_screen(error.message)
 
     def price(self) -> None:
         """Try the remedies of the card's lines that fail, in the background; the publication's card has their prices then."""
@@ -378,4 +439,23 @@ class PublishModel(param.Parameterized):
             publication=None if run is None else self.workspace.noted.publications.get(run.id),
             problem="",
             agreed=False,
+        )
+        self._count(run)
+
+    def _count(self, run: FinishedRun | None) -> None:
+        """Count the people who are in earlier releases, aside if there are many."""
+        owner = self.workspace.owner
+        if run is None or run.result.anonymization is None or owner is None:
+            self._counted, self.shared = None, []
+            return
+        table, earlier = run.result.anonymization.table, Earlier(owner)
+        if self._counted is not None and self._counted[0] is table and self._counted[1] == earlier.kept:
+            return
+        self._counted = table, earlier.kept
+        own = None if self.publication is None else self.publication.release
+        self.counting.of_records(
+            table.n,
+            lambda: earlier.shared(table, own),
+            lambda shared: self.param.update(shared=shared),
+            lambda problem: self.param.update(shared=[], problem=problem),
         )

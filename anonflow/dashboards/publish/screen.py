@@ -13,15 +13,30 @@ from markupsafe import Markup
 from anonflow.dashboards.components.direction import directed
 from anonflow.dashboards.components.html import badge, card, cards, empty, facts, html, sheet, verdict_of
 from anonflow.dashboards.components.release_card import Remedies, card_lines
+from anonflow.dashboards.components.released_before import releases_with_them
 from anonflow.dashboards.components.run_select import RunSelect
 from anonflow.dashboards.components.shown_part import ShownPart
 from anonflow.dashboards.publish.model import OWNER, PUBLIC, PublishModel
 from anonflow.dashboards.publish.review_form import ReviewForm
 from anonflow.dashboards.session.publication import Publication
 from anonflow.dashboards.session.screen_words import CONFIRM, roles_wait
-from anonflow.dashboards.session.workspace import Workspace
+from anonflow.dashboards.session.workspace import FinishedRun, Workspace
 
 AGREE = "Draw another release: I will publish only one of them"
+
+GO_ON = "Run again, and go on from these releases"
+WITHOUT = "Run again without earlier releases"
+HOW = {
+    True: (
+        "A plain second release can be compared with the earlier ones: whoever joined or left is found, and others have fewer than k people "
+        "left. A run that goes on from them keeps people in their classes. Whoever cannot stay is held back: more people the more must be left."
+    ),
+    False: (
+        "A plain second release can be compared with the earlier ones, and others have fewer than k people left. A run that goes on from them "
+        "keeps people in their components; of a component that somebody left, all are held back."
+    ),
+}
+"""What going on does, of methods of classes or not."""
 
 TITLE = "Publish"
 DRAW = "Draw the release"
@@ -65,6 +80,7 @@ class PublishScreen(ShownPart):
         self.draw_after(workspace.draft, "spec", self._show_link)
         self.draw_after(self.model, "guess", self._show_link)
         self._show()
+        self._show_released()
         self._show_link()
 
     # ----------------------------------------------------------------------------------------- draw
@@ -80,11 +96,42 @@ class PublishScreen(ShownPart):
         self.agree.link(self.model, value="agreed", bidirectional=True)
         self.draw = pn.widgets.Button(label=DRAW, color="primary", width=200, css_classes=["af-draw"])
         self.draw.on_click(lambda _: self.model.draw())
+        self._make_released()
         self.guessed = html("", "af-warn")
         self.confirm = pn.widgets.Button(label=CONFIRM, on_click=lambda event: self.model.confirm())
         self.state = html("")
         self.remedies = Remedies(self.workspace, self.model.price)
         self.may = html("")
+
+    def _make_released(self) -> None:
+        self.known = html("")
+        self.people = pn.widgets.IntInput.from_param(
+            self.model.param.people, label="People that all releases leave everybody", start=2, width=280
+        )
+        self.go_on = pn.widgets.Button(label=GO_ON, color="primary", width=360, css_classes=["af-go-on"])
+        self.go_on.on_click(lambda _: self.model.go_on(not self.model.goes_on))
+        self.released = card("Released before", self.known, self.people, self.go_on, classes=["af-released"])
+
+    @param.depends("model.shared", "workspace.chosen", "workspace.runs", "workspace.running", watch=True)
+    def _show_released(self) -> None:
+        model, run = self.model, self.model.run
+        table = None if run is None or run.result.anonymization is None else run.result.anonymization.table
+        before = any(each.people for each in model.shared)
+        self.released.visible = table is not None and (model.goes_on or before)
+        if run is None or table is None or not self.released.visible:
+            return
+        obstacle = "" if model.goes_on else model.obstacle_to_going_on
+        text = releases_with_them(model.shared, table.n)
+        if model.goes_on:
+            text += _costs(run, model.plain)
+        else:
+            text += Markup("<p>{}</p>").format(obstacle or HOW[model.divides])
+        self.known.object = str(text)
+        self.people.visible = model.divides and not model.goes_on and not obstacle
+        self.people.end = run.result.k
+        self.go_on.label = WITHOUT if model.goes_on else GO_ON
+        self.go_on.color = "default" if model.goes_on else "primary"
+        self.go_on.disabled = bool(obstacle) or self.workspace.running
 
     @param.depends(
         "workspace.chosen", "workspace.runs", "workspace.running", "model.publication", "model.drawing",
@@ -267,6 +314,7 @@ class PublishScreen(ShownPart):
         self.limits = html("")
         self.inside = pn.Column(
             pn.Row(self.chosen),
+            self.released,
             card(
                 "What is published",
                 self.promise,
@@ -342,6 +390,23 @@ class PublishScreen(ShownPart):
         )
         page.link(self, visible="shown")
         return page
+
+
+def _costs(run: FinishedRun, plain: FinishedRun | None) -> Markup:
+    """Return what it costs to go on from earlier releases: people, and loss beside the run without them."""
+    assert run.result.anonymization is not None
+    facts_of, loss = run.result.anonymization.facts, run.result.measures.get("gcp")
+    held, n = facts_of["held_back"], run.result.records
+    numbers = [
+        (f"{facts_of['persisting']:,}", "published again"),
+        (f"{facts_of['newcomers']:,}", "published for the first time"),
+        (f"{held:,} ({held / (held + n):.0%})", "held back"),
+    ]
+    if loss is not None:
+        other = None if plain is None else plain.result.measures.get("gcp")
+        beside = "" if other is None else f", {other:.4f} without earlier releases"
+        numbers.append((f"{loss:.4f}", f"information loss (GCP){beside}"))
+    return Markup("{}<p>{}</p>").format(cards(numbers), f"{facts_of['promise']}.")
 
 
 def _verdict(publication: Publication) -> Markup:

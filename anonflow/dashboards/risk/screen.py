@@ -10,6 +10,7 @@ from markupsafe import Markup
 
 from anonflow.dashboards.components.clickable import PARTS
 from anonflow.dashboards.components.html import badge, card, empty, html
+from anonflow.dashboards.components.released_before import releases_with_them
 from anonflow.dashboards.components.upload import DiskDropper
 from anonflow.dashboards.risk import parts
 from anonflow.dashboards.risk.model import RiskModel
@@ -174,6 +175,7 @@ class RiskScreen(pn.viewable.Viewer):
             "riskiest",
             "population",
             "owners",
+            "released",
         )
         self.parts = {name: html("", f"af-risk-{name.replace('_', '-')}") for name in names}
         self.size = pn.widgets.RadioButtonGroup(label="Sets of", options={ALL_SIZES: 0}, value=0)
@@ -186,6 +188,14 @@ class RiskScreen(pn.viewable.Viewer):
             )
         )
         self.people = card("People and households", part["owners"])
+        self.released = card(
+            "Released before",
+            part["released"],
+            lead=(
+                "These releases have some of the same people, by the owner's folder. Whoever has a second release of them can compare the two, "
+                "and k no longer holds: publish once, or let the next release go on from the earlier ones. The screen Publish offers it."
+            ),
+        )
         self.cards = [
             card("Who stands alone", part["alone"]),
             card("Every combination of columns", self.size, part["sets"], part["sets_table"], part["pairs"],
@@ -193,6 +203,7 @@ class RiskScreen(pn.viewable.Viewer):
             card("Which columns it comes from", part["columns"], lead="Of all minimal sample uniques, the share that contains each column."),
             card("The riskiest records", part["riskiest"], lead="By SUDA's score: a high score means that many small sets of columns single the record out. Marked: one of the smallest sets. Records are counted from 0."),
             self.people,
+            self.released,
             card("In the population", self.unsampled, part["population"]),
         ]  # fmt: skip
         self.listed = card(
@@ -219,7 +230,10 @@ class RiskScreen(pn.viewable.Viewer):
         model, picture = self.model, self.model.picture
         for each in self.cards:
             each.css_classes = ["af-card", *(["af-stale"] if model.stale else [])]
-            each.visible = picture is not None and (each is not self.people or self._has_owners())
+            each.visible = picture is not None and (
+                (each is not self.people or self._has_owners())
+                and (each is not self.released or self._is_released())
+            )
         if model.problem:
             self.status.object = str(
                 Markup("<p class='af-bad' role='alert'>{}</p>").format(
@@ -242,6 +256,9 @@ class RiskScreen(pn.viewable.Viewer):
         part["columns"].object = str(parts.column_parts(risk))
         part["riskiest"].object = str(parts.riskiest(picture))
         part["owners"].object = str(parts.owners(risk)) if self._has_owners() else ""
+        part["released"].object = (
+            str(releases_with_them(picture.shared, risk.records)) if self._is_released() else ""
+        )
         part["population"].object = (
             str(parts.population(risk.population)) if risk.population is not None else ""
         )
@@ -253,6 +270,10 @@ class RiskScreen(pn.viewable.Viewer):
         return picture is not None and (
             picture.risk.people is not None or picture.risk.households is not None
         )
+
+    def _is_released(self) -> bool:
+        picture = self.model.picture
+        return picture is not None and any(each.people for each in picture.shared)
 
     def _show_sets(self, size: int) -> None:
         picture = self.model.picture

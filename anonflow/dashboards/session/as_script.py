@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["script"]
-
 _TEXT = '''"""The run {name} as a script; it gives the release that the screen gave.
 
 Put it beside the flow file {flow} and the table that the flow names, and save the seed where only you can read it:

@@ -10,8 +10,6 @@ from anonflow.dashboards.session.draft_spec import ColumnSpec, DraftSpec, writte
 from anonflow.drawing.fragments import shortened
 from anonflow.engine.flows.spec import DiversifySpec, PartitionSpec
 
-__all__ = ["changes", "differences", "in_words", "settings"]
-
 ABSENT = "–"
 
 _WORDS = {

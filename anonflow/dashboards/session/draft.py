@@ -15,8 +15,6 @@ from anonflow.engine import Flow
 from anonflow.engine.flows.spec import SourceSpec
 from anonflow.errors import AnonflowError
 
-__all__ = ["FIRST_K", "FIRST_METHOD", "PARTITION", "Draft"]
-
 FIRST_METHOD, FIRST_K = "greedy", 10
 """The method and the k that a first draft has; of few records a smaller k."""
 

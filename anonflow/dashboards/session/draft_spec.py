@@ -38,8 +38,6 @@ from anonflow.engine.flows.spec import (
 from anonflow.errors import FlowError
 from anonflow.option import Option
 
-__all__ = ["ColumnSpec", "DraftSpec", "DraftSteps", "MethodSpec", "columns_of", "written"]
-
 Number = StrictInt | StrictFloat
 
 

@@ -20,8 +20,6 @@ from anonflow.errors import AnonflowError, ParameterError
 from anonflow.system import NO_FOLLOW, RENAMES_OPEN, is_owners_alone, open_descriptor, take_lock, user_tag
 from anonflow.whole_file import OWNER_ONLY, write_whole
 
-__all__ = ["KEPT", "SessionFolder", "SessionFolders", "local_folders"]
-
 KEPT = 3600.0
 """Seconds that what a lost server left is kept for its session to go on with, where nobody says otherwise."""
 

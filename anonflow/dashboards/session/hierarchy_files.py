@@ -20,17 +20,6 @@ from anonflow.table.coding import column_values
 if TYPE_CHECKING:
     from anonflow.dashboards.session.workspace import Workspace
 
-__all__ = [
-    "MOST",
-    "Attached",
-    "attach",
-    "copy_hierarchy",
-    "declared_hierarchy",
-    "is_hierarchy_name",
-    "matched_column",
-    "read_hierarchy",
-]
-
 MOST = 5_000_000
 """Bytes of an uploaded hierarchy."""
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from anonflow.criteria.verification import Finding
+    from anonflow.table.identification.released_people import ReleasedPeople
 
 __all__ = ["Publication", "card_of_run", "measured_risk", "publication"]
 
@@ -37,6 +38,12 @@ FORGOTTEN = (
     "people; start the dashboards with an owner's folder: --owner FOLDER, in a notebook af.dashboard(table, owner=FOLDER)"
 )
 """The remark if no marks of people are kept."""
+
+NO_MEMORY = (
+    "this session remembers no releases, so none can go on from them; start the dashboards with an owner's folder: --owner FOLDER, in a "
+    "notebook af.dashboard(table, owner=FOLDER)"
+)
+"""Why a run that goes on from earlier releases cannot begin."""
 
 DIGITS = 32
 """Hexadecimal digits of a seed file, at least."""
@@ -75,7 +82,9 @@ class Publication:
     review : bytes
         The page for a reviewer, with the threshold 0.09: it may be published, too.
     again : str
-        How many of its people are in an earlier release, and what that means; empty if none is known to be.
+        How many of its people are in an earlier release, and what that means; empty if none is known to be, or if it goes on from them.
+    people : ReleasedPeople or None
+        Of a release that goes on from earlier ones: whose each row may be, which the owner's folder keeps.
     """
 
     ok: bool
@@ -92,6 +101,7 @@ class Publication:
     review: bytes = field(default=b"", repr=False)
     again: str = ""
     unwritten: Mapping[str, str] = field(default_factory=dict)
+    people: ReleasedPeople | None = field(default=None, repr=False)
 
     @property
     def table_csv(self) -> bytes:
@@ -188,13 +198,13 @@ def publication(
     DataError
         If the marks cannot be read.
     VerificationError
-        If its matches are not regular.
+        If its matches are not regular, or earlier releases of the same people and this one leave somebody too few people.
     """
     anonymization = result.anonymization
     if anonymization is None:
         raise ParameterError(f"{result.name}: has no result to publish; choose another run")
     table = anonymization.table
-    flow = spec.loaded(folder)
+    flow = spec.loaded(folder) if owner is None else spec.loaded(folder).going_on_from(owner)
     session = Session(flow, EventStream(), seed=seed)
     release, findings = release_of(session, table, replace(result, number=0))
     result = with_findings(replace(result, number=0), findings)
@@ -213,7 +223,12 @@ def publication(
     judged = with_answers(session, replace(report, card=cards[1]), result)
     page = review(flow, table, judged, result)
     assert release.certificate is not None
-    overlap = None if owner is None else Earlier(owner).overlap(table, release)
+    overlap, people = None, None
+    if owner is not None:
+        if anonymization.earlier is None:
+            overlap = Earlier(owner).overlap(table, release)
+        else:
+            people = Earlier(owner).check_left(table, release, anonymization.earlier)
     warnings = [
         *session.warnings,
         *([FORGOTTEN] if owner is None else [overlap.sentence()] if overlap else []),
@@ -225,7 +240,7 @@ def publication(
         contents = tables, html.encode(), proof.read_bytes()
     return Publication(
         True, result.findings, *contents, text, secret, tuple(warnings), attacks, release,
-        cards[0], page.encode(), overlap.sentence() if overlap else "", unwritten,
+        cards[0], page.encode(), overlap.sentence() if overlap else "", unwritten, people,
     )  # fmt: skip
 
 

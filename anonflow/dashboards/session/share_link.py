@@ -17,8 +17,6 @@ from anonflow.engine.flows.json_schema import flow_schema, words_of
 from anonflow.engine.flows.spec import PartitionSpec, SourceSpec
 from anonflow.errors import ParameterError
 
-__all__ = ["LinkSpec", "configuration", "link", "merged"]
-
 LONGEST = 8000
 """Characters of a link, at most."""
 

@@ -30,19 +30,6 @@ from anonflow.table.schema import FORM_KEYS, UNPUBLISHED
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "TableReading",
-    "bring",
-    "edited_column",
-    "first_columns",
-    "flow_name",
-    "load_dataset",
-    "read_table",
-    "read_upload",
-    "take_upload",
-    "write_frame",
-]
-
 ENDINGS = (".csv", ".tsv", ".txt", ".data", ".csv.gz", *PARQUET_ENDINGS, *WORKBOOKS)
 
 KINDS = (

@@ -24,8 +24,6 @@ from anonflow.table import Schema, Table
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Judgement", "code", "judged", "running_flow"]
-
 MOST = 200
 """The most runs of one start."""
 

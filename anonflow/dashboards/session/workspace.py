@@ -35,7 +35,7 @@ from anonflow.dashboards.session.project import (
     session_runs_text,
     stranger_flow,
 )
-from anonflow.dashboards.session.publication import Publication, publication
+from anonflow.dashboards.session.publication import NO_MEMORY, Publication, publication
 from anonflow.dashboards.session.screen_words import BEGIN, OPEN_FIRST
 from anonflow.dashboards.session.share_link import LinkSpec, configuration, link, merged
 from anonflow.dashboards.session.table_sources import (
@@ -894,6 +894,8 @@ class Workspace(param.Parameterized):
         spec, judgement = self.draft.spec, Judgement(problems=self._column_problems)
         if not judgement.problems and table is not None:
             judgement = judged(spec, self.draft.folder, table, self.source)
+            if spec.earlier is not None and self.owner is None:
+                judgement = Judgement(problems=(NO_MEMORY,))
         self._judgement = judgement
         self.param.update(
             # params do not compare tables: all that depends on it would be told of each edit
@@ -1041,7 +1043,7 @@ class Workspace(param.Parameterized):
         settings: dict[str, Any] = {"scheduler": self._scheduler}
         if self._scheduler == "threads":
             settings["workers"] = max(1, (os.cpu_count() or 1) // min(together, self._line.slots))
-        alone = running_flow(flow, run, table)
+        alone = running_flow(flow if self.owner is None else flow.going_on_from(self.owner), run, table)
         return Job(run, spec, alone, table, settings, self.limits.seconds, seed, self._place.results)
 
     def keep_results(
@@ -1242,7 +1244,7 @@ class Workspace(param.Parameterized):
             and files.release is not None
             and (again or not files.again)
         ):
-            Earlier(self.owner).keep(anonymization.table, files.release)
+            Earlier(self.owner).keep(anonymization.table, files.release, files.people)
         return files
 
     def aside(self, work: Callable[[], None]) -> None:

@@ -28,11 +28,8 @@ from anonflow.errors import ParameterError
 from anonflow.loss import measure_named
 from anonflow.table import Table
 from anonflow.table.files.parquet_metadata import in_folder
+from anonflow.table.identification.earlier import OWNER
 from anonflow.table.schema import Schema
-
-OWNER = "owner"
-"""The folder beside a flow file that holds the owner's folders."""
-
 
 _MOST = 6
 """The most runs that are named; for more, their number is shown."""
@@ -226,6 +223,13 @@ class Flow:
         """The owner's folder."""
         return self.folder / OWNER / self.name
 
+    def going_on_from(self, owner: Path) -> Flow:
+        """Return the same flow; if it goes on from earlier releases, they lie in another owner's folder."""
+        if self.spec.earlier is None:
+            return self
+        earlier = self.spec.earlier.model_copy(update={"owner": (str(owner.absolute()),)})
+        return replace(self, spec=self.spec.model_copy(update={"earlier": earlier}))
+
     @property
     def earlier(self) -> list[Path]:
         """The owner's folders of the earlier releases of its people; none where it does not go on from them."""
@@ -314,44 +318,36 @@ class Flow:
         place = (
             where[pieces] if pieces is None or isinstance(pieces, bool) else f", in pieces of {pieces:,} rows"
         )
-        rows = [("load", f"{name}{place}")]
-        if self.schema.preparation:
-            rows.append(("prepare", "; ".join(step.words for step in self.schema.preparation.steps)))
-        if any(run.partition.size == AUTO or run.budget is not None for run in self.runs):
-            rows.append(("fit", "what the budget leaves open is timed on some partitions"))
+        coded = "; ".join(step.words for step in self.schema.preparation.steps)
+        is_open = any(run.partition.size == AUTO or run.budget is not None for run in self.runs)
         cuts = dict.fromkeys((run.partition.order, run.partition.size) for run in self.runs)
-        rows.append(("cut", "; ".join(_cut(order, size) for order, size in cuts)))
         named = [run.name for run in self.runs]
         more = f" and {len(named) - _MOST:,} more" if len(named) > _MOST else ""
-        if self.spec.earlier is not None:
-            rows.append(
-                (
-                    "match",
-                    "people of earlier releases stay in their classes or components, newcomers are apart",
-                )
-            )
-        rows.append(("match", f"each partition: {', '.join(named[:_MOST])}{more}"))
-        if steps.diversify is not None:
-            rows.append(("diversify", f"each partition: {_named(steps.diversify.request)}"))
         criteria = ", ".join(_named(entry) for entry in steps.verify or ("covers", "guarantee"))
-        rows += [
-            ("verify", f"each partition: {criteria}"),
-            ("measure", f"each partition: {', '.join(self.measures)}"),
-        ]
-        picked = self.published
-        if picked is not None and self.draws(picked):
-            rows += [
-                ("draw", f"an assignment of {picked.name}, and a shuffle"),
-                ("verify", "the release, before anything is written"),
-            ]
-            if steps.attack:
-                rows.append(("attack", ", ".join(_named(entry) for entry in steps.attack)))
+        drawn = self.published if self.published is not None and self.draws(self.published) else None
         written = [
             shown_address(path) if is_address(path) else path for path in self.targets if path is not None
         ]
-        if written:
-            rows.append(("publish", ", ".join(written)))
-        return rows
+        rows = (
+            ("load", f"{name}{place}"),
+            ("prepare", coded),
+            ("fit", is_open and "what the budget leaves open is timed on some partitions"),
+            ("cut", "; ".join(_cut(order, size) for order, size in cuts)),
+            (
+                "match",
+                spec.earlier is not None
+                and "people of earlier releases stay in their classes or components, newcomers are apart",
+            ),
+            ("match", f"each partition: {', '.join(named[:_MOST])}{more}"),
+            ("diversify", steps.diversify and f"each partition: {_named(steps.diversify.request)}"),
+            ("verify", f"each partition: {criteria}"),
+            ("measure", f"each partition: {', '.join(self.measures)}"),
+            ("draw", drawn and f"an assignment of {drawn.name}, and a shuffle"),
+            ("verify", drawn and "the release, before anything is written"),
+            ("attack", drawn and ", ".join(_named(entry) for entry in steps.attack)),
+            ("publish", ", ".join(written)),
+        )
+        return [(step, words) for step, words in rows if words]
 
     def draws(self, run: Run) -> bool:
         """Return whether an assignment is drawn for a run: only for the run that is published or returned."""

@@ -18,7 +18,7 @@ from anonflow.engine.flows.addresses import (
     shown_address,
 )
 from anonflow.engine.flows.fingerprint import files_beside_source
-from anonflow.engine.flows.flow import OWNER, Flow, Run
+from anonflow.engine.flows.flow import Flow, Run
 from anonflow.engine.flows.goal import Goal
 from anonflow.engine.flows.matrix import Matrix
 from anonflow.engine.flows.overrides import overridden
@@ -42,6 +42,7 @@ from anonflow.errors import FlowError
 from anonflow.table.files.metadata_file import ENDINGS
 from anonflow.table.files.parquet_metadata import in_folder
 from anonflow.table.files.statistics_writing import is_written, writing_problems
+from anonflow.table.identification.earlier import OWNER
 from anonflow.table.schema import UNPUBLISHED, Schema
 
 KEYS = ("flow", "version", "table", "partition", "steps", "matrix", "target", "earlier", "publish", "run")

@@ -61,7 +61,7 @@ def attacked(
     seed: int,
     anonymization: Anonymization | None = None,
 ) -> pd.DataFrame | None:
-    """Run the attackers of a flow against its release.
+    """Run the attackers of a flow against its release, and against all earlier ones that it goes on from.
 
     Parameters
     ----------
@@ -95,9 +95,9 @@ def attacked(
             else attacker
             for attacker in risk.attackers_of(_chosen(flow, fingerprint))
         ]
-        return risk.attack(table, release, chosen, k=k, seed=own)
+        return risk.attack(table, release, chosen, k=k, seed=own, earlier=flow.earlier or None)
     try:
-        context = risk.AttackContext.of(table, release, k, seed=own)
+        context = replace(risk.AttackContext.of(table, release, k, seed=own), earlier=flow.earlier or None)
         usual = risk.usual(context, publishable=True)
     except (DataError, ParameterError):
         return None
@@ -123,6 +123,8 @@ def attacked_part(
     k: int,
     seed: int,
     people: risk.Success | None = None,
+    *,
+    by_all: risk.Success | None = None,
 ) -> pd.DataFrame | None:
     """Run the attackers against a sample of a large release.
 
@@ -139,6 +141,8 @@ def attacked_part(
     seed : int
     people : Success, optional
         Of the attacker who looks for people by all their rows, which are not all in a sample: exact, too.
+    by_all : Success, optional
+        Of the linker who has the earlier releases of these people as well.
 
     Returns
     -------
@@ -156,7 +160,9 @@ def attacked_part(
     rows: list[dict[str, Any]] = []
     is_asked = bool(flow.spec.steps.attack)
     exact: dict[str, dict[str, Any]] = {}
-    if sizes:
+    if by_all is not None:
+        exact[risk.Linker.name] = row_of(risk.Linker(), by_all)
+    elif sizes:
         exact[risk.Linker.name] = row_of(risk.Linker(), linker_of_lists(sizes, k, people))
     if people is not None:
         exact[risk.Unit.name] = row_of(risk.Unit(), people)

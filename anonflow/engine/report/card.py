@@ -212,6 +212,8 @@ def release_card(
     own = checked_seed(seed)
     if release is None:
         release = publish(anonymization, derived_seed(own, "card's draw"), rehearsal=True)
+        # a draw beside the one that the owner's folder may have would be intersected with it
+        anonymization = replace(anonymization, earlier=None)
     criterion = anonymization.guarantee if release.certificate is None else release.certificate.criterion
     findings = verify(anonymization.table, release, ["covers", criterion], anonymization.k).findings
     return cards_of(anonymization, release, findings, None, [threshold], own, prices)[0]
@@ -288,6 +290,7 @@ def cards_of(
         listed = anonymization.matches is not None or anonymization.classes is not None
         if release is not None:
             context = risk.AttackContext.of(table, release, k, seed=derived_seed(seed, "attackers"))
+            context = replace(context, earlier=anonymization.earlier)
             _add_missing(rows, context)
     assert k is not None
     priced = None
@@ -400,6 +403,7 @@ def judged_risk(
     rows = {} if attacks is None else _by_attacker(attacks)
     own = derived_seed(seed, "attackers")
     context = risk.AttackContext.of(anonymization.table, release, anonymization.k, seed=own)
+    context = replace(context, earlier=anonymization.earlier)
     _add_missing(rows, context, _by_keys(OF_THE_ROW) if by_keys else OF_THE_ROW)
     return _measured(rows, anonymization.k, None, None)[0]
 

@@ -141,8 +141,8 @@ def review(
             {**row, "judged": row["attacker"] in OF_THE_ROW, "below": row["worst"] < threshold} for row in attacks
         ],
         hidden=hidden,
-        not_tried=[name for name in (risk.Journalist.name, risk.Presence.name, risk.Population.name)
-                   if name not in {row["attacker"] for row in attacks}],
+        not_tried=[name for name, kind in risk.ATTACKERS.items()
+                   if kind.of_population and name not in {row["attacker"] for row in attacks}],
         questions=QUESTIONS,
         answers={each.question: each for each in report.answers},
         unanswered=report.unanswered or NOT_ASKED,

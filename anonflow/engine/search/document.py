@@ -42,21 +42,22 @@ def _wanted(target: SearchTarget) -> dict[str, Any]:
 
 def _tried(trial: Trial) -> dict[str, Any]:
     setup = trial.candidate.setup
-    entry: dict[str, Any] = {"algorithm": setup.algorithm, "k": trial.candidate.k}
-    if setup.size is not None:
-        entry["size"] = setup.size
-    for key, pairs in (("options", setup.options), ("diversify", setup.diversity)):
-        if pairs:
-            entry[key] = dict(pairs)
-    for key, digits in (("loss", 6), ("risk", 6), ("disclosure", 6), ("seconds", 3), ("expected", 3)):
-        value = getattr(trial, key)
-        if value is not None:
-            entry[key] = round(float(value), digits)
-    if trial.signs is not None:
-        entry["signs"] = bool(trial.signs)
-    if trial.problem is not None:
-        entry["problem"] = trial.problem[:LONGEST]
-    return entry
+    digits = {"loss": 6, "risk": 6, "disclosure": 6, "seconds": 3, "expected": 3}
+    figures = {key: getattr(trial, key) for key in digits}
+    entry = {
+        "algorithm": setup.algorithm,
+        "k": trial.candidate.k,
+        "size": setup.size,
+        "options": dict(setup.options) or None,
+        "diversify": dict(setup.diversity) or None,
+        **{
+            key: value if value is None else round(float(value), digits[key])
+            for key, value in figures.items()
+        },
+        "signs": None if trial.signs is None else bool(trial.signs),
+        "problem": None if trial.problem is None else trial.problem[:LONGEST],
+    }
+    return {key: value for key, value in entry.items() if value is not None}
 
 
 def with_diversity(steps: Sequence[Mapping[str, Any]], setup: Setup) -> list[dict[str, Any]]:

@@ -140,17 +140,17 @@ class SearchTarget:
 
     def sentence(self) -> str:
         """Return the target in words."""
-        parts = []
-        if self.loss is not None:
-            parts.append(f"a loss (GCP) of at most {self.loss:g}")
-        if self.risk is not None:
-            parts.append(f"nobody found with a probability above {100 * self.risk:g}%")
-        if self.below is not None:
-            parts.append(f"every attacker of the release card below {100 * self.below:g}%")
-        if self.disclosure is not None:
-            parts.append(f"no sensitive value guessed with a probability above {100 * self.disclosure:g}%")
-        parts += [f"{formula} keeps its signs" for formula in self.signs]
-        return ", ".join(parts)
+        limits = (
+            ("a loss (GCP) of at most {:g}", self.loss),
+            ("nobody found with a probability above {:g}%", self.risk and 100 * self.risk),
+            ("every attacker of the release card below {:g}%", self.below and 100 * self.below),
+            (
+                "no sensitive value guessed with a probability above {:g}%",
+                self.disclosure and 100 * self.disclosure,
+            ),
+        )
+        parts = [text.format(limit) for text, limit in limits if limit is not None]
+        return ", ".join([*parts, *(f"{formula} keeps its signs" for formula in self.signs)])
 
 
 @dataclass(frozen=True)

@@ -76,6 +76,7 @@ class ByKeys:
 class ByKeySets(
     AttackerKind,
     name="key-sets",
+    takes="has the parameters sets, such as [[age, sex], [zip]], and attackers",
     does="knows some columns only",
     knows="some of the quasi-identifiers: each of several sets of columns by itself",
 ):
@@ -96,11 +97,6 @@ class ByKeySets(
 
     sets: Any
     attackers: Any = ("prosecutor", "marketer", "linker")
-
-    @classmethod
-    def asked_for(cls) -> str:
-        """Return what to say to who gave other parameters."""
-        return "has the parameters sets, such as [[age, sex], [zip]], and attackers"
 
     def __post_init__(self) -> None:
         checked_sets(self.sets)

@@ -262,14 +262,12 @@ class Clerk(
 
 def frame_clues(frame: Any) -> list[str]:
     """Return what a frame reveals besides its cells: unused categories, an index, attributes."""
-    clues = []
-    if not isinstance(frame.index, pd.RangeIndex):
-        clues.append("an index")
-    if frame.attrs:
-        clues.append("notes")
-    if any(isinstance(dtype, pd.CategoricalDtype) for dtype in frame.dtypes):
-        clues.append("lists of categories")
-    return clues
+    clues = {
+        "an index": not isinstance(frame.index, pd.RangeIndex),
+        "notes": bool(frame.attrs),
+        "lists of categories": any(isinstance(dtype, pd.CategoricalDtype) for dtype in frame.dtypes),
+    }
+    return [clue for clue, is_there in clues.items() if is_there]
 
 
 def file_clues(path: Path | None) -> list[str]:

@@ -25,6 +25,7 @@ _SURE = 0.95
 class Intersection(
     AttackerKind,
     name="intersection",
+    takes="needs earlier releases: risk.Intersection(earlier=[...]), or attack(..., earlier=[...])",
     does="has earlier releases",
     call="is for Python: af.attack(table, release, earlier=[...])",
     needs_truth=True,
@@ -47,11 +48,6 @@ class Intersection(
 
     earlier: Any
     column: str | None = None
-
-    @classmethod
-    def asked_for(cls) -> str:
-        """Return what to say to who gave no earlier releases."""
-        return "needs earlier releases: risk.Intersection(earlier=[...]), or attack(..., earlier=[...])"
 
     def attack(self, context: AttackContext) -> Success:
         """Attack the release. O(pairs of a person and a row), of each release.

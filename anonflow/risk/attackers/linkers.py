@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,6 +17,8 @@ from anonflow.risk.attack_context import AttackContext
 from anonflow.risk.attacker import AttackerKind, Success, percent
 from anonflow.risk.attackers.people import PeopleAtRisk
 from anonflow.risk.register import RegisterCounts
+from anonflow.table import Table
+from anonflow.table.identification.earlier import history_with
 
 
 def _guessing(context: AttackContext, candidates: np.ndarray) -> PeopleAtRisk:
@@ -37,11 +40,6 @@ def _people(context: AttackContext, side: str, certain: np.ndarray) -> PeopleAtR
     else:
         of_original = 1 - context.likeliest(1 - certain)
     return PeopleAtRisk.of(context.table, of_original[context.people], context.people)
-
-
-_POPULATION = (
-    "needs a population; give a register: --register FILE in the shell, risk.{}(population=frame) in Python"
-)
 
 
 @dataclass(frozen=True)
@@ -116,7 +114,6 @@ class Linker(
     AttackerKind,
     name="linker",
     usual_where=lambda context: context.is_whole,
-    from_lists=True,
     does="rules rows out",
     points_at_row=True,
     knows="everybody's quasi-identifiers and the method",
@@ -124,23 +121,65 @@ class Linker(
     """Knows everybody's quasi-identifiers and the method, and counts only true matches.
 
     Rows that cover a person but are on no perfect matching are excluded, and so are rows that running the method again
-    excludes: only the matches of the certificate remain.
+    excludes: only the matches of the certificate remain. With the context's earlier releases, only people remain whose rows in all
+    releases may be the person's (:class:`anonflow.table.identification.history.History`).
     """
 
     def attack(self, context: AttackContext) -> Success:
-        """Attack the release. One maximum flow on the consistency graph.
+        """Attack the release. One maximum flow on the consistency graph; with earlier releases O(pairs of a row and a person).
 
         Raises
         ------
+        ParameterError
+            If it is not known whose columns each row has, of a context with earlier releases.
         DataError
-            If the consistency graph is too large, or the release does not cover the table.
+            If the consistency graph is too large, or the release does not cover the table; or the earlier releases are not of its people.
         """
+        if context.earlier is not None:
+            return linked_by_all(context.table, context, context.earlier, context.k)
         candidates = context.candidates()[context.people]
         risk = _guessing(context, candidates)
         return Success(
             len(risk.chance), risk.mean, risk.worst, risk.above(1 / context.k), 1 / context.k,
             _rows_left(candidates.min(initial=context.n), "person", risk.mean), households=risk.households,
         )  # fmt: skip
+
+
+def linked_by_all(table: Table, release: Any, earlier: Any, k: int) -> Success:
+    """Return the success of a linker who has the earlier releases of a table's people as well.
+
+    Parameters
+    ----------
+    table : Table
+    release : Release
+        With its certificate, and in memory or stored in an owner's folder.
+    earlier : path, or list of paths
+        The owner's folders.
+    k : int
+
+    Raises
+    ------
+    ParameterError, DataError
+        As :func:`anonflow.table.identification.earlier.history_with`; and if it is not known whose columns each row has.
+    """
+    history, marks = history_with(earlier, table, release)
+    if history is None:
+        raise ParameterError(
+            f"{Linker.name}: with earlier releases it needs a release in memory, or one that was kept in the owner's folder"
+        )
+    in_table = np.isin(history.marks, marks)
+    mine, gone = history.people_left[in_table], history.people_left[~in_table]
+    chance = 1.0 / mine
+    more = (
+        f" {len(gone):,} people are in earlier releases only, and have at least {gone.min():,}."
+        if len(gone)
+        else ""
+    )
+    return Success(
+        len(chance), float(chance.mean()), float(chance.max()), int((mine < k).sum()), 1 / k,
+        f"An attacker who has {len(history.releases):,} releases of these people, and sees which rows are one person's, has at least "
+        f"{mine.min():,} people left for each person of this one and is right for {percent(float(chance.mean()))} of them.{more}",
+    )  # fmt: skip
 
 
 def linker_of_lists(sizes: Sequence[tuple[int, int]], k: int, people: Success | None = None) -> Success:
@@ -179,6 +218,7 @@ class Journalist(
     reads_rows_alone=True,
     points_at_row=True,
     takes_register=True,
+    of_population=True,
     knows="a register of the population, not who is in the table",
 ):
     """Has a register of a population that includes the table's people; does not know who is in the table.
@@ -190,11 +230,6 @@ class Journalist(
     """
 
     population: pd.DataFrame
-
-    @classmethod
-    def asked_for(cls) -> str:
-        """Return what to say to who gave no register."""
-        return _POPULATION.format(cls.__name__)
 
     def attack(self, context: AttackContext) -> Success:
         """Attack the release. O(edges between register and release).
@@ -238,6 +273,7 @@ class Presence(
     does="has a register, asks who is in the table",
     reads_rows_alone=True,
     takes_register=True,
+    of_population=True,
     knows="a register of the population; wants to know who is in the table",
 ):
     """Has a register of the population, and wants to know which of its people are in the table (delta-presence; Nergiz 2007).
@@ -249,11 +285,6 @@ class Presence(
     """
 
     population: pd.DataFrame
-
-    @classmethod
-    def asked_for(cls) -> str:
-        """Return what to say to who gave no register."""
-        return _POPULATION.format(cls.__name__)
 
     def attack(self, context: AttackContext) -> Success:
         """Attack the release. O(edges between register and release).

@@ -59,23 +59,18 @@ class OwnRowsTest:
 
     def remarks(self) -> tuple[str, ...]:
         """Return remarks about steps that seem to be left out; they are never a reason to draw again."""
-        remarks = []
-        if self.found < self.rows:
-            remarks.append(
-                f"running the method again makes only {self.found:,} of {self.rows:,} rows, and the others were not tested: "
-                "its version, options or partitions are not those of the release"
-            )
-        if self.drawn < SUSPICIOUS:
-            remarks.append(
-                f"rows show the values of the records that they were made from: {self.shown:,} of {self.found:,}, where "
-                f"draws give {self.expected:,.1f} (p = {self.drawn:.1g}); release() draws them"
-            )
-        if self.shuffled < SUSPICIOUS:
-            remarks.append(
-                f"neighbouring rows were made from neighbouring records (p = {self.shuffled:.1g}); shuffle them, "
-                "because the place of a row identifies its person"
-            )
-        return tuple(remarks)
+        remarks = (
+            self.found < self.rows
+            and f"running the method again makes only {self.found:,} of {self.rows:,} rows, and the others were not tested: "
+            "its version, options or partitions are not those of the release",
+            self.drawn < SUSPICIOUS
+            and f"rows show the values of the records that they were made from: {self.shown:,} of {self.found:,}, where "
+            f"draws give {self.expected:,.1f} (p = {self.drawn:.1g}); release() draws them",
+            self.shuffled < SUSPICIOUS
+            and f"neighbouring rows were made from neighbouring records (p = {self.shuffled:.1g}); shuffle them, "
+            "because the place of a row identifies its person",
+        )
+        return tuple(remark for remark in remarks if remark)
 
 
 @dataclass(frozen=True, eq=False)

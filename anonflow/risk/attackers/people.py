@@ -105,7 +105,6 @@ class Unit(
     name="unit",
     usual_where=lambda context: context.is_whole and context.table.schema.unit_column is not None,
     of_people=True,
-    from_lists=True,
     not_of_sample="this attacker needs the role unit and a method whose rows list people; take another method, or leave the attacker out",
     does="looks for a person by all of that person's rows",
     points_at_row=True,

@@ -211,6 +211,7 @@ class Population(
     AttackerKind,
     name="population",
     of_classes=True,
+    of_population=True,
     usual_where=lambda context: (
         context.table.schema.weight_column in context.frame.columns and are_classes(context.evidence)
     ),

@@ -14,8 +14,6 @@ from anonflow.table.identification.column_signs import name_words
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["code_entry", "code_name", "code_texts", "code_values"]
-
 _CLASSIFICATIONS = {
     "icd": "icd-10",
     "nace": "nace",

@@ -7,8 +7,6 @@ from collections.abc import Callable, Sequence
 
 from anonflow.table.identification.weight_signs import weight_name
 
-__all__ = ["PATTERNS", "group_name", "name_says", "name_words", "values_say"]
-
 _PERSON_THINGS = {
     "account",
     "acct",

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -29,7 +30,10 @@ if TYPE_CHECKING:
 
     from anonflow.table import Table
 
-__all__ = ["MOST_PEOPLE", "Earlier", "Overlap", "history_of"]
+__all__ = ["MOST_PEOPLE", "OWNER", "Earlier", "Overlap", "SharedPeople", "history_of", "history_with"]
+
+OWNER = "owner"
+"""The name of the owner's folder beside a flow, or a table."""
 
 _FOLDER = ".releases"
 _KEY = "units.key"
@@ -38,6 +42,13 @@ _MOST = 1_000_000_000
 
 MOST_PEOPLE = 100_000_000
 """Records of which marks are kept, 8 bytes each; of larger tables none are."""
+
+
+_marks: WeakKeyDictionary[Table, tuple[str, np.ndarray]] = WeakKeyDictionary()
+"""The marks of the people of tables in memory, with the key that they were made with."""
+
+_histories: WeakKeyDictionary[Table, History] = WeakKeyDictionary()
+"""The earlier releases of people of tables in memory, with what they leave."""
 
 
 class Drawn(Protocol):
@@ -74,12 +85,17 @@ class Overlap:
         Earlier releases that have some of them.
     by : str
         The columns that identify people.
+    few, alone : int or None
+        People of the table who have fewer than k people left whose rows may be theirs, in all releases together; and those who have
+        themselves only. None where it is not known.
     """
 
     people: int
     again: int
     releases: int
     by: str
+    few: int | None = None
+    alone: int = 0
 
     def __bool__(self) -> bool:
         return self.again > 0
@@ -87,13 +103,37 @@ class Overlap:
     def sentence(self) -> str:
         """Return a sentence for the owner, with its meaning."""
         times = "an earlier release" if self.releases == 1 else f"{self.releases} earlier releases"
+        left = (
+            ""
+            if self.few is None
+            else f"; here all releases together leave {self.few:,} people fewer than k, and {self.alone:,} nobody else"
+        )
         return (
             f"{self.again:,} of {self.people:,} people are in {times} from this owner's folder, by {self.by}: an attacker "
             "with all of them can intersect them, and then k no longer holds (a sensitive value was named right for 0.39 of the "
-            "people from one draw, 0.48 from two, 0.53 from three, 0.62 from five, 0.75 from ten); publish one of them "
+            f"people from one draw, 0.48 from two, 0.53 from three, 0.62 from five, 0.75 from ten{left}); publish one of them "
             "only, or go on from the earlier one (earlier= in Python, earlier: in a flow), or measure it with af.attack(..., earlier=[...]); anonflow risk --earlier lists them for the owner; where the same "
             "number means another person, give its column a scope"
         )
+
+
+@dataclass(frozen=True)
+class SharedPeople:
+    """How many of a table's people are in an earlier release.
+
+    Attributes
+    ----------
+    when : str
+        The time of the release, in ISO 8601; empty where an older version kept it.
+    released : int
+        The people of the release.
+    people : int
+        Those of the table who are in it.
+    """
+
+    when: str
+    released: int
+    people: int
 
 
 class Earlier:
@@ -116,6 +156,24 @@ class Earlier:
     def __init__(self, path: str | PathLike[str]) -> None:
         self.path = as_path(path)
 
+    @property
+    def kept(self) -> int:
+        """How many releases were kept in it."""
+        return len(self._files())
+
+    def has(self, release: Drawn) -> bool:
+        """Return whether a release with the same cells was kept in it.
+
+        Raises
+        ------
+        DataError
+            If what is kept cannot be read.
+        """
+        if release.frame is None or not self.kept:
+            return False
+        seal = self.seal_of(release.frame)
+        return any(self._read(file).seal == seal for file in self._files())
+
     def overlap(self, table: Table, release: Drawn | None = None) -> Overlap:
         """Return how many of a table's people are in earlier releases.
 
@@ -130,23 +188,49 @@ class Earlier:
         DataError
             If what is kept cannot be read.
         """
-        by = table.unit_columns
-        if not self._files():
-            return Overlap(table.n, 0, 0, _named(by))
-        key = self._key()
-        mine, count = np.unique(unit_marks(table.units, by, key), return_counts=True)
+        shared = [each.people for each in self.shared(table, release) if each.people]
+        most, times = max(shared, default=0), len(shared)
+        few, alone = self._left(table, release) if times and release is not None else (None, 0)
+        return Overlap(table.n, most, times, _named(table.unit_columns), few, alone)
+
+    def shared(self, table: Table, release: Drawn | None = None) -> list[SharedPeople]:
+        """Return how many of a table's people are in each earlier release, in the order of their dates.
+
+        Parameters
+        ----------
+        table : Table
+        release : Release, optional
+            As :meth:`overlap` takes it.
+
+        Raises
+        ------
+        DataError
+            If what is kept cannot be read.
+        """
+        if not self.kept:
+            return []
+        mine, count = np.unique(self.marks_of(table), return_counts=True)
         same = None if release is None or release.frame is None else self.seal_of(release.frame)
-        most = times = 0
-        for file in self._files():
-            then = self._read(file)
+        shared = []
+        for then in self.releases():
             if then.seal == same:
                 continue
             theirs, often = np.unique(then.marks, return_counts=True)
             _, at, where = np.intersect1d(mine, theirs, assume_unique=True, return_indices=True)
-            shared = int(np.minimum(count[at], often[where]).sum())
-            times += shared > 0
-            most = max(most, shared)
-        return Overlap(table.n, most, times, _named(by))
+            again = int(np.minimum(count[at], often[where]).sum())
+            shared.append(SharedPeople(then.when, len(then.marks), again))
+        return shared
+
+    def _left(self, table: Table, release: Drawn) -> tuple[int | None, int]:
+        """Return how many of a table's people all releases leave fewer than k people, and nobody else; None where it is not known."""
+        try:
+            history, marks = history_with(self.path, table, release)
+        except (DataError, ParameterError):
+            return None, 0
+        if history is None or release.certificate is None:
+            return None, 0
+        few, alone = (history.of(marks, history.people_left < least) for least in (release.certificate.k, 2))
+        return int(few.sum()), int(alone.sum())
 
     def check_left(self, table: Table, release: Drawn, folders: Any) -> ReleasedPeople:
         """Refuse a release that was made for its people to be published again, if all releases leave somebody fewer than k people.
@@ -178,7 +262,10 @@ class Earlier:
         before = _releases([*places, self])
         mine = replace(self.people_of(table, release), after=tuple(each.seal for each in before))
         if not any(each.tracks is None or each.by != mine.by for each in [*before, mine]):
-            few = int((History(tuple(before)).then(mine).people_left < mine.k).sum())
+            noted = _histories.get(table)
+            if noted is None or {each.seal for each in noted.releases} != {each.seal for each in before}:
+                noted = History(tuple(before))
+            few = int((noted.then(mine).people_left < mine.k).sum())
             if not few:
                 return mine
         raise VerificationError(
@@ -303,7 +390,20 @@ class Earlier:
         AnonflowError
             If the disk is full.
         """
-        return unit_marks(table.units, table.unit_columns, self.key())
+        key = self.key()
+        if table not in _marks or _marks[table][0] != key:
+            _marks[table] = key, unit_marks(table.units, table.unit_columns, key)
+        return _marks[table][1]
+
+    def note(self, table: Table, marks: np.ndarray, history: History) -> None:
+        """Keep the marks and earlier releases of a table's people in memory, which are known from a larger table: they need not be made again.
+
+        Raises
+        ------
+        DataError, AnonflowError
+            As :meth:`key`.
+        """
+        _marks[table], _histories[table] = (self.key(), marks), history
 
     def seal_of(self, frame: pd.DataFrame) -> str:
         """Return a keyed hash of a release's cells in their order.
@@ -486,6 +586,34 @@ def history_of(folders: Any, table: Table) -> tuple[Earlier, History, np.ndarray
             f"{places[0].path}: nobody of this table is in an earlier release there; name the owner's folder of the same people"
         )
     return places[0], history, mine
+
+
+def history_with(folders: Any, table: Table, release: Drawn) -> tuple[History | None, np.ndarray]:
+    """Return the earlier releases of a table's people with one more, and the marks of the table's people.
+
+    Parameters
+    ----------
+    folders, table
+        As :func:`history_of` takes them.
+    release : Release
+        It may be in a folder already.
+
+    Returns
+    -------
+    history : History or None
+        None if neither the release nor a folder says whose columns each row has.
+    marks : numpy.ndarray, shape (n,), uint64
+
+    Raises
+    ------
+    ParameterError, DataError
+        As :func:`history_of`.
+    """
+    place, history, marks = history_of(folders, table)
+    mine = place.people_of(table, release)
+    if all(mine.seal != each.seal for each in history.releases):
+        return (None if mine.tracks is None else history.then(mine)), marks
+    return history, marks
 
 
 def _places(folders: Any) -> list[Earlier]:

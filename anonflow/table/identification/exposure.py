@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from anonflow.table.frame import Table
 
-__all__ = ["exposed_columns"]
-
 
 def exposed_columns(table: Table, k: int) -> dict[str, str]:
     """Return the columns that are published in the open and say too much about single people, each with the reason.

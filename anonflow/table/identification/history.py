@@ -13,6 +13,7 @@ from scipy.sparse.csgraph import connected_components
 
 from anonflow.errors import DataError
 from anonflow.table.identification.released_people import ReleasedPeople
+from anonflow.table.records import equal_columns
 
 __all__ = ["History", "checked_order"]
 
@@ -28,6 +29,8 @@ class History:
     ----------
     releases : tuple of ReleasedPeople
         Each with its tracks.
+    before : History or None
+        All releases but the last one, where what they leave is computed already.
 
     Notes
     -----
@@ -39,6 +42,7 @@ class History:
     """
 
     releases: tuple[ReleasedPeople, ...]
+    before: History | None = None
 
     @cached_property
     def marks(self) -> np.ndarray:
@@ -61,16 +65,21 @@ class History:
         places = [np.searchsorted(self.marks, each.marks) for each in self.releases]
         for there, each, at in zip(present, self.releases, places, strict=True):
             there[at[_listed(each)]] = True
-        fate = np.unique(present, axis=1, return_inverse=True)[1].ravel()
-        past, codes = np.zeros(u, bool), np.zeros(0, np.int64)
-        for there, each, at in zip(present, self.releases, places, strict=True):
+        fate = equal_columns(present, u)
+        past, codes, begin = np.zeros(u, bool), np.zeros(0, np.int64), 0
+        if self.before is not None:
+            # a matching of all releases is one of those before the last
+            begin, at = len(self.before.releases), np.searchsorted(self.marks, self.before.marks)
+            track, person = (at[ends] for ends in self.before.pairs)
+            codes, past[at] = (track * u + person)[fate[track] == fate[person]], True
+        for there, each, at in zip(present[begin:], self.releases[begin:], places[begin:], strict=True):
             assert each.tracks is not None
             if each.tracks.sizes.sum() > _MOST:
                 raise DataError(f"more than {_MOST:,} pairs of a row and a person; take smaller classes")
             track, person = (at[ends] for ends in each.tracks.pairs())
             alike = fate[track] == fate[person]
             track, person = track[alike], person[alike]
-            code = np.sort(track * u + person)
+            code = np.sort(track * u + person, kind="stable")  # of tracks in order
             codes = codes[~there[codes // max(u, 1)] | _among(codes, code)]
             track = code // max(u, 1)
             codes = np.concatenate([codes, code[~past[track]]])
@@ -121,7 +130,7 @@ class History:
         """Return the same releases and one more; as it is if it has the release, by its seal."""
         if any(each.seal == release.seal for each in self.releases):
             return self
-        return History((*self.releases, release))
+        return History((*self.releases, release), self)
 
 
 def _among(codes: np.ndarray, ascending: np.ndarray) -> np.ndarray:

@@ -14,8 +14,6 @@ from anonflow.errors import ParameterError
 from anonflow.table.identification.population import intrusion
 from anonflow.table.identification.uniqueness import class_labels, refined
 
-__all__ = ["MOST_SETS", "KeySets", "key_sets"]
-
 MOST_SETS = 20_000
 """The most sets of columns."""
 

@@ -20,8 +20,6 @@ from anonflow.table.row_marks import joint_codes
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["TOGETHER", "Link", "complete_components", "linkage"]
-
 TOGETHER = "all of them together"
 """The name of the result for all columns together."""
 

@@ -12,18 +12,6 @@ from scipy.special import betaln, gammaln, xlog1py, xlogy
 
 from anonflow.errors import ParameterError
 
-__all__ = [
-    "NOT_ESTIMABLE",
-    "Estimate",
-    "check_fraction",
-    "dankar",
-    "individual_risk",
-    "intrusion",
-    "pitman",
-    "slide_negative_binomial",
-    "zayatz",
-]
-
 NOT_ESTIMABLE = "not estimable"
 
 _Z = 1.959964

@@ -11,8 +11,6 @@ import numpy as np
 
 from anonflow.candidate_lists import Candidates
 
-__all__ = ["ReleasedPeople"]
-
 _TRACKS = {"row_list": np.int32, "offsets": np.int64, "originals": np.int32}
 _VALUES = "values-"
 

@@ -9,8 +9,6 @@ import pandas as pd
 
 from anonflow.errors import SchemaError
 
-__all__ = ["Uniqueness", "at_least_one", "class_labels", "keys_of_owners", "refined", "unique_as_added"]
-
 
 class Uniqueness:
     """Counts of records that share their values on some columns with few others.

@@ -14,8 +14,6 @@ from anonflow.table.identification.column_signs import values_say
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["CODES", "filled", "form", "is_dates", "is_numeric", "numbers_in", "rarity"]
-
 MANY = 0.9
 """Share of distinct values from which text is assumed to identify a person."""
 

@@ -6,8 +6,6 @@ import re
 
 import numpy as np
 
-__all__ = ["weight_name", "weight_shape"]
-
 _NAME = re.compile(
     r"_*(fnlwgt|[pf]weight|wgt|wt|pwgtp|wgtp|perwt|hhwt|asecwt|wtfinl|finalwt|llcpwt|wtsurvy|wtssall|wtint\d*yr|wtmec\d*yr|wtper|earnwt|dweight|"
     r"pspwght|pweight|anweight|pondera\w*|pond|pondih|fexp\w*|fac[-_ ]?(exp|hog|per)\w*|factor[-_ ]?((de[-_ ]?)?expansi[oó]n|07)|extri\w*|"

@@ -47,6 +47,11 @@ def test_people_and_values_left_are_those_of_all_worlds(years: list[dict[int, se
     assert history.people_left.tolist() == [len(naive[person].rows) for person in sorted(naive)]
     of_value = [len({int(str(value)) % 3 for value in naive[person].values}) for person in sorted(naive)]
     assert history.values_left("ill").tolist() == of_value
+    grown = History(history.releases[:1])
+    for each in history.releases[1:]:
+        grown = grown.then(each)
+        assert grown.people_left.min() > 0  # what the next one begins with
+    assert {*zip(*grown.pairs, strict=True)} == {*zip(*history.pairs, strict=True)}
 
 
 def test_rows_with_hidden_columns_are_not_published() -> None:
