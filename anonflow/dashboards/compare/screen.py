@@ -97,7 +97,7 @@ class CompareScreen(pn.viewable.Viewer):
             stylesheets=[sheet()],
         )
         self.ks = pn.widgets.TextInput(label="k, one or several", placeholder="5, 10, 25", width=220)
-        self.five = pn.widgets.Button(label="The five of the papers", width=190, align="end")
+        self.five = pn.widgets.Button(label=f"The papers' five: {', '.join(FIVE)}", align="end")
         self.run = pn.widgets.Button(label=RUN, color="primary", width=170, css_classes=["af-run"])
         self.cancel = pn.widgets.Button(label="Cancel", color="danger", width=120, css_classes=["af-cancel"])
         self.notice = html("", "af-said")
@@ -535,7 +535,7 @@ class CompareScreen(pn.viewable.Viewer):
             card(
                 RUN,
                 labelled(self.methods),
-                pn.Row(self.ks, self.five),
+                pn.FlexBox(self.ks, self.five, gap="8px", align_items="flex-end"),
                 self.notice,
                 pn.Row(self.run, self.cancel),
                 self.progress,
