@@ -272,7 +272,7 @@ def test_the_dashboard_is_shown_in_a_cell(page: Any, lab: Lab) -> None:
     page.get_by_text("records (99.7%) are unique on these quasi-identifiers").wait_for()
     page.screenshot(path=OUT / "jupyterlab-dashboard.png")
     protect = page.locator("button[data-step]").filter(has_text="Protect")
-    click_until(page, protect, page.get_by_text("How many each record hides among"))
+    click_until(page, protect, page.get_by_text("How strong is the protection to be?"))
 
 
 def test_a_workbook_that_is_not_trusted_shows_its_summary_and_pictures(page: Any, lab: Lab) -> None:
