@@ -271,6 +271,14 @@ def test_the_dashboard_is_shown_in_a_cell(page: Any, lab: Lab) -> None:
     run_all(page, lab.notebook("dashboard", cell))
     page.get_by_text("records (99.7%) are unique on these quasi-identifiers").wait_for()
     page.screenshot(path=OUT / "jupyterlab-dashboard.png")
+    steps = page.locator("button[data-step]")
+    # the bar is as wide as the cell, not as the window: its words fit
+    assert all(
+        step.evaluate(
+            "step => step.querySelector('.step').scrollWidth <= step.querySelector('.step').clientWidth"
+        )
+        for step in steps.all()
+    )
     protect = page.locator("button[data-step]").filter(has_text="Protect")
     click_until(page, protect, page.get_by_text("How strong is the protection to be?"))
 
