@@ -445,14 +445,16 @@ def _heights(values: pd.Series, numbers: np.ndarray | None) -> tuple[float, ...]
     if numbers is None:
         numbers = numbers_in(values.astype(str))
         are_numbers = ~np.isnan(numbers)
-        if are_numbers.mean() < 0.5:  # the texts, and no number among them
+        if 2 * are_numbers.sum() < len(numbers):  # the texts, and no number among them
             are_numbers[:] = False
         numbers, texts = numbers[are_numbers], values[~are_numbers]
     else:
         texts = values[:0]
     distinct, times = np.unique(numbers, return_counts=True)
     if len(distinct) > _BARS:
-        times = np.histogram(numbers, _BARS)[0]
+        times = np.histogram(numbers / 2, _BARS)[
+            0
+        ]  # halves: the whole range may be beyond the largest number
     most = texts.value_counts().iloc[:_BARS]
     return tuple(map(float, (*times, *most)))
 

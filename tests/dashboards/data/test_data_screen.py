@@ -404,6 +404,18 @@ def test_another_file_with_the_same_columns_has_its_own_counts(workspace: Worksp
     assert shown.loc["x", "distinct"] == 3
 
 
+def test_every_column_has_its_counts_whatever_its_values_are(workspace: Workspace) -> None:
+    """Nothing but blanks, and numbers whose range is beyond the largest number: warnings are errors in tests."""
+    screen = DataScreen(workspace=workspace)
+    large = [1.7e308, -1.7e308, *range(50)]
+    lines = ["blank,large", *(f",{number}" for number in large)]
+    send(screen.dropper, "odd.csv", "\n".join(lines).encode(), size=100_000)
+    screen.reading.wait(300)
+    shown = screen.columns.value.set_index("column")
+    assert shown.loc["blank", ["distinct", "missing"]].tolist() == [0, len(large)]
+    assert shown.loc["large", ["distinct", "missing"]].tolist() == [len(large), 0]
+
+
 def test_edits_in_the_table_reach_the_draft_and_come_back(workspace: Workspace, tmp_path: Path) -> None:
     screen = DataScreen(workspace=workspace)
     (tmp_path / "given").write_text(PEOPLE, encoding="utf-8")
