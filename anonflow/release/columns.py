@@ -111,8 +111,6 @@ def told_by_dependence(table: Table) -> list[str]:
 
 def _codes_of(cells: pd.Series) -> np.ndarray | None:
     """Return a number for each distinct value, -1 for a missing one; None of values that cannot be compared."""
-    import pandas as pd
-
     try:
         return np.asarray(pd.factorize(cells)[0])
     except TypeError:

@@ -178,7 +178,8 @@ class AttackerKind:
             setattr(cls, name, staticmethod(value) if callable(value) else value)
 
     def __post_init__(self) -> None:
-        for name, option in options_of(type(self), keyword_only=False).items():  # type: ignore[arg-type]
+        kind: Any = type(self)  # a class is hashable, which the type checker does not see
+        for name, option in options_of(kind, keyword_only=False).items():
             problem = option.problem(getattr(self, name))
             if problem is not None:
                 raise ParameterError(f"{self.name}: {name} {problem}")
@@ -187,6 +188,10 @@ class AttackerKind:
     def knows(self) -> str:
         """The knowledge of the attacker besides the release."""
         return ""
+
+    def with_result(self, anonymization: Any) -> AttackerKind:
+        """Return the attacker with the owner's result, for a report of the owner; itself where it needs none."""
+        return self
 
     def schema_problem(self, schema: Schema) -> str | None:
         """Return what the attacker needs but the columns lack, or what they determine already; None if there is nothing."""

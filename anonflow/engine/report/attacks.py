@@ -90,9 +90,7 @@ def attacked(
     own = derived_seed(seed, "attackers")
     if flow.spec.steps.attack:
         chosen = [
-            replace(attacker, anonymization=anonymization)  # type: ignore[type-var]
-            if hasattr(attacker, "anonymization")
-            else attacker
+            attacker.with_result(anonymization) if isinstance(attacker, AttackerKind) else attacker
             for attacker in risk.attackers_of(_chosen(flow, fingerprint))
         ]
         return risk.attack(table, release, chosen, k=k, seed=own, earlier=flow.earlier or None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 import numpy as np
@@ -274,6 +274,10 @@ class Minimality(
     column: str | None = None
     exchanges: Annotated[int, Option("Exchanges", least=1)] = 100
     anonymization: Any = None
+
+    def with_result(self, anonymization: Any) -> AttackerKind:
+        """Return the attacker with the result whose steps are run again."""
+        return replace(self, anonymization=anonymization)
 
     def attack(self, context: AttackContext) -> Success:
         """Attack the release. O(exchanges) runs of the method.
