@@ -8,24 +8,7 @@ from typing import Any
 from anonflow import engine
 from tests.browser.conftest import outside, ready, shot
 from tests.browser.steps import CUT, press, run_all, seen, step
-from tests.cases.released_twice import people
-
-FLOW = """
-flow: register
-version: 1
-table:
-  source: {csv: people.csv}
-  columns:
-    name: {role: identifier}
-    age: {role: quasi-identifier, kind: numeric}
-    work: {role: quasi-identifier, kind: categorical}
-    ill: {role: sensitive}
-steps:
-  - anonymize: {algorithm: k-member, k: 10}
-  - draw: {}
-  - verify: [covers, guarantee]
-publish: {table: out/people.csv}
-"""
+from tests.cases.released_twice import FLOW, people
 
 
 def test_the_second_year_goes_on_from_the_first(page: Any, serve: Any, tmp_path: Path) -> None:

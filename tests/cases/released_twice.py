@@ -15,6 +15,24 @@ SCHEMA: dict[str, Any] = {
 
 NAMED: dict[str, Any] = SCHEMA | {"name": {"role": "identifier"}}
 
+FLOW = """
+flow: people
+version: 1
+table:
+  source: {csv: people.csv}
+  columns:
+    name: {role: identifier}
+    age: {role: quasi-identifier, kind: numeric}
+    work: {role: quasi-identifier, kind: categorical}
+    ill: {role: sensitive}
+steps:
+  - anonymize: {algorithm: k-member, k: 10}
+  - draw: {}
+  - verify: [covers, guarantee]
+publish: {table: out/people.csv, report: out/people.html}
+"""
+"""A flow of named people."""
+
 
 def people(n: int = 400, seed: int = 1) -> pd.DataFrame:
     """A name, two quasi-identifiers and one of six illnesses for each of n people."""

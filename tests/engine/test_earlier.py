@@ -14,24 +14,8 @@ from anonflow import engine
 from anonflow.dashboards.session.draft_spec import NO_FLOW
 from anonflow.dashboards.session.paths import check_confined
 from anonflow.errors import DataError, FlowError, ParameterError
+from tests.cases.released_twice import FLOW
 from tests.cases.runs import shell
-
-FLOW = """
-flow: people
-version: 1
-table:
-  source: {csv: people.csv}
-  columns:
-    name: {role: identifier}
-    age: {role: quasi-identifier, kind: numeric}
-    work: {role: quasi-identifier, kind: categorical}
-    ill: {role: sensitive}
-steps:
-  - anonymize: {algorithm: k-member, k: 10}
-  - draw: {}
-  - verify: [covers, guarantee]
-publish: {table: out/people.csv, report: out/people.html}
-"""
 
 
 def table(folder: Path, numbers: range, t: int = 0) -> None:
