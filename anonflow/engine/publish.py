@@ -71,8 +71,7 @@ class DrawnRelease:
 
     def write_release(self, path: Path) -> ReleaseMetadata | None:
         """Write the published table and its description."""
-        write_table(self.release.frame, path, self.release.about)
-        return self.release.about
+        return write_table(self.release.frame, path, self.release.about)
 
     def write_certificate(self, path: Path) -> None:
         """Write the owner's certificate."""
