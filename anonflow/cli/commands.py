@@ -581,7 +581,9 @@ def verify(
 
 def _rows_of(release: Path, any_form: bool, delimiter: str | None, encoding: str | None, table: Any) -> Any:
     """Return the path of a release, so that the description beside it is read, too; its rows if its form is not anonflow's."""
-    if any_form:
+    from anonflow.table.files.read import is_csv
+
+    if any_form and is_csv(release):
         form = found_form(release, delimiter or "auto", encoding or "auto")
         if form != (",", "utf-8"):
             return _published(release, *form, table)

@@ -76,6 +76,11 @@ def test_a_release_is_written_read_verified_and_attacked(
     for command in ("verify", "attack"):
         status, _, problems = shell(capsys, command, *common, "--original", tmp_path / "people.csv")
         assert status == 0, problems
+    # without the original, k and the promise are those of the description beside
+    status, output, _ = shell(capsys, "verify", *common[:4])
+    assert status == 1
+    assert "needs the original table" in output
+    assert "description" in output
 
 
 def test_texts_are_codes_with_labels_for_other_programs(tmp_path: Path) -> None:
