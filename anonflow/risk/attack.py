@@ -163,7 +163,9 @@ def attack(
     if schema is not None:
         table = Table.of(table, schema, "attack")
     if not isinstance(table, Table | Schema):
-        raise ParameterError("attack takes an anonflow.Table; make one with af.Table(frame, schema)")
+        raise ParameterError(
+            "attack takes an anonflow.Table; make one with af.Table(frame, schema), or say schema= of a frame"
+        )
     context = AttackContext.of(table, release, k, certificate, seed, another_tool)
     folders, others = _of_owners(earlier)
     if folders:
