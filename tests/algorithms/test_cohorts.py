@@ -334,6 +334,49 @@ def test_attackers_have_all_earlier_releases(tmp_path: Path) -> None:
     assert any(sentence in str(warning.message) for warning in caught)
 
 
+def test_the_shell_attacks_with_all_earlier_releases(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Folders of releases, or a flow's own folder in one; of the year's whole table, some of which was held back."""
+    folder = tmp_path / "owner"
+    first_release(folder, k=10)
+    whole = year(list(range(7, 103)), 1)
+    again = af.anonymize(whole, "k-member", k=10, people=4, earlier=folder)
+    assert again.facts["held_back"] > 0
+    release = again.release(seed=2**127, owner=folder)
+    write_release(release, tmp_path / "out.csv")
+    whole.frame.assign(name=whole.identifiers["name"]).to_csv(tmp_path / "people.csv", index=False)
+    (tmp_path / "schema.yaml").write_text("columns: " + json.dumps(NAMED))
+    (folder / "people").mkdir()
+    line = (
+        "attack", "--original", tmp_path / "people.csv", "--release", tmp_path / "out.csv", "--schema",
+        tmp_path / "schema.yaml", "--k", "4", "--attacker", "linker", "--json",
+    )  # fmt: skip
+    row = af.attack(again.table, release, "linker", earlier=folder).iloc[0]
+    assert "An attacker who has 2 releases of these people" in row["sentence"]
+    for named in (folder, folder / "people"):
+        status, text, _ = shell(capsys, *line, "--earlier", named)
+        assert status == 0
+        (answer,) = json.loads(text)
+        assert answer["sentence"] == row["sentence"]
+        assert answer["worst"] == pytest.approx(row["worst"])
+    write_release(release, tmp_path / "before.csv")
+    part = af.Table(again.table.frame.assign(name=again.table.identifiers["name"]), NAMED)
+    part.frame.assign(name=part.identifiers["name"]).to_csv(tmp_path / "people.csv", index=False)
+    status, text, _ = shell(capsys, *line, "--earlier", tmp_path / "before.csv", "--earlier", folder)
+    assert status == 0
+    assert [row["attacker"] for row in json.loads(text)] == ["linker", "intersection"]
+    for wrong, words in (
+        (tmp_path, "has no earlier release"),
+        (tmp_path / "nothing", "has no earlier release"),
+        (tmp_path / "nothing.csv", "nothing.csv"),
+    ):
+        status, _, text = shell(capsys, *line, "--earlier", wrong)
+        assert status != 0
+        assert words in " ".join(text.split())
+        assert text.count("\n") == 1
+
+
 def test_a_release_in_another_folder_goes_on_with_the_key_and_needs_the_folders_before_it(
     tmp_path: Path,
 ) -> None:

@@ -156,6 +156,14 @@ class Earlier:
     def __init__(self, path: str | PathLike[str]) -> None:
         self.path = as_path(path)
 
+    @classmethod
+    def of(cls, path: str | PathLike[str]) -> Earlier:
+        """Return the marks of a folder, or, of a flow's own folder, those of the owner's folder that it lies in."""
+        place = as_path(path)
+        return cls(
+            place if (place / _FOLDER).is_dir() or not (place.parent / _FOLDER).is_dir() else place.parent
+        )
+
     @property
     def kept(self) -> int:
         """How many releases were kept in it."""
@@ -620,7 +628,7 @@ def _places(folders: Any) -> list[Earlier]:
     paths = list(folders) if isinstance(folders, list | tuple) else [folders]
     if not paths:
         raise ParameterError("earlier names no owner's folder; name the one in which releases were kept")
-    return [Earlier(_home(path)) for path in paths]
+    return [Earlier.of(path) for path in paths]
 
 
 def _releases(places: Sequence[Earlier]) -> list[ReleasedPeople]:
@@ -630,12 +638,6 @@ def _releases(places: Sequence[Earlier]) -> list[ReleasedPeople]:
         for each in place.releases():
             by_seal.setdefault(each.seal, each)
     return list(by_seal.values())
-
-
-def _home(path: str | PathLike[str]) -> Path:
-    """Return the folder with the marks: a flow's own folder lies in it."""
-    place = as_path(path)
-    return place if (place / _FOLDER).is_dir() or not (place.parent / _FOLDER).is_dir() else place.parent
 
 
 def _columns(table: Table) -> dict[str, bool]:
