@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import shutil
 import warnings
 from dataclasses import replace
 from fractions import Fraction
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,7 @@ from anonflow.errors import AnonflowWarning, DataError, InfeasibleError, Paramet
 from anonflow.release import Earlier, Release, ReleaseWarning, write_release
 from tests.cases.released_twice import NAMED, people
 from tests.cases.runs import shell
-from tests.naive.repeated import Published, connected, left, most_worlds
+from tests.naive.repeated import Published, connected, left, linked, most_worlds
 from tests.strategies import examples
 
 LEAST = 2
@@ -90,15 +92,51 @@ def test_sequences_leave_everybody_enough_people(
         if t:
             assert af.verify(anon.table, release, [{"repeated": {"earlier": folder, "people": LEAST}}])
     tied = method == "greedy"
-    ill = people()["ill"].to_numpy()
-    for years in (
-        seen(several, tied),
-        [replace(each, shown=ill[each.shown]) for each in seen(several, tied)],
-    ):
-        if max(map(len, connected(years))) <= 8 and most_worlds(years) < 2_000:
-            for each in left(years, SHARES).values():
-                assert len(each.rows) >= LEAST
-                assert each.likeliest_row * LEAST <= 1
+    years = seen(several, tied)
+    if max(map(len, connected(years))) > 8:
+        return
+    for chances in linked(years).values():
+        assert max(chances.values()) * LEAST <= 1
+    unlinked = [replace(each, shown=people()["ill"].to_numpy()[each.shown]) for each in years]
+    if most_worlds(unlinked) < 2_000:
+        for each in left(unlinked, SHARES).values():
+            assert len(each.rows) >= LEAST
+            assert each.likeliest_row * LEAST <= 1
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::anonflow.release.ReleaseWarning")
+@pytest.mark.parametrize(
+    ("method", "k", "least"), [("k-member", 8, 2), ("k-member", 8, 3), ("k-member", 4, 2), ("greedy", 2, 2)]
+)
+def test_of_eight_people_whoever_leaves_or_comes_back_all_worlds_leave_enough(
+    method: str, k: int, least: int, tmp_path: Path
+) -> None:
+    """Each set of people who stay in the second year, and of these and others who are there in the third."""
+    options: dict[str, Any] = {"partition_size": 4} if method == "greedy" else {}
+    left_to_all = {} if method == "greedy" else {"people": least}
+    first = tmp_path / "first"
+    anon = af.anonymize(year(list(range(8)), 0), method, k=k, **options)
+    begun = published(anon.table, anon.release(seed=2**127, owner=first))
+    tried = 0
+    for second in (part for size in (5, 6, 7) for part in combinations(range(8), size)):
+        for third in (second[1:], range(8)):
+            folder = tmp_path / "again"
+            shutil.rmtree(folder, ignore_errors=True)
+            shutil.copytree(first, folder)
+            several = [begun]
+            for t, numbers in enumerate((second, third), 1):
+                try:
+                    again = af.anonymize(
+                        year([*numbers], t), method, k=k, earlier=folder, **options, **left_to_all
+                    )
+                except InfeasibleError:
+                    continue  # nobody of this table can be published
+                several.append(published(again.table, again.release(seed=2**127 + t, owner=folder)))
+            for chances in linked(seen(several, method == "greedy")).values():
+                assert max(chances.values()) * least <= 1
+            tried += len(several) > 1
+    assert tried > 10
 
 
 def first_release(
