@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -92,8 +93,7 @@ class ReleaseMemory:
         """
         limits, name = self._limits, safe_name(name)
         limits.check_upload(file.stat().st_size)
-        draft = Earlier(self._uploaded.path.with_name("unpacked"))
-        shutil.rmtree(draft.path, ignore_errors=True)
+        draft = Earlier(self._uploaded.path.with_name(f"unpacked-{secrets.token_hex(8)}"))
         try:
             for people in unpack(file, name, draft, limits.upload_bytes):
                 limits.check_rows(len(people.marks))
@@ -168,13 +168,11 @@ class ReleaseMemory:
         DataError, AnonflowError
             As :meth:`Earlier.keep`.
         """
-        first = self._first
-        people = people or first.people_of(table, release)
-        first.keep(table, release, people)
-        if first is not self._own:
-            if self._has_another_key:
-                people = replace(self._own.people_of(table, release), when=people.when)
-            self._own.keep(table, release, people)
+        if self._has_another_key:
+            people = people or self._uploaded.people_of(table, release)
+            self._uploaded.keep(table, release, people)
+            people = replace(self._own.people_of(table, release), when=people.when)
+        self._own.keep(table, release, people)
 
     def packed(self) -> bytes:
         """Return the folder that the next run goes on from as a ZIP file."""
