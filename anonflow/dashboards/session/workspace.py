@@ -1006,10 +1006,12 @@ class Workspace(param.Parameterized):
     def _start_coded(self) -> None:
         if self._starts_coded:
             self._starts_coded = False
+            self._chooses_next = True  # before the start: a short run may end before that returns
             try:
                 self.start()
-            finally:
-                self._chooses_next = self.running
+            except AnonflowError:
+                self._chooses_next = False
+                raise
 
     def settings_of(self, id: int) -> DraftSpec:
         """Return the flow of a finished run, without what it publishes.
