@@ -11,7 +11,7 @@ import pandas as pd
 
 from anonflow.analysis.candidates import CandidateColumn, CandidateTable
 from anonflow.analysis.conditions import ColumnCondition, conditions, numbers_among
-from anonflow.table.published.published_cells import WHOLE, fits, read_float
+from anonflow.table.published.published_cells import WHOLE, fits
 
 Bounds = tuple[np.ndarray, np.ndarray]
 """The least and the greatest that the originals may have, shape (c,) each; infinite where nothing limits it."""
@@ -78,7 +78,7 @@ def _met_range(
     step = 1.0 if column.whole_numbers else 0.0
     if condition.values is not None:
         # single numbers: as many as a range of whole numbers has; of others, nothing of its width
-        numbers = np.unique([number for number in map(read_float, condition.values) if number is not None])
+        numbers = condition.numbers(column.dates, column.codes.tolist())
         hits = _within(numbers, low, high)
         if step:
             share = _within(numbers[numbers == np.floor(numbers)], low, high) / (high - low + 1)
@@ -86,8 +86,7 @@ def _met_range(
             share = np.where(single, hits > 0, 0.0)
         # that a range has whole ends does not prove that its numbers are whole
         return single & (hits > 0), hits > 0, np.asarray(share, np.float64)
-    least = -np.inf if condition.low is None else condition.low
-    most = np.inf if condition.high is None else condition.high
+    least, most = condition.ends(column.dates)
     if step:
         least, most = np.ceil(least), np.floor(most)
     both = np.maximum(np.minimum(high, most) - np.maximum(low, least) + step, 0.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from scipy import sparse, stats
 import anonflow as af
 from anonflow.analysis import certain, mixture, models
 from anonflow.analysis.candidates import CandidateTable
+from anonflow.analysis.conditions import rows_that_meet
 from anonflow.analysis.plausible_tables import NUMBER
 from anonflow.errors import DataError, ParameterError
 from anonflow.release import Release
@@ -144,6 +146,24 @@ def test_a_column_that_is_hidden_throughout_says_nothing() -> None:
     hidden = af.count(frame, {"age": {"from": 30}, "job": "a"})
     assert (hidden.certain, hidden.possible) == (0, 1)
     assert np.isnan([hidden.uniform, hidden.fitted]).all()
+
+
+@pytest.mark.parametrize("kind", ["numeric", "categorical", "positions", "suppression"])
+def test_a_release_that_hides_a_column_throughout_can_be_computed_with(kind: str) -> None:
+    """Whatever kind the description gives it: it blocks no other column, and its own bounds are 0 and n."""
+    frame = pd.DataFrame({"code": [14, 25, 36, 47, 58, 69], "sex": list("mwmwmw"), "ill": list("uvwuvw")})
+    schema = {
+        "code": {"role": "quasi-identifier", "kind": kind},
+        "sex": {"role": "quasi-identifier", "kind": "suppression"},
+        "ill": {"role": "sensitive"},
+    }
+    release = af.anonymize(af.Table(frame.astype({"code": str}), schema), "pattern-guided", k=3).release()
+    assert (release.frame["code"] == "*").all()
+    hidden = af.count(release, {"code": 14 if kind == "numeric" else "14"})
+    assert (hidden.certain, hidden.possible) == (0, 6)
+    assert np.isnan([hidden.uniform, hidden.fitted]).all()
+    assert af.count(release, {"ill": "u"}).certain == 2
+    assert (af.plausible(release, m=1, seed=1).tables[0]["code"] == "*").all()
 
 
 # --- numbers with codes ---------------------------------------------------------------------------------
@@ -335,6 +355,39 @@ def test_a_count_is_told_with_its_share() -> None:
     assert counts.frame().loc["possible"].tolist() == [2, 0.5]
     dates = pd.DataFrame({"day": ["2020-01-01/2020-01-31", "2020-02-10"]})
     assert af.count(dates, {"day": ("2020-01-01", "2020-02-01")}).certain == 1
+
+
+@pytest.mark.parametrize("value", ["2020-02-10", pd.Timestamp("2020-02-10"), datetime.date(2020, 2, 10)])
+def test_a_date_is_a_condition_in_a_release_and_in_a_complete_table(value: Any) -> None:
+    cells = pd.DataFrame({"day": ["2020-02-01/2020-02-20", "2020-02-10", "2020-02-10", "*", "2020-03-01"]})
+    counts = af.count(cells, {"day": value})
+    assert (counts.certain, counts.possible) == (2, 4)
+    days = pd.to_datetime(pd.Series(["2020-02-10", "2020-02-11", None]))
+    assert rows_that_meet(pd.DataFrame({"day": days}), {"day": value}).tolist() == [True, False, False]
+    assert rows_that_meet(pd.DataFrame({"day": days}), {"day": ["", value]}).tolist() == [True, False, True]
+    texts = pd.DataFrame({"day": ["2020-02-10", "2020-02-11"]})
+    assert rows_that_meet(texts, {"day": value}).tolist() == [True, False]
+
+
+@loop(
+    "where",
+    [
+        {"day": (2019, 2020)},
+        {"day": {"from": "2019"}},
+        {"day": 2020},
+        {"day": ["2020"]},
+        {"age": ("2019-01-01", None)},
+    ],
+)
+def test_a_number_is_no_date(where: Any) -> None:
+    frame = pd.DataFrame({"day": ["2020-01-01/2020-01-31", "2020-02-10"], "age": ["20-29", "30"]})
+    complete = pd.DataFrame({"day": pd.to_datetime(["2020-01-01", "2020-02-10"]), "age": [25, 30]})
+    with pytest.raises(
+        ParameterError, match=r"has dates; give .* such as 2020-12-31|no dates; give from and to as numbers"
+    ):
+        af.count(frame, where)
+    with pytest.raises(ParameterError, match="dates; give"):
+        rows_that_meet(complete, where)
 
 
 @loop(

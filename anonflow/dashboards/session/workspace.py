@@ -977,8 +977,8 @@ class Workspace(param.Parameterized):
         again = done.spec.changed((("steps", "anonymize", name), value) for name, value in options.items())
         flow = again.loaded(self.draft.folder)
         self._started = None
-        self._begin([(flow, flow.runs[0], again)], done.result.anonymization.table)
-        self._chooses_next = True
+        table = done.result.anonymization.table
+        self._choose_next(lambda: self._begin([(flow, flow.runs[0], again)], table))
 
     def apply(self, id: int, change: Sequence[tuple[Sequence[str], Any]]) -> None:
         """Take up the settings of a run with a change, as one edit, and run that; the new run is chosen when it is done.
@@ -1006,12 +1006,15 @@ class Workspace(param.Parameterized):
     def _start_coded(self) -> None:
         if self._starts_coded:
             self._starts_coded = False
-            self._chooses_next = True  # before the start: a short run may end before that returns
-            try:
-                self.start()
-            except AnonflowError:
-                self._chooses_next = False
-                raise
+            self._choose_next(self.start)
+
+    def _choose_next(self, start: Callable[[], None]) -> None:
+        """Start a run, which is chosen when it is done."""
+        self._chooses_next = True  # before the start: a short run may be over when it returns
+        try:
+            start()
+        finally:
+            self._chooses_next &= self.running
 
     def settings_of(self, id: int) -> DraftSpec:
         """Return the flow of a finished run, without what it publishes.
