@@ -64,6 +64,8 @@ const GIVE = {
     }
   },
   ".tabulator-tableholder": (node) => set(node, "role", "rowgroup"),
+  // a cell that cannot be edited gives the keyboard away to nobody
+  ".tabulator-cell[tabindex='0']:not(.tabulator-editable)": (node) => set(node, "tabindex", "-1"),
   ".tabulator-tableholder > .tabulator-table": (node) => set(node, "role", "none"),
   ".tabulator": (node) => {
     node.removeAttribute("aria-owns");
