@@ -4,6 +4,7 @@ const ICONS = {
   undo: '<path d="M9 7 4 12l5 5"/><path d="M4 12h10a6 6 0 0 1 0 12" transform="translate(0 -4)"/>',
   redo: '<path d="m15 7 5 5-5 5"/><path d="M20 12H10a6 6 0 0 0 0 12" transform="translate(0 -4)"/>',
   moon: '<path d="M20 14.5A8.5 8.5 0 0 1 9.5 4 8.5 8.5 0 1 0 20 14.5z"/>',
+  user: '<circle cx="12" cy="8.5" r="4"/><path d="M4.5 20a7.5 7.5 0 0 1 15 0"/>',
   sun: '<circle cx="12" cy="12" r="4.2"/><path d="M12 2.5v2.5M12 19v2.5M2.5 12H5M19 12h2.5M5.3 5.3l1.8 1.8M16.9 16.9l1.8 1.8M5.3 18.7l1.8-1.8M16.9 7.1l1.8-1.8"/>',
 };
 
@@ -17,6 +18,21 @@ function make(tag, attributes, ...children) {
   const node = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
   node.append(...children);
+  return node;
+}
+
+// A menu that opens below its button, and closes by Escape and by whatever happens beside it.
+function menu(label, title, ...items) {
+  const button = make("summary", { title });
+  button.append(...label);
+  const node = make("details", { class: "menu" }, button, make("div", { class: "items" }, ...items));
+  node.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || !node.open) return;
+    node.open = false;
+    button.focus();
+  });
+  node.addEventListener("focusout", (event) => { if (event.relatedTarget && !node.contains(event.relatedTarget)) node.open = false; });
+  document.addEventListener("pointerdown", (event) => { if (!event.composedPath().includes(node)) node.open = false; });
   return node;
 }
 
@@ -261,9 +277,12 @@ export function render({ model, el, view }) {
   };
   if (model.page) document.addEventListener("keydown", keys);
   if (model.user) {
+    const picture = make("span", { class: "tool" });
+    picture.innerHTML = icon("user");
     const leave = make("form", { method: "post", action: "./logout" });
-    leave.append(make("button", { type: "submit", title: "Sign out" }, `Sign out ${model.user}`));
-    tools.append(leave);
+    leave.append(make("button", { type: "submit" }, "Sign out"));
+    const name = make("span", { class: "name" }, model.user);
+    tools.append(menu([picture, make("span", { class: "unseen" }, "Account")], `Signed in as ${model.user}`, make("p", {}, "Signed in as ", name), leave));
   }
 
   model.on(["steps", "step", "captions"], drawSteps);
