@@ -54,7 +54,8 @@ def test_the_account_has_a_menu_whatever_its_name(
         page.set_viewport_size({"width": width, "height": 700})
         tools, last = page.locator(".tools").bounding_box(), publish.bounding_box()
         apart = last["x"] + last["width"] <= tools["x"] or tools["y"] + tools["height"] <= last["y"]
-        assert apart and tools["x"] + tools["width"] <= width, width
+        assert apart, width
+        assert tools["x"] + tools["width"] <= width, width
     page.locator("summary", has_text="Account").click()
     page.get_by_text(f"Signed in as {LONG}").wait_for()
     shot(page, "account-menu")

@@ -574,7 +574,9 @@ class DataScreen(pn.viewable.Viewer):
             label="Who could know the ticked columns", options={CHOOSE: "", **_same(ANSWERS)}, width=270
         )
         self.many_roles = pn.widgets.Select(
-            label="Role of the ticked columns", options={CHOOSE: "", **_same((*ROLES, NOT_PUBLISHED))}, width=200
+            label="Role of the ticked columns",
+            options={CHOOSE: "", **_same((*ROLES, NOT_PUBLISHED))},
+            width=200,
         )
         self.many_kinds = pn.widgets.Select(
             label="Kind of the ticked columns", options={CHOOSE: "", **_same(KINDS)}, width=200
@@ -809,7 +811,7 @@ def _replaces(new: str, open_now: str, runs: int) -> str:
     lost = f"its settings and {plural(runs, 'run')}" if runs else "its settings"
     return (
         f"Opening {new} closes {open_now}: {lost} are given up. To keep them, save the project below first, or open "
-        f"{new} in another tab of this browser."
+        f"{new} beside it: in another tab of this browser, or from the menu at the table's name."
     )
 
 

@@ -435,7 +435,7 @@ class Workspace(param.Parameterized):
                 f" and {len(unfinished) - 3:,} more" if len(unfinished) > 3 else ""
             )
             sentence += f" Not finished: {names}; press Run again."
-        self.status = f"The server was restarted, and your table is open again; {sentence}"
+        self.status = f"Your table is open again, as the server kept it; {sentence}"
         self._keep_runs()
         self._restore([run for run in self.runs if run.seed and self._place.results(run.seed).is_dir()])
 

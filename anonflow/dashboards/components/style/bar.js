@@ -195,8 +195,11 @@ export function render({ model, el, view }) {
   const bar = make("progress", { max: "1", value: "0", "aria-label": "All runs" });
   const trouble = make("span", { class: "trouble" });
   const table = make("span", { class: "table" });
+  const others = make("div", {});
+  const tables = menu([table], "Your tables", others, make("a", { href: "?table=new" }, "Another table, beside these"));
+  tables.addEventListener("toggle", () => { if (tables.open) model.send_msg({ action: "tables" }); });
   const numbers = make("dl", { class: "numbers", "aria-label": "What counts most" });
-  const said = make("div", { class: "said" }, table, text, bar, trouble, numbers);
+  const said = make("div", { class: "said" }, model.several ? tables : table, text, bar, trouble, numbers);
   const heading = make("h1", { class: "unseen" });
   const screen = make("h2", { class: "unseen" });
   const line = make("div", { class: "line", role: "region", "aria-label": "What happens" }, said);
@@ -225,14 +228,21 @@ export function render({ model, el, view }) {
     redo.disabled = !model.can_redo;
   };
   const drawStatus = () => {
-    table.hidden = !model.table;
-    table.textContent = model.table;
-    table.title = `The table that is open: ${model.table}`;
+    table.textContent = model.table || (model.several ? "Your tables" : "");
+    table.hidden = !table.textContent;
+    table.title = model.table ? `The table that is open: ${model.table}` : "";
     if (text.textContent !== model.status) text.textContent = model.status;
     bar.hidden = !model.running;
     bar.value = model.share;
     trouble.hidden = model.troubles === 0;
     trouble.textContent = model.troubles === 1 ? "1 thing to settle before Run" : `${model.troubles} things to settle before Run`;
+  };
+  const drawTables = () => {
+    others.replaceChildren(
+      make("p", {}, model.tables.length ? "Your other tables" : "No other table is open."),
+      ...model.tables.map(([number, name, about]) =>
+        make("a", { href: `?table=${encodeURIComponent(number)}` }, name, make("span", { class: "about" }, about))),
+    );
   };
   const drawNumbers = () => {
     numbers.replaceChildren(
@@ -289,6 +299,7 @@ export function render({ model, el, view }) {
   model.on(["can_undo", "can_redo"], drawTools);
   model.on(["status", "running", "share", "troubles", "table"], drawStatus);
   model.on("numbers", drawNumbers);
+  model.on("tables", drawTables);
   model.on("dark", drawTheme);
   model.on("remove", () => document.removeEventListener("keydown", keys));
   const mending = setInterval(() => {
@@ -362,6 +373,7 @@ export function render({ model, el, view }) {
   drawSteps();
   drawTools();
   drawStatus();
+  drawTables();
   drawNumbers();
   if (model.page) {
     let stored = null;
