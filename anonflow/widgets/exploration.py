@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Hashable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 
@@ -285,7 +286,7 @@ class Exploration:
             return
         if self.table is None:
             raise ParameterError.collected("this cannot run", self._coding)
-        settings = {"budget": seconds, "name": "exploration"}
+        settings: dict[str, Any] = {"budget": seconds, "name": "exploration"}
         auto = engine.Flow.for_table(self.table, [AUTO], [self._k], guarantee=GUARANTEES[0], **settings)
         beside = [
             engine.Flow.for_table(self.table, [name], [self._k], partition_size=AUTO, **settings)
