@@ -44,7 +44,7 @@ def lowest_versions(folder: Path, message: str, status: int) -> subprocess.Compl
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=300,
     )
 
 

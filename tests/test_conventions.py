@@ -762,7 +762,7 @@ def _off_the_list(
 
 @pytest.mark.slow
 def test_what_depends_on_the_machine_has_its_marker() -> None:
-    """No other test reads a clock, sleeps, waits less than a minute, or starts a process or a thread, nor does what it uses."""
+    """No other test reads a clock, sleeps, waits less than five minutes, or starts a process or a thread, nor does what it uses."""
     examples = Path(__file__).resolve()
     in_a_browser = "tests/browser/"  # its conftest.py gives all tests the marker
     files = [

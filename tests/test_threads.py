@@ -50,7 +50,7 @@ def test_nothing_begins_once_nobody_takes_results() -> None:
     def work(number: int) -> int:
         begun.append(number)
         if number:
-            goes_on.wait(60)
+            goes_on.wait(300)
         return number
 
     with closing(results_of(work, range(9), 1)) as results:
@@ -79,4 +79,4 @@ def test_outside_the_main_thread_a_single_worker_is_the_caller() -> None:
 def test_who_waits_for_a_result_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threads, "WAIT", 0.01)
     begun = threading.Event()
-    assert list(results_of(lambda item: begun.wait(60), [1], 1, begun.set)) == [True]
+    assert list(results_of(lambda item: begun.wait(300), [1], 1, begun.set)) == [True]

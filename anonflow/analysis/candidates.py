@@ -304,9 +304,10 @@ def _described(cells: pd.Series, about: ColumnMetadata) -> CandidateColumn:
     """Return a column as the release describes it."""
     if about.notation == CODED:
         return _numbers(cells, coded=True)
+    values_are_unknown = about.bounds is None and about.values is None and about.tree is None
+    if values_are_unknown and stars(cells).all():  # it stays as it is
+        return _categories(cells, None, exact=True)
     if about.notation == "range":
-        if stars(cells).all() and about.bounds is None:
-            return _categories(cells, None, exact=True)
         return _numbers(cells, about.bounds, about.has_domain and not about.missing)
     if about.notation == "positions":
         return _codes(cells)

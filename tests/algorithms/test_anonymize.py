@@ -155,7 +155,7 @@ def test_partitions_that_have_not_begun_when_a_run_is_interrupted_never_begin(
     def interrupted(*settings: Any, **more: Any) -> None:
         begun.append(1)
         if len(begun) > 1:
-            gate.wait(60)
+            gate.wait(300)
         raise KeyboardInterrupt
 
     module = sys.modules[anonymize.__module__]
@@ -179,7 +179,7 @@ def test_ctrl_c_does_not_wait_for_a_kernel(monkeypatch: pytest.MonkeyPatch, work
     def kernel(*settings: Any, **more: Any) -> None:
         threads.append(threading.current_thread())
         signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
-        returned.wait(60)
+        returned.wait(300)
 
     monkeypatch.setattr(sys.modules[anonymize.__module__], "solve", kernel)
     # a shell that starts the tests in the background has the signal ignored

@@ -146,6 +146,24 @@ def test_a_column_that_is_hidden_throughout_says_nothing() -> None:
     assert np.isnan([hidden.uniform, hidden.fitted]).all()
 
 
+@pytest.mark.parametrize("kind", ["numeric", "categorical", "positions", "suppression"])
+def test_a_release_that_hides_a_column_throughout_can_be_computed_with(kind: str) -> None:
+    """Whatever kind the description gives it: it blocks no other column, and its own bounds are 0 and n."""
+    frame = pd.DataFrame({"code": [14, 25, 36, 47, 58, 69], "sex": list("mwmwmw"), "ill": list("uvwuvw")})
+    schema = {
+        "code": {"role": "quasi-identifier", "kind": kind},
+        "sex": {"role": "quasi-identifier", "kind": "suppression"},
+        "ill": {"role": "sensitive"},
+    }
+    release = af.anonymize(af.Table(frame.astype({"code": str}), schema), "pattern-guided", k=3).release()
+    assert (release.frame["code"] == "*").all()
+    hidden = af.count(release, {"code": 14 if kind == "numeric" else "14"})
+    assert (hidden.certain, hidden.possible) == (0, 6)
+    assert np.isnan([hidden.uniform, hidden.fitted]).all()
+    assert af.count(release, {"ill": "u"}).certain == 2
+    assert (af.plausible(release, m=1, seed=1).tables[0]["code"] == "*").all()
+
+
 # --- numbers with codes ---------------------------------------------------------------------------------
 
 PAY = {

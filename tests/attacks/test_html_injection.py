@@ -77,7 +77,7 @@ def test_titles_of_the_screens_tables(tmp_path: Path) -> None:
     try:
         workspace.open_own_flow(write_hostile_flow(tmp_path))
         workspace.start()
-        workspace.wait(60)
+        workspace.wait(300)
         assert len(workspace.runs) == 1
         seen = 0
         for make in SCREENS:

@@ -104,10 +104,10 @@ def test_the_shell_the_dashboards_and_python_know_of_each_other(
     try:
         workspace.open_own_flow(flow)
         workspace.start()
-        workspace.wait(60)
+        workspace.wait(300)
         model = PublishModel(workspace)
         model.draw()
-        model.background.wait(60)
+        model.background.wait(300)
         assert model.publication is None
         assert "60 of 60 people are in 2 earlier releases" in model.earlier
     finally:

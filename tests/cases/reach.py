@@ -24,8 +24,8 @@ CLOCKS = {
 }
 SLEEPS = ".wait_for_timeout"
 """A method of pages in a browser."""
-SHORT = "waits less than a minute"
-"""A busy machine needs longer now and then: ``x.wait(5)``, ``x.join(5)`` and ``timeout=5``."""
+SHORT = "waits less than five minutes"
+"""``x.wait(60)``, ``x.join(5)`` and ``timeout=5``: a kernel that other processes compile beside takes minutes on a busy machine."""
 PROCESSES = {"subprocess", "multiprocessing", "pty"}
 STARTS = {
     *("os.fork", "os.posix_spawn", "os.kill", "os.killpg", "signal.alarm", "asyncio.create_subprocess_exec"),
@@ -119,7 +119,7 @@ class Module:
 
 
 def _is_short(limit: ast.expr) -> bool:
-    return isinstance(limit, ast.Constant) and isinstance(limit.value, int | float) and 0 < limit.value < 60
+    return isinstance(limit, ast.Constant) and isinstance(limit.value, int | float) and 0 < limit.value < 300
 
 
 def _titles(statement: ast.stmt) -> list[str]:

@@ -114,7 +114,7 @@ def test_the_steps_of_the_image_run_in_a_clean_root(tmp_path: Path) -> None:
         text=True,
         env={**os.environ, "PYTHONPATH": packages},
         cwd=tmp_path,
-        timeout=120,
+        timeout=300,
     )
     assert done.stdout.startswith("anonflow "), done.stderr
     assert (tmp_path / "srv" / "anonflow").stat().st_mode & 0o777 == 0o700
@@ -184,7 +184,7 @@ def test_systemd_takes_the_unit(tmp_path: Path) -> None:
     text = (DEPLOY / unit.name).read_text(encoding="utf-8")
     unit.write_text(re.sub(r"(?<=^ExecStart=)\S+", sys.executable, text, flags=re.MULTILINE))
     done = subprocess.run(
-        ["systemd-analyze", "verify", str(unit)], capture_output=True, text=True, timeout=60
+        ["systemd-analyze", "verify", str(unit)], capture_output=True, text=True, timeout=300
     )
     wrong = [line for line in done.stderr.splitlines() if unit.name in line and "Unknown" in line]
     assert wrong == []

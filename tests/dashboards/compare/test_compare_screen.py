@@ -427,7 +427,7 @@ def test_a_run_whose_loss_comes_from_blanks_is_a_warning(algorithm: str) -> None
         space.open_frame(frame, columns, "people")
         space.set_algorithms([algorithm])
         space.start()
-        space.wait(120)
+        space.wait(300)
         screen = CompareScreen(workspace=space)
         anonymization = space.chosen_run.result.anonymization
         share, names = loss_of_blanks(space.chosen_run)
