@@ -713,6 +713,13 @@ def attack(
     ] = None,
     register: Register = None,
     keys: Keys = None,
+    earlier: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A folder owner/ of earlier releases of these people, the oldest first, or a file of one; may be given several times.",
+            metavar="FOLDER",
+        ),
+    ] = None,
     another_tool: AnotherTool = False,
     as_json: AsJson = False,
     delimiter: DelimiterOrFlows = None,
@@ -729,6 +736,7 @@ def attack(
         rows_of,
         attacker or None,
         k=k,
+        earlier=earlier,
         register=people,
         another_tool=another_tool,
         sets=_key_sets(keys) if keys else None,
