@@ -506,7 +506,7 @@ def test_chances_of_a_hull_are_those_of_its_definition(rows: Any, k: int, seed: 
                 for group in range(2):
                     own = {v: float(chances[place][v, group]) for v in covered}
                     expected = naive.chances_of_hull(own, k, column.numeric, mixture.ALIKE, mixture.NEAR)
-                    assert parts[cell, group] == pytest.approx(expected.get(value, 0.0), abs=1e-9)
+                    assert parts[cell, group] == pytest.approx(expected.get(value, 0.0), abs=1e-8)
 
 
 def test_a_code_beside_a_range_has_what_its_class_says() -> None:
