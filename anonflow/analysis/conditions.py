@@ -104,9 +104,9 @@ class ColumnCondition:
         read = map(_days if dates else _number, values)
         return np.unique([number for number in read if number is not None])
 
-    def _needs_dates(self, what: str) -> ParameterError:
+    def _needs_dates(self, form: str) -> ParameterError:
         return ParameterError(
-            f"condition: column {self.column!r} has dates; give {what} as dates, such as 2020-12-31"
+            f"condition: column {self.column!r} has dates; give {form} as dates, such as 2020-12-31"
         )
 
 

@@ -192,6 +192,8 @@ class App(pn.viewable.Viewer):
         Who signed in.
     kept : float
         Seconds for which the server keeps the session after its page was closed; 0 where it keeps none.
+    tables : callable, optional
+        Returns the user's other tables, as :attr:`anonflow.dashboards.components.theme.Bar.tables`; none where there is only one.
 
     Notes
     -----
@@ -204,6 +206,7 @@ class App(pn.viewable.Viewer):
     page = param.Boolean(default=True)
     user = param.String(default="")
     kept = param.Number(default=0.0)
+    tables = param.Callable(default=None)
 
     def __init__(self, **params: Any) -> None:
         super().__init__(protection=Protection(params["workspace"]), **params)
@@ -241,6 +244,7 @@ class App(pn.viewable.Viewer):
             dark=self.workspace.dark,
             page=self.page,
             user=self.user,
+            several=self.tables is not None,
             sizing_mode="stretch_width",
             margin=0,
         )
@@ -278,6 +282,8 @@ class App(pn.viewable.Viewer):
             self.workspace.draft.undo()
         elif action == "redo":
             self.workspace.draft.redo()
+        elif action == "tables" and self.tables is not None:
+            self.bar.tables = self.tables()
         elif action == "here" and not self.page and self.bar.drawn != self.bar.version:
             self._draw_again()
 

@@ -38,9 +38,9 @@ def around_one(
         Whether edges are matches; edges that only cover are dotted.
     """
     names = [shortened(text, _LONGEST) for text in originals], [shortened(text, _LONGEST) for text in rows]
-    x = 24 + _LETTER * max((len(text) for text in names[0]), default=1)
+    x = 24 + _LETTER * max(map(len, (left, *names[0])))
     y = x + 220
-    width = y + 24 + _LETTER * max((len(text) for text in names[1]), default=1)
+    width = y + 24 + _LETTER * max(map(len, (right, *names[1])))
     tops = [40.0, 40.0]
     most = max(len(originals), len(rows), 1)
     for side in (0, 1):

@@ -167,7 +167,9 @@ def attack(
     if schema is not None:
         table = Table.of(table, schema, "attack")
     if not isinstance(table, Table | Schema):
-        raise ParameterError("attack takes an anonflow.Table; make one with af.Table(frame, schema)")
+        raise ParameterError(
+            "attack takes an anonflow.Table; make one with af.Table(frame, schema), or say schema= of a frame"
+        )
     folders, others = _of_owners(earlier)
     if folders and isinstance(table, Table):
         published = subject_of(release, table)

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 
 from anonflow import engine
 from anonflow.algorithms.anonymize import Anonymization
-from anonflow.algorithms.registry import algorithm_named
+from anonflow.algorithms.budget import AUTO, BESIDE, GUARANTEES
+from anonflow.algorithms.registry import REGISTRY, algorithm_named
+from anonflow.engine.brief import brief_flow, compiled_for
 from anonflow.engine.execution.events import Log, PartitionDone
 from anonflow.engine.execution.plan import why_not
 from anonflow.engine.execution.result import COLUMNS
@@ -24,6 +28,10 @@ from anonflow.table.schema import ROLES, did_you_mean
 
 PARTITION = 250
 """The first partition size that is set, if the table has more records."""
+
+
+_compiled: set[Hashable] = set()
+"""The methods whose code this process has compiled."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -259,7 +267,34 @@ class Exploration:
             return
         if self.problems:
             raise ParameterError.collected("this cannot run", self.problems)
-        flows = [self._flow(name) for name in self._methods]
+        self._start([self._flow(name) for name in self._methods])
+
+    def find(self, seconds: float) -> None:
+        """Run the method that loses least in a time, and two that make classes of equal rows; the run of least loss is chosen.
+
+        Parameters
+        ----------
+        seconds : float
+            For each of them.
+
+        Raises
+        ------
+        ParameterError
+            If the roles are invalid, or it is no time.
+        """
+        if self.running:
+            return
+        if self.table is None:
+            raise ParameterError.collected("this cannot run", self._coding)
+        settings: dict[str, Any] = {"budget": seconds, "name": "exploration"}
+        auto = engine.Flow.for_table(self.table, [AUTO], [self._k], guarantee=GUARANTEES[0], **settings)
+        beside = [
+            engine.Flow.for_table(self.table, [name], [self._k], partition_size=AUTO, **settings)
+            for name in BESIDE
+        ]
+        self._start([auto, *beside])
+
+    def _start(self, flows: list[engine.Flow]) -> None:
         self._stop.clear()
         self.progress = {flow.runs[0].name: 0.0 for flow in flows}
         self.status = "Starting."
@@ -315,13 +350,35 @@ class Exploration:
             self._at_work = False
             self._tell()
 
-    def _run_one(self, flow: engine.Flow) -> engine.RunResult | None:
-        run = flow.runs[0]
-        assert self.table is not None
+    def _handle_of(self, flow: engine.Flow) -> engine.Handle | None:
+        """Start a flow; None if everything was cancelled."""
         with self._lock:
             if self._stop.is_set():
                 return None
-            self._handle = handle = engine.start(flow, seed=secrets.randbits(128))
+            self._handle = engine.start(flow, seed=secrets.randbits(128))
+        return self._handle
+
+    def _compile(self, flow: engine.Flow) -> None:
+        """Run a few records first, so that the seconds of the run are its method's alone."""
+        run, table = flow.runs[0], self.table
+        assert table is not None
+        key = compiled_for(run, table)
+        if key in _compiled or run.anonymize.algorithm not in REGISTRY:
+            return
+        self.status = f"{run.name}: compiling, once on this machine."
+        self._tell()
+        with suppress(Exception):  # what fails here fails again, and is reported, when the run itself is done
+            handle = self._handle_of(brief_flow(flow, run, table))
+            if handle is not None:
+                handle.result()
+                _compiled.add(key)
+
+    def _run_one(self, flow: engine.Flow) -> engine.RunResult | None:
+        run = flow.runs[0]
+        self._compile(flow)
+        handle = self._handle_of(flow)
+        if handle is None:
+            return None
         self.status = f"{run.name} is running."
         self._tell()
         try:

@@ -12,7 +12,9 @@ import pandas as pd
 from markupsafe import Markup
 
 from anonflow.algorithms.anonymize import Anonymization
+from anonflow.algorithms.budget import FIND, HOW_LONG, HOW_STRONG, STRENGTHS, TIMES
 from anonflow.algorithms.registry import REGISTRY
+from anonflow.criteria.guarantee import promises_one_in_k
 from anonflow.drawing import facts, grid, note, plots, share, view
 from anonflow.errors import AnonflowError
 from anonflow.table import Table
@@ -136,6 +138,16 @@ class Explorer:
         """
         self.exploration.start()
 
+    def find(self, seconds: float = min(TIMES.values())) -> None:
+        """Run the method that loses least in so many seconds and two beside it, as the button below the two questions does.
+
+        Raises
+        ------
+        ParameterError
+            If the roles are invalid, or it is no time.
+        """
+        self.exploration.find(seconds)
+
     def cancel(self) -> None:
         """Cancel the runs, as the button Cancel does."""
         self.exploration.cancel()
@@ -164,6 +176,14 @@ class Explorer:
 
     def _make(self) -> None:
         model = self.exploration
+        # choices of a widget are pairs of words and a value; none is chosen where k is another
+        self.strength = w.RadioButtons(
+            options=list(STRENGTHS.items()), value=None, layout=w.Layout(width="auto")
+        )
+        self.strength.observe(self._strengthened, "value")
+        self.time = w.RadioButtons(options=list(TIMES.items()), layout=w.Layout(width="auto"))
+        self.best = w.Button(description=FIND, button_style="primary", layout=w.Layout(width="auto"))
+        self.best.on_click(lambda _: self._ask(model.find, self.time.value))
         self.roles = {
             name: w.Dropdown(
                 options=list(ROLES), value=role, description=name, style=_WIDE, layout=w.Layout(width="auto")
@@ -206,6 +226,7 @@ class Explorer:
         self.hint = w.HTML()
         self.status = w.HTML()
         self.bars = w.VBox()
+        self.numbers = w.HTML()
         self.results = w.HTML()
         self.pick = w.Dropdown(
             options=[("none yet", None)], value=None, description="show run", style=_WIDE,
@@ -217,6 +238,7 @@ class Explorer:
         columns = w.VBox(list(self.roles.values()), layout=w.Layout(max_height="19rem", overflow="auto"))
         left = w.VBox(
             [
+                _title(HOW_STRONG), self.strength, _title(HOW_LONG), self.time, self.best,
                 _title("Columns"), columns,
                 _title("Protection"), self.slider, self.hint,
                 _title("Methods"),
@@ -228,6 +250,7 @@ class Explorer:
         right = w.VBox(
             [
                 _title("Runs", "Loss and plots are the owner’s: they are not to be published."),
+                self.numbers,
                 self.results,
                 self.pick,
                 tabs,
@@ -257,6 +280,10 @@ class Explorer:
     def _take_methods(self) -> None:
         self.exploration.methods = [name for name, box in self.boxes.items() if box.value]
 
+    def _strengthened(self, change: Any) -> None:
+        if change["new"] is not None:
+            self._ask(setattr, self.exploration, "k", change["new"])
+
     def _picked(self, change: Any) -> None:
         if change["new"] is not None:
             self._ask(self.exploration.choose, change["new"])
@@ -279,6 +306,7 @@ class Explorer:
             try:
                 for name, role in model.roles.items():
                     self.roles[name].value = role
+                self.strength.value = model.k if model.k in STRENGTHS.values() else None
                 self.slider.max = max(self.slider.max, model.k)
                 self.slider.value = model.k
                 for name, box in self.boxes.items():
@@ -295,6 +323,7 @@ class Explorer:
         model = self.exploration
         problems = () if model.running else model.problems
         self.run.disabled = model.running or bool(problems)
+        self.best.disabled = model.running or model.table is None
         self.stop.disabled = not model.running
         self.hint.value = self._hint()
         self.status.value = _paragraphs(*(problems or (model.status,)))
@@ -326,6 +355,7 @@ class Explorer:
             self._drawn = now
             return
         self._drawn = now
+        self.numbers.value = self._four_numbers(shown)
         self.results.value = _runs_table(model.finished, shown)
         ready = [run for run in model.finished if run.result.anonymization is not None]
         options: list[tuple[str, int | None]] = [(run.name, run.number) for run in ready]
@@ -335,6 +365,27 @@ class Explorer:
         self.pick.value = None if shown is None and not ready else (shown or ready[0]).number
         for plot, draw in zip(self.plots, _PLOTS.values(), strict=True):
             plot.value = draw(model.finished, shown)
+
+    def _four_numbers(self, shown: Finished | None) -> str:
+        """Return people at risk before and after, loss, failing checks and seconds of the run that is shown."""
+        unique = self.exploration.unique
+        if shown is None or unique is None:
+            return ""
+        result = shown.result
+        failing = sum(not finding.holds for finding in result.findings)
+        before = unique.at_risk(result.k)
+        after = 0 if not failing and promises_one_in_k(result.guarantee) else before
+        return view(
+            "",
+            facts(
+                [
+                    ("people at risk", f"{before:,} → {after:,}"),
+                    ("loss (GCP)", f"{result.measures['gcp']:.3f}"),
+                    ("failing checks", failing),
+                    ("seconds, without compiling", f"{result.seconds:.1f}"),
+                ]
+            ),
+        )
 
     # ---------------------------------------------------------------------------------------- display
 

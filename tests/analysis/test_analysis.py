@@ -335,6 +335,29 @@ def test_bounds_are_those_of_all_tables_that_cells_allow(rows: Any) -> None:
             assert pair == pytest.approx((min(own), max(own)))
 
 
+@examples(40)
+@given(st.lists(st.sets(st.sampled_from(["1", "2", "5", "none"]), min_size=1), min_size=2, max_size=4))
+def test_bounds_of_sets_of_numbers_are_those_of_all_tables(cells: list[set[str]]) -> None:
+    """A grade without a kind is a category: its cells are sets, and its mean is that of the members that are numbers."""
+    sets = ["{" + "|".join(sorted(cell)) + "}" if len(cell) > 1 else next(iter(cell)) for cell in cells]
+    candidates = CandidateTable.of(pd.DataFrame({"grade": [*sets, "{1|none}"]}))
+    every = naive.completions([{"grade": cell} for cell in [*cells, {"1", "none"}]])
+    numbers = [[float(row["grade"]) for row in each if row["grade"] != "none"] for each in every]
+    some = [each for each in numbers if each]
+    for ends, figures in (
+        (certain.mean_bounds(candidates, "grade", np.ones(candidates.n)), list(map(np.mean, some))),
+        (certain.quantile_bounds(candidates, "grade", [0.3]), [np.quantile(each, 0.3) for each in some]),
+    ):
+        assert tuple(float(end[0]) for end in ends) == pytest.approx((min(figures), max(figures)))
+
+
+def test_a_code_that_is_hidden_in_part_may_be_any_number() -> None:
+    frame = pd.DataFrame({"zip": ["41", "4*", "*"]})
+    candidates = CandidateTable.of(frame, {"zip": {"role": "quasi-identifier", "kind": "positions"}})
+    ends = certain.mean_bounds(candidates, "zip", np.ones(3))
+    assert tuple(float(end[0]) for end in ends) == (-np.inf, np.inf)
+
+
 def test_bounds_of_hidden_rows_are_infinite() -> None:
     tables = af.plausible(pd.DataFrame({"x": ["1-2", "*", "3"], "g": ["a", "a", "b"]}), m=2, seed=1)
     assert tables.mean("x")[["least", "most"]].to_numpy().tolist() == [[-np.inf, np.inf]]

@@ -42,7 +42,11 @@ def run(small: bool) -> list[dict[str, Any]]:
             )
     if data_folder() is not None:
         for share in (0.9, 0.5):
-            for way in ("classes of 15, people = 2", "matches of 5, partitions of 10", "matches of 5, partitions of 5"):
+            for way in (
+                "classes of 15, people = 2",
+                "matches of 5, partitions of 10",
+                "matches of 5, partitions of 5",
+            ):
                 method, settings, more = WAYS[way]
                 rows += of_years(
                     f"{way}, samples of {share:.0%} of Adult", samples(2 * n, share), method, settings, more

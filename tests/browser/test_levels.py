@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.browser.conftest import outside, ready, shot
-from tests.browser.steps import in_light_and_dark, run_all, step
+from tests.browser.steps import CUT, audit, in_light_and_dark, run_all, step
 
 FLOW = """
 flow: levels
@@ -35,7 +35,7 @@ def levels(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_a_click_on_a_node_runs_it(page: Any, serve: Any, levels: Path) -> None:
+def test_a_click_on_a_node_runs_it(page: Any, serve: Any, levels: Path, axe: str) -> None:
     served = serve(str(levels))
     page.goto(served.url)
     ready(page)
@@ -54,8 +54,13 @@ def test_a_click_on_a_node_runs_it(page: Any, serve: Any, levels: Path) -> None:
     assert page.locator("[data-key^='node:']").count() == 20
     page.locator(".lattice").first.scroll_into_view_if_needed()
     ready(page)
+    page.set_viewport_size({"width": 700, "height": 800})  # it is scrolled inside its card
+    faults = []
     for scheme in in_light_and_dark(page):
         shot(page, f"levels-{scheme}", full_page=True)
+        faults += page.evaluate(CUT)
+        faults += audit(page, axe, f"Explore, {scheme}", colours=scheme == "dark")
+    assert faults == []
     assert page.locator("nav li button", has_text="Explore").inner_text() == before or "full-domain" in before
     assert outside(page.requested) == []
     assert not page.errors, page.errors

@@ -12,15 +12,16 @@ import pytest
 
 from anonflow.dashboards.server.accounts import add_account
 from tests.browser.conftest import outside, ready, shot, upload
-from tests.browser.steps import press, step
+from tests.browser.steps import CUT, audit, press, step
 
 PASSWORD = "correct horse battery"
+LONG = "annamaria.von.hohenberg-langenfeld"
 
 
 @pytest.fixture(scope="module")
 def users(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("accounts") / "users"
-    for name in ("anna", "ben"):
+    for name in ("anna", "ben", LONG):
         add_account(path, name, PASSWORD)
     return path
 
@@ -37,6 +38,31 @@ def heard(page: Any) -> list[str]:
 
     page.on("websocket", listen)
     return frames
+
+
+def test_the_account_has_a_menu_whatever_its_name(
+    new_page: Callable[..., Any], serve: Any, users: Path, axe: str
+) -> None:
+    page = new_page(viewport={"width": 1000, "height": 700})
+    page.goto(serve("--users", str(users), "--workers", "0").url)
+    page.get_by_label("Name").fill(LONG)
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Sign in").click()
+    ready(page)
+    publish = page.locator("nav li button", has_text="Publish")
+    for width in (1600, 1000, 700):
+        page.set_viewport_size({"width": width, "height": 700})
+        tools, last = page.locator(".tools").bounding_box(), publish.bounding_box()
+        apart = last["x"] + last["width"] <= tools["x"] or tools["y"] + tools["height"] <= last["y"]
+        assert apart, width
+        assert tools["x"] + tools["width"] <= width, width
+    page.locator("summary", has_text="Account").click()
+    page.get_by_text(f"Signed in as {LONG}").wait_for()
+    shot(page, "account-menu")
+    assert page.evaluate(CUT) == []
+    assert audit(page, axe, "the menu of the account") == []
+    page.get_by_role("button", name="Sign out").click()
+    page.get_by_label("Password").wait_for()
 
 
 def test_two_people_at_once_never_see_each_others_data(
@@ -61,7 +87,12 @@ def test_two_people_at_once_never_see_each_others_data(
         page.get_by_label("Password").fill(PASSWORD)
         page.get_by_role("button", name="Sign in").click()
         ready(page)
-        page.get_by_text(f"Sign out {name}").wait_for()
+        account = page.locator("summary", has_text="Account")
+        account.click()
+        page.get_by_text(f"Signed in as {name}").wait_for()
+        page.get_by_role("button", name="Sign out").wait_for()
+        page.keyboard.press("Escape")
+        page.get_by_role("button", name="Sign out").wait_for(state="hidden")
         page.errors.clear()  # the refused password is one to the browser
     for name, mark in marks.items():
         frame = pd.DataFrame(

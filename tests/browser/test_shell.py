@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.browser.conftest import outside, ready
-from tests.browser.steps import STEPS, fits, step
+from tests.browser.steps import STEPS, fits, run_all, step, wait_in_page
 
 
 def test_the_first_page_is_there_within_four_seconds(new_page: Callable[..., Any], serve: Any) -> None:
@@ -73,3 +73,48 @@ def test_the_keyboard_reaches_the_steps_and_skips_them(page: Any, serve: Any) ->
     assert "af-main" in page.evaluate(
         """() => { let at = document.activeElement; while (at.shadowRoot && at.shadowRoot.activeElement) at = at.shadowRoot.activeElement; return at.className }"""
     )
+
+
+STOP = """() => {
+  let at = document.activeElement;
+  while (at && at.shadowRoot && at.shadowRoot.activeElement) at = at.shadowRoot.activeElement;
+  const style = getComputedStyle(at), box = at.getBoundingClientRect();
+  const marked = style.outlineStyle !== "none" || at.matches(".tabulator-editing *, .tree [data-key]");
+  return {
+    name: at === document.body ? "" : `${at.tagName}.${at.className}`,
+    isCell: at.matches(".tabulator-cell"),
+    isEditable: at.matches(".tabulator-editable, .tabulator-editable *, .tabulator-row-header, .tabulator-row-header *"),
+    isSeen: marked && box.width > 0 && box.bottom > 0 && box.top < innerHeight,
+  };
+}"""
+"""The part of the page that has the keyboard: whether it is marked, in the window, and a cell of a table."""
+
+
+def stops(page: Any, most: int = 300) -> list[dict[str, Any]]:
+    """Press the tabulator key from the beginning of the page to its end, and return where it stopped."""
+    page.locator("a.skip").focus()
+    reached: list[dict[str, Any]] = []
+    while len(reached) < most:
+        page.keyboard.press("Tab")
+        stop = page.evaluate(STOP)
+        if not stop["name"] or "skip" in stop["name"]:
+            break
+        reached.append(stop)
+    return reached
+
+
+def test_the_keyboard_stops_at_what_can_be_used_and_is_seen_there(
+    page: Any, serve: Any, flow: Callable[..., str]
+) -> None:
+    page.goto(serve(flow()).url)
+    ready(page)
+    page.locator(".af-columns .tabulator-row").first.wait_for()
+    step(page, "Compare")
+    run_all(page, "Done: 4 runs")
+    for label in STEPS:
+        step(page, label)
+        wait_in_page(page, 600)  # the page looks at its parts ten times a second here
+        along = stops(page)
+        assert len(along) < 150, label
+        assert [stop["name"] for stop in along if stop["isCell"] and not stop["isEditable"]] == [], label
+        assert [stop["name"] for stop in along if not stop["isSeen"]] == [], label

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from anonflow.dashboards.publish.screen import AGREE
-from tests.browser.conftest import ready
-from tests.browser.steps import press, run_all, seen, step
+from tests.browser.conftest import ready, shot, upload
+from tests.browser.steps import audit, press, run_all, seen, step
 
 
 def caption(page: Any, name: str, text: str) -> None:
@@ -74,3 +75,62 @@ def test_back_reload_and_a_closed_tab_lose_nothing(
     step(again, "Publish")
     with pytest.raises(AssertionError, match=AGREE):
         press(again, ".af-draw", lambda: pytest.fail("the button was pressed"))
+
+
+def test_several_tables_lie_side_by_side(
+    new_page: Callable[..., Any], serve: Callable[..., Any], tmp_path: Path, axe: str
+) -> None:
+    page = new_page()
+    page.goto(serve("--max-sessions", "2").url)
+    ready(page)
+    page.get_by_label("records").fill("120")
+    page.get_by_role("button", name="Open this table").click()
+    page.get_by_text("unique on these quasi-identifiers").first.wait_for(timeout=60_000)
+    step(page, "Compare")
+    run_all(page, "Done: 1 run")
+    open_now = page.locator(".said .table")
+    assert open_now.inner_text() == "census_like"
+
+    def other(name: str) -> None:
+        page.locator("summary", has_text=open_now.inner_text()).click()
+        page.locator(".items a", has_text=name).click()
+        page.wait_for_load_state()
+        ready(page)
+
+    other("Another table")
+    assert open_now.inner_text() == "Your tables"
+    caption(page, "Compare", "0 runs")
+    other("census_like")
+    other("Another table")
+    table = tmp_path / "people.csv"
+    table.write_text(
+        "age,town\n" + "".join(f"{20 + at % 30},t{at % 3}\n" for at in range(60)), encoding="utf-8"
+    )
+    upload(page, table)
+    page.locator(".said .table", has_text="people.csv").wait_for()
+    ready(page)
+    page.locator("summary", has_text="people.csv").click()
+    page.get_by_text("Your other tables").wait_for()
+    assert "1 run" in page.locator(".items a", has_text="census_like").inner_text()
+    assert audit(page, axe, "the menu of tables") == []
+    shot(page, "tables")
+    page.keyboard.press("Escape")
+    # to and fro, and nothing is lost
+    other("census_like")
+    assert open_now.inner_text() == "census_like"
+    caption(page, "Compare", "1 run")
+    other("people.csv")
+    assert open_now.inner_text() == "people.csv"
+    caption(page, "Compare", "0 runs")
+    # another browser has other tables
+    stranger = new_page()
+    stranger.goto(page.url)
+    ready(stranger)
+    assert stranger.locator(".said .table").inner_text() == "Your tables"
+    # a server that is full keeps those that no page shows on disk
+    other("Another table")
+    page.get_by_role("button", name="Open this table").click()
+    page.locator(".said .table", has_text="census_like").wait_for()
+    other("people.csv")
+    caption(page, "Data", "60 records")
+    assert not page.errors, page.errors

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 import anonflow as af
+from anonflow import engine
 from anonflow.algorithms import registry
 from anonflow.algorithms.freeform.greedy import GREEDY
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
@@ -21,7 +22,7 @@ from anonflow.table.identification import uniqueness
 
 pytest.importorskip("ipywidgets")
 
-from anonflow.widgets import Exploration
+from anonflow.widgets import Exploration, exploration
 
 
 @pytest.fixture(scope="module")
@@ -270,6 +271,44 @@ def test_widgets_change_the_state(table: af.Table) -> None:
     assert panel.partition_size is None
     panel.roles["Age"].value = "insensitive"
     assert "Age" not in panel.table.qi_columns
+
+
+def test_a_method_is_compiled_on_a_few_records_once(table: af.Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exploration, "_compiled", set())
+    sizes: list[int] = []
+    start = engine.start
+
+    def noted(flow: Any, **settings: Any) -> Any:
+        sizes.append(flow.table.n)
+        return start(flow, **settings)
+
+    monkeypatch.setattr(engine, "start", noted)
+    model = Exploration(table, k=4, methods=["mondrian"], partition_size=100)
+    statuses: list[str] = []
+    model.listen(lambda: statuses.append(model.status))
+    done(done(model))
+    assert sizes == [40, 300, 300]
+    assert any("compiling" in status for status in statuses)
+    assert len(model.runs) == 2
+
+
+def test_two_questions_find_the_run_of_least_loss(table: af.Table) -> None:
+    panel = af.explorer(table, k=7)
+    assert panel.strength.value is None
+    panel.strength.value = 5
+    assert (panel.k, panel.slider.value) == (5, 5)
+    panel.slider.value = 9
+    assert panel.strength.value is None
+    panel.strength.value = 3
+    panel.best.click()
+    panel.wait(300)
+    assert len(panel.runs) == 3
+    assert set(panel.runs["algorithm"]) > {"k-member", "mondrian"}
+    assert panel.chosen.loss("gcp") == pytest.approx(panel.runs["gcp"].min())
+    n = panel.exploration.unique.at_risk(3)
+    assert f"{n:,} → 0" in panel.numbers.value
+    with pytest.raises(ParameterError):
+        panel.find(-1)
 
 
 def test_what_is_chosen_while_another_thread_draws_is_taken(table: af.Table) -> None:

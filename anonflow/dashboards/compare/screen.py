@@ -11,6 +11,7 @@ import param
 from bokeh.models.widgets.tables import NumberFormatter
 from markupsafe import Markup
 
+from anonflow.algorithms.budget import AUTO
 from anonflow.algorithms.registry import REGISTRY, look_of
 from anonflow.dashboards.compare.model import RISKS, CompareModel
 from anonflow.dashboards.compare.utility_card import UtilityCard
@@ -146,7 +147,11 @@ class CompareScreen(pn.viewable.Viewer):
     )  # fmt: skip
     def _show_controls(self) -> None:
         workspace = self.workspace
-        self.methods.value = [name for name in REGISTRY if name in workspace.algorithms]
+        # the method that a time chooses stands alone: it is there as long as the draft has it
+        names = [*REGISTRY, *(name for name in workspace.algorithms if name == AUTO)]
+        self.methods.param.update(
+            options=names, value=[name for name in names if name in workspace.algorithms]
+        )
         self.ks.value = ", ".join(map(str, workspace.ks))
         opened = workspace.frame is not None
         can = opened and not workspace.running and not workspace.problems

@@ -11,8 +11,8 @@ from panel.custom import JSComponent
 from panel.theme import Inherit
 from panel.theme.native import Native
 
-ACTIONS = ("undo", "redo", "here")
-"""What the bar tells: two of its tools, and that a browser has drawn the page."""
+ACTIONS = ("undo", "redo", "here", "tables")
+"""What the bar tells: two of its tools, that a browser has drawn the page, and that the list of tables is opened."""
 
 _STYLE = Path(__file__).parent / "style"
 
@@ -48,6 +48,10 @@ class Bar(JSComponent):
         What counts most of the chosen run: number, label, and what it means.
     table : str
         What the table is called that is open; empty if none is.
+    several : bool
+        Whether there may be other tables.
+    tables : list of (str, str, str)
+        The user's other tables, as they were when the list was opened: what an address says of each, its name, and what there is of it.
     unsaved : bool
         Whether something is lost when the page is left.
     version : int
@@ -70,6 +74,8 @@ class Bar(JSComponent):
     user = param.String(default="")
     numbers = param.List(default=[])
     table = param.String(default="")
+    several = param.Boolean(default=False)
+    tables = param.List(default=[])
     unsaved = param.Boolean(default=False)
     version = param.Integer(default=0)
     number = param.String(default="")

@@ -15,6 +15,7 @@ from anonflow.dashboards.protect.settings import share
 from anonflow.dashboards.session.draft_spec import ColumnSpec, columns_of, written
 from anonflow.dashboards.session.screen_words import OPEN_FIRST, on_screen
 from anonflow.dashboards.session.table_sources import first_columns
+from anonflow.dashboards.session.workspace import ACQUAINTANCES
 from anonflow.dashboards.work.screen_work import Background
 from anonflow.drawing.method_mark import sparkline
 from anonflow.errors import AnonflowError, DataError, ParameterError
@@ -54,7 +55,7 @@ COLUMNS = (
 
 ANSWERS = {
     "everybody": ("quasi-identifier",),
-    "acquaintances": ("quasi-identifier",),
+    ACQUAINTANCES: ("quasi-identifier",),
     "nobody": ("sensitive", "insensitive"),
 }
 """Who could know a person's value -> roles that go with it; a column of another role gets the first."""
@@ -94,7 +95,7 @@ class ColumnChoice(DraftForm):
     def __init__(self, workspace: Any, **params: Any) -> None:
         self._about: tuple[Any, dict[str, ColumnFacts], dict[str, Advice]] | None = None
         self._unique: tuple[Any, tuple[str, ...], list[int]] | None = None
-        self._seen: tuple[Any, Any] | None = None
+        self._seen: tuple[Any, ...] | None = None
         self.background = Background(workspace, at_once=True)
         self._guessing = Background(workspace, at_once=True)
         super().__init__(workspace, **params)
@@ -134,9 +135,16 @@ class ColumnChoice(DraftForm):
             return answer
         return guess if answer is not None or not guess else f"{guess}?"
 
+    @property
+    def known(self) -> tuple[str, ...]:
+        """The quasi-identifiers; where only acquaintances could know some, those are last."""
+        names = self.quasi_identifiers
+        strangers = self.workspace.known_to_strangers(names)
+        return (*strangers, *(name for name in names if name not in strangers))
+
     def unique(self) -> list[int]:
         """Return unique records on the first quasi-identifier, the first two, and so on; nothing while they are counted."""
-        known, now = self._unique, (self.workspace.named, self.quasi_identifiers)
+        known, now = self._unique, (self.workspace.named, self.known)
         return [] if known is None or known[0] is not now[0] or known[1] != now[1] else known[2]
 
     def sentence(self) -> str:
@@ -150,9 +158,13 @@ class ColumnChoice(DraftForm):
                 if self.workspace.named is None
                 else "No column is a quasi-identifier yet: choose at least one."
             )
-        n = len(self.workspace.named)
+        n, strangers = len(self.workspace.named), self.workspace.known_to_strangers(self.quasi_identifiers)
         alone = counts[-1]
-        return f"{plural(alone, 'record')} ({share(alone, n)}) {'is' if alone == 1 else 'are'} unique on these quasi-identifiers."
+        sentence = f"{plural(alone, 'record')} ({share(alone, n)}) {'is' if alone == 1 else 'are'} unique on these quasi-identifiers."
+        if strangers:
+            few = counts[len(strangers) - 1]
+            sentence += f" To strangers, who know {', '.join(strangers)} only, {few:,} ({share(few, n)}) {'is' if few == 1 else 'are'}."
+        return sentence
 
     def first_rows(self, most: int = 100) -> pd.DataFrame:
         """Return the first records as they were read: the owner's view.
@@ -337,11 +349,11 @@ class ColumnChoice(DraftForm):
 
     def _read(self) -> None:
         frame = self.workspace.named
-        seen = (frame, self.flow.columns)
-        if self._seen is not None and seen[0] is self._seen[0] and seen[1] == self._seen[1]:
+        names = self.known
+        seen = (frame, self.flow.columns, names)
+        if self._seen is not None and seen[0] is self._seen[0] and seen[1:] == self._seen[1:]:
             return
         self._seen = seen
-        names = self.quasi_identifiers
         if frame is None:
             self.background.forget()
             self.param.update(counting=False, rows=None, bars=[])
@@ -379,6 +391,10 @@ class ColumnChoice(DraftForm):
         ]
 
     @param.depends("workspace.answers", watch=True)
+    def _answered(self) -> None:
+        self._show_rows()
+        self.renew()
+
     def _show_rows(self) -> None:
         rows = self.table() if self.about() else None
         if rows is None or self.rows is None or not rows.equals(self.rows):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from html import escape
 from pathlib import Path
@@ -59,8 +59,8 @@ PROJECT = "A flow or project"
 
 
 TOOLTIPS = {
-    "who": "everybody: it stands in a register, or is seen · acquaintances: neighbours, colleagues or family know it · nobody: it is "
-    "to be protected. A question mark: this is a guess",
+    "who": "everybody: it stands in a register, or is seen · acquaintances: neighbours, colleagues or family know it; anonflow "
+    "protects from both, and counts what strangers find without it · nobody: it is to be protected. A question mark: this is a guess",
     "role": "quasi-identifier: others may know it · sensitive: to be protected · insensitive: published "
     "as it is · identifier: never published · unit: the person of a row, where people have several rows · household: of the unit",
     "kind": "how a quasi-identifier may be generalized",
@@ -70,6 +70,9 @@ TOOLTIPS = {
 }
 """What a heading says under the pointer."""
 
+
+CHOOSE = "choose…"
+"""What a list says before something is chosen."""
 
 TOGETHER = 20.0
 """Seconds within which files are taken to have been dropped together."""
@@ -555,7 +558,7 @@ class DataScreen(pn.viewable.Viewer):
 },
             header_tooltips=TOOLTIPS,
             widths={
-                "column": 146, "values": 156, "who": 124, "role": 128, "kind": 96, "no value": 92, "codes": 68,
+                "column": 146, "values": 156, "who": 124, "role": 140, "kind": 96, "no value": 92, "codes": 68,
                 "form": 64, "why": 270,
             },
             configuration={"columnDefaults": {"headerWordWrap": True}},
@@ -568,13 +571,15 @@ class DataScreen(pn.viewable.Viewer):
         self.refusal = pn.pane.HTML("", css_classes=["af-bad"], visible=False, sizing_mode="stretch_width")
         self.trouble = pn.pane.HTML("", css_classes=["af-warn"], visible=False, sizing_mode="stretch_width")
         self.many_answers = pn.widgets.Select(
-            label="Who could know the ticked columns", options=["", *ANSWERS], width=270
+            label="Who could know the ticked columns", options={CHOOSE: "", **_same(ANSWERS)}, width=270
         )
         self.many_roles = pn.widgets.Select(
-            label="Role of the ticked columns", options=["", *ROLES, NOT_PUBLISHED], width=200
+            label="Role of the ticked columns",
+            options={CHOOSE: "", **_same((*ROLES, NOT_PUBLISHED))},
+            width=200,
         )
         self.many_kinds = pn.widgets.Select(
-            label="Kind of the ticked columns", options=["", *KINDS], width=200
+            label="Kind of the ticked columns", options={CHOOSE: "", **_same(KINDS)}, width=200
         )
         self._many = {"who": self.many_answers, "role": self.many_roles, "kind": self.many_kinds}
         for field, widget in self._many.items():
@@ -796,12 +801,17 @@ class DataScreen(pn.viewable.Viewer):
         return self._page
 
 
+def _same(names: Iterable[str]) -> dict[str, str]:
+    """Return choices that are called as they are."""
+    return {name: name for name in names}
+
+
 def _replaces(new: str, open_now: str, runs: int) -> str:
     """Return what is lost if a table is opened."""
     lost = f"its settings and {plural(runs, 'run')}" if runs else "its settings"
     return (
         f"Opening {new} closes {open_now}: {lost} are given up. To keep them, save the project below first, or open "
-        f"{new} in another tab of this browser."
+        f"{new} beside it: in another tab of this browser, or from the menu at the table's name."
     )
 
 

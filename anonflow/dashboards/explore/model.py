@@ -25,7 +25,7 @@ from anonflow.generalization import Generalization
 from anonflow.hierarchy.wording import plural
 from anonflow.loss import cell_costs, record_costs
 from anonflow.release import publish
-from anonflow.risk import ATTACKERS, AttackContext, usual
+from anonflow.risk import ATTACKERS, AttackContext, ByKeySets, Prosecutor, usual
 from anonflow.risk.attack import frame_of, row_of
 from anonflow.utility.distributions import MISSING, Distribution, distribution, missing_of
 from anonflow.utility.neighbourhood import Neighbourhood, neighbourhood
@@ -157,7 +157,7 @@ class Attacks:
     Attributes
     ----------
     rows : list of dict
-        As :func:`anonflow.attack` gives them, and ``column``: the sensitive column that is guessed, or None.
+        As :func:`anonflow.attack` gives them, and ``column``: the sensitive column that is guessed, or who attacks, or None.
     covering : tuple of (int, int)
         How many people (second) are covered by how many rows (first).
     card : ReleaseCard or None
@@ -360,6 +360,7 @@ class ExploreModel(param.Parameterized):
         if run is None or anonymization is None or self.attacking:
             return
         self.param.update(attacking=True, problem="")
+        strangers = self.workspace.known_to_strangers(anonymization.table.qi_columns)
         published = self.workspace.noted.publications.get(run.id)
         drawn = None if published is None else published.release
 
@@ -376,7 +377,13 @@ class ExploreModel(param.Parameterized):
             ]
             values, counts = np.unique(context.covering()[context.people], return_counts=True)
             covering = tuple(zip(values.tolist(), counts.tolist(), strict=True))
-            return Attacks(rows, covering, card_of_run(run.seed, run.result, release, frame_of(rows)))
+            card = card_of_run(run.seed, run.result, release, frame_of(rows))
+            if strangers:  # who know less: the card is about those who know most
+                rows += [
+                    row_of(attacker, attacker.attack(context)) | {"column": "a stranger"}
+                    for attacker in ByKeySets([strangers]).of([Prosecutor()])
+                ]
+            return Attacks(rows, covering, card)
 
         def done(attacks: Attacks) -> None:
             self.workspace.noted.attacks[run.id] = attacks

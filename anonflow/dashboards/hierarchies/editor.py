@@ -47,10 +47,10 @@ class HierarchyBuilder(ShownPart):
         self.step = pn.widgets.FloatInput.from_param(choice.param.step, label="Narrowest width", width=130)
         self.levels = pn.widgets.IntInput.from_param(choice.param.levels, label="Levels", width=100)
         self.fanout = pn.widgets.IntInput.from_param(
-            choice.param.fanout, label="Intervals joined at each level", width=150
+            choice.param.fanout, label="Intervals joined at each level", width=230
         )
         self.origin = pn.widgets.FloatInput.from_param(
-            choice.param.origin, label="An interval begins at", width=120
+            choice.param.origin, label="An interval begins at", width=170
         )
         self.hide = pn.widgets.RadioButtonGroup.from_param(
             choice.param.hide, label="Positions are hidden from the", options=["right", "left"]

@@ -8,7 +8,7 @@ import panel as pn
 import param
 from markupsafe import Markup
 
-from anonflow.algorithms.budget import AUTO
+from anonflow.algorithms.budget import AUTO, BESIDE, FIND, HOW_LONG, HOW_STRONG, STRENGTHS, TIMES
 from anonflow.criteria.registry import promise_of
 from anonflow.dashboards.components.html import card, facts, html, labelled
 from anonflow.dashboards.protect.settings import Protection
@@ -18,23 +18,7 @@ from anonflow.dashboards.session.validation import judged
 from anonflow.dashboards.session.workspace import FinishedRun, Workspace
 from anonflow.errors import AnonflowError
 
-__all__ = ["STRENGTHS", "TIMES", "TwoQuestions"]
-
-FIND = "Find the best for me"
-
-STRENGTHS = {
-    "Low: each person hides among 3": 3,
-    "Usual: among 5": 5,
-    "Strong: among 10": 10,
-    "Very strong: among 25": 25,
-}
-"""How strong the protection is, in words -> k."""
-
-TIMES = {"10 seconds": 10.0, "1 minute": 60.0, "10 minutes": 600.0}
-"""How long a candidate may take, in words -> seconds."""
-
-BESIDE = ("k-member", "mondrian")
-"""Methods that run beside the one that is chosen for the time: both make classes of equal rows, with little loss, and at once."""
+__all__ = ["TwoQuestions"]
 
 
 class TwoQuestions(pn.viewable.Viewer):
@@ -54,11 +38,9 @@ class TwoQuestions(pn.viewable.Viewer):
     def __init__(self, protection: Protection, **params: Any) -> None:
         super().__init__(protection=protection, workspace=protection.workspace, **params)
         self._after: int | None = None
-        self.strength = pn.widgets.RadioBoxGroup(
-            label="How strong is the protection to be?", options=STRENGTHS, value=None, width=330
-        )
+        self.strength = pn.widgets.RadioBoxGroup(label=HOW_STRONG, options=STRENGTHS, value=None, width=330)
         self.time = pn.widgets.RadioBoxGroup(
-            label="How long may each candidate take?", options=TIMES, value=min(TIMES.values()), width=330
+            label=HOW_LONG, options=TIMES, value=min(TIMES.values()), width=330
         )
         self.start = pn.widgets.Button(label=FIND, color="primary", css_classes=["af-find"])
         self.start.on_click(lambda event: self.find())

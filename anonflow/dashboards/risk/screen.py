@@ -102,7 +102,7 @@ class RiskScreen(pn.viewable.Viewer):
         if self._root.visible:
             self.model.compute()
 
-    @param.depends("workspace.frame", "workspace.table", "workspace.coding", watch=True)
+    @param.depends("workspace.frame", "workspace.table", "workspace.coding", "workspace.answers", watch=True)
     def _show(self) -> None:
         """Show the settings of the open table, and its picture if the screen is visible."""
         workspace, table = self.workspace, self.model.table
@@ -133,8 +133,18 @@ class RiskScreen(pn.viewable.Viewer):
         )  # fmt: skip
         left = table.dropped + table.filtered
         note = f" {_left_out(left)}" if left else ""
+        strangers = workspace.known_to_strangers(table.qi_columns)
+        others = [name for name in table.qi_columns if name not in strangers]
+        known = [("Others can know:", others)]
+        if strangers:
+            known = [("Everybody can know:", strangers), ("Acquaintances also:", others)]
         self.known.object = str(
-            Markup("<p>{} <b>{}</b>.{}</p>").format("Others can know:", ", ".join(table.qi_columns), note)
+            Markup("<p>{}{}</p>").format(
+                Markup(" ").join(
+                    Markup("{} <b>{}</b>.").format(whom, ", ".join(names)) for whom, names in known
+                ),
+                note,
+            )
         )
         if self._root.visible:
             self.model.compute()

@@ -105,6 +105,12 @@ class Seats:
             self._seats.append(seat)
         return seat
 
+    def of_key(self, key: str) -> list[Seat]:
+        """Return the workspaces of a browser; the one that was shown last is the first."""
+        with self._guard:
+            seats = [seat for seat in self._seats if key and seat.key == key]
+        return sorted(seats, key=lambda seat: seat.since, reverse=True)
+
     def free_of(self, key: str, leaving: str = "") -> Seat | None:
         """Return the workspace with work in it of a browser whose page is gone; the one that was left last.
 
@@ -114,8 +120,7 @@ class Seats:
         leaving : str
             Number of the page that is about to go: a page that is loaded anew is asked for before it is gone.
         """
-        with self._guard:
-            seats = [seat for seat in self._seats if key and seat.key == key]
+        seats = self.of_key(key)
         goes = [seat for seat in seats if leaving and seat.number == leaving]
         if goes:
             return goes[0]
@@ -154,12 +159,12 @@ class Seats:
             ]
 
     def make_room(self) -> bool:
-        """End the workspace that has been without a page the longest; whether there was one."""
+        """Leave the workspace that has been without a page the longest on disk, for its browser to go on with; whether there was one."""
         with self._guard:
             waiting = [seat for seat in self._seats if seat.document is None]
         if not waiting:
             return False
-        self._close(min(waiting, key=lambda seat: seat.since))
+        self._close(min(waiting, key=lambda seat: seat.since), keep=True)
         return True
 
     @property
@@ -180,16 +185,14 @@ class Seats:
 
     def revoke(self, key: str) -> None:
         """Revoke the key of a browser: what is kept for it ends, and so does what a page shows."""
-        with self._guard:
-            seats = [seat for seat in self._seats if key and seat.key == key]
-        for seat in seats:
+        for seat in self.of_key(key):
             seat.key = ""
             if seat.document is None:
                 self._close(seat)
 
-    def _close(self, seat: Seat) -> None:
+    def _close(self, seat: Seat, keep: bool = False) -> None:
         self._remove(seat)
-        seat.workspace.close()
+        seat.workspace.close(keep=keep and bool(seat.key) and seat.workspace.frame is not None)
 
     def _remove(self, seat: Seat) -> None:
         with self._guard:

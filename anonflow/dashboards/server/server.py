@@ -12,7 +12,9 @@ import signal
 import socket
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,20 +22,22 @@ import panel as pn
 from panel.io.notifications import NotificationAreaBase
 from tornado.ioloop import PeriodicCallback
 
+from anonflow import strict_yaml
 from anonflow.dashboards.app import App, extension, scheduler, serve_styles, step_of
 from anonflow.dashboards.components.theme import Theme
 from anonflow.dashboards.server.accounts import Accounts
 from anonflow.dashboards.server.gateway import LEAVING, Gateway, PackedFiles
 from anonflow.dashboards.server.metrics import Figures
-from anonflow.dashboards.server.seats import Seats
+from anonflow.dashboards.server.seats import Seat, Seats
 from anonflow.dashboards.server.workers import SharedCluster
-from anonflow.dashboards.session.draft_spec import NO_FLOW
+from anonflow.dashboards.session.draft_spec import NO_FLOW, DraftSpec
 from anonflow.dashboards.session.folders import KEPT, SessionFolders
 from anonflow.dashboards.session.table_sources import TableReading
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.dashboards.work.fair_queue import FairQueue, local_line
 from anonflow.dashboards.work.user_limits import HOSTED, Limits, local_limits
 from anonflow.errors import AnonflowError, ParameterError, unforeseen
+from anonflow.hierarchy.wording import plural
 
 LOG = logging.getLogger("anonflow.dashboards")
 
@@ -53,6 +57,9 @@ LOST = 30.0
 
 LOOK = 5.0
 """Seconds between two looks at lost sessions."""
+
+NEW = "new"
+"""What the address of a page says that begins without a table, beside those that are open."""
 
 SWEEP = 60.0
 """Seconds between two looks at what lost servers left."""
@@ -252,7 +259,14 @@ class Server:
         """Return the app over a workspace, the user's last one if its page is gone; or the message that the server is full."""
         serve_styles()
         document, key = pn.state.curdoc, self._key()
-        seat = None if self._is_linked() else self.seats.free_of(key, self._cookies().get(LEAVING, ""))
+        seat, wanted, leaving = None, self._named("table"), self._cookies().get(LEAVING, "")
+        if not self._is_fresh():
+            seat = next((seat for seat in self.seats.of_key(key) if seat.number == wanted), None)
+            if seat is None and wanted not in self.folders.lost(key):
+                seat = self.seats.free_of(key, leaving)
+        for other in self.seats.of_key(key):
+            if wanted and other.number == leaving and other is not seat and other.document is not None:
+                self._end(other.document)  # this page stands in its place
         if seat is not None:
             self.seats.take_up(seat, document, scheduler())
         else:
@@ -265,7 +279,7 @@ class Server:
             while most is not None and self.sessions + self.seats.kept >= most and self.seats.make_room():
                 pass
             workspace = self._workspace()
-            again = self.settings.start is not None and not self._is_linked() and not workspace.is_resumed
+            again = self.settings.start is not None and not self._is_fresh() and not workspace.is_resumed
             seat = self.seats.add(key, workspace, document, workspace.draft.spec if again else NO_FLOW)
         LOG.info("a session begins", extra={"sessions": self.sessions})
         shown = seat
@@ -276,6 +290,7 @@ class Server:
             user=self._user() if self.settings.users else "",
             kept=self.settings.keep,
             step=step_of(pn.state.session_args),
+            tables=partial(self._tables, shown) if key and self.settings.keep else None,
         )
         app.bar.number = seat.number
 
@@ -293,8 +308,29 @@ class Server:
         seat.moved = moved
         return app
 
-    def _is_linked(self) -> bool:
-        return bool(pn.state.session_args and pn.state.session_args.get("c"))
+    def _named(self, name: str) -> str:
+        """Return what the address of the page says of something."""
+        values = (pn.state.session_args or {}).get(name)
+        return values[0].decode("ascii", "replace") if values else ""
+
+    def _is_fresh(self) -> bool:
+        """Whether the page begins anew: with what a link has, or without a table."""
+        return bool(self._named("c")) or self._named("table") == NEW
+
+    def _tables(self, shown: Seat) -> list[tuple[str, str, str]]:
+        """Return the other tables of a page's browser: what its address says of each, its name, and what there is of it."""
+        listed = []
+        for seat in self.seats.of_key(shown.key):
+            if seat is not shown and seat.workspace.frame is not None:
+                runs = plural(len(seat.workspace.runs), "run")
+                runs += ", running" if seat.workspace.running else ""
+                runs += "" if seat.is_free else ", in another tab"
+                listed.append((seat.number, seat.workspace.table_name, runs))
+        for number, flow in self.folders.lost(shown.key).items():
+            with suppress(AnonflowError):
+                source = DraftSpec.of(strict_yaml.loads(flow).data).table.source
+                listed.append((number, source.file or source.dataset or "", "on disk"))
+        return listed
 
     def _without_page(self, change: Callable[[], None]) -> None:
         """Apply a change that arrives while no page shows its workspace."""
@@ -319,7 +355,7 @@ class Server:
     def _workspace(self) -> Workspace:
         cluster = self.cluster
         workspace = Workspace(
-            place=self.folders.begin(self._key(), resume=not self._is_linked()),
+            place=self.folders.begin(self._key(), not self._is_fresh(), self._named("table")),
             schedule=scheduler(),
             line=self.line,
             scheduler="threads" if cluster is None else cluster.address,
@@ -337,11 +373,13 @@ class Server:
 
     def _begin(self, workspace: Workspace) -> None:
         start = self.settings.start
-        links = pn.state.session_args.get("c") if pn.state.session_args else None
+        link = self._named("c")
         if workspace.is_resumed:
             workspace.resume()
-        elif links:
-            workspace.open_link(links[0].decode("ascii", "replace"))
+        elif link:
+            workspace.open_link(link)
+        elif self._is_fresh():
+            pass
         elif start is not None and start.suffix.lower() in (".yaml", ".yml"):
             workspace.open_own_flow(start)
         elif start is not None:

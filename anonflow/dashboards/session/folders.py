@@ -50,12 +50,15 @@ class SessionFolder:
     ----------
     files : pathlib.Path
         The folder of uploads, separate from the files that are written here.
+    is_held : bool
+        Whether this process still has the session.
     """
 
     def __init__(self, path: Path, lock: int, draft: str | None = None) -> None:
         self.path = path
         self.files = path / _FILES
         self.draft = draft
+        self.is_held = True
         self._lock = lock
 
     def keep(self, draft: str) -> None:
@@ -131,6 +134,7 @@ class SessionFolder:
 
     def leave(self) -> None:
         """Leave the folder to whoever continues the session."""
+        self.is_held = False
         self.touch()
         with suppress(OSError):
             os.close(self._lock)
@@ -179,7 +183,7 @@ class SessionFolders:
     def _unusable(self, error: OSError) -> ParameterError:
         return ParameterError(f"{self.home}: {error.strerror}; set TMPDIR to another folder")
 
-    def begin(self, key: str = "", resume: bool = True) -> SessionFolder:
+    def begin(self, key: str = "", resume: bool = True, wanted: str = "") -> SessionFolder:
         """Return the folder of a session that begins.
 
         Parameters
@@ -188,6 +192,8 @@ class SessionFolders:
             A secret of the session's owner, which is needed to continue the session.
         resume : bool
             Whether the last one that a lost server left of this key is taken up.
+        wanted : str
+            The name of the one that is taken up, as :meth:`lost` has it; the last one without it.
 
         Raises
         ------
@@ -195,7 +201,7 @@ class SessionFolders:
             If no folder can be made.
         """
         self.sweep()
-        folder = self._lost_of(key) if key and resume else None
+        folder = self._lost_of(key, wanted) if key and resume else None
         if folder is None:
             folder = self._created(key)
         with self._guard:
@@ -220,12 +226,27 @@ class SessionFolders:
             raise self._unusable(error) from None
         return SessionFolder(named, lock)
 
-    def _lost_of(self, key: str) -> SessionFolder | None:
-        """Return the youngest folder of a key that no process holds and that has a flow; those without one are removed.
+    def lost(self, key: str) -> dict[str, str]:
+        """Return the flows of the folders of a key that no process holds, by name; the youngest first."""
+        flows: dict[str, str] = {}
+        for path in sorted(self._of(key) if key else (), key=_time, reverse=True):
+            lock = _locked(path)
+            if lock is not None:
+                os.close(lock)
+                with suppress(OSError, UnicodeError):
+                    flows[path.name.rpartition("-")[2]] = (path / _DRAFT).read_text(encoding="utf-8")
+        return flows
+
+    def _lost_of(self, key: str, wanted: str) -> SessionFolder | None:
+        """Return the wanted folder of a key, else the youngest, that no process holds and that has a flow; those without one are removed.
 
         The others are those of the browser's other pages, which take them up one after the other.
         """
-        for path in sorted(self._of(key), key=_time, reverse=True):
+        for path in sorted(
+            self._of(key),
+            key=lambda path: (path.name.rpartition("-")[2] == wanted, _time(path)),
+            reverse=True,
+        ):
             lock = _locked(path)
             if lock is None:
                 continue
@@ -249,7 +270,9 @@ class SessionFolders:
     def sweep(self) -> None:
         """Delete what lost servers left longer ago than it is kept; the time of the sessions of this process begins again."""
         with self._guard:
-            self._held = {name: folder for name, folder in self._held.items() if folder.path.exists()}
+            self._held = {
+                name: folder for name, folder in self._held.items() if folder.is_held and folder.path.exists()
+            }
             held = list(self._held.values())
         for folder in held:
             folder.touch()

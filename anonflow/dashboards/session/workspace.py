@@ -78,6 +78,9 @@ __all__ = ["FinishedRun", "Workspace"]
 LONGEST_FIELD = 4_000
 """Characters of a field of the reviewer's report, at most."""
 
+ACQUAINTANCES = "acquaintances"
+"""The answer for a column whose values only people know who know the person."""
+
 CODING = "the table is being coded under its columns; wait a few seconds"
 """Why nothing can run while a large table is coded aside."""
 
@@ -436,7 +439,7 @@ class Workspace(param.Parameterized):
                 f" and {len(unfinished) - 3:,} more" if len(unfinished) > 3 else ""
             )
             sentence += f" Not finished: {names}; press Run again."
-        self.status = f"The server was restarted, and your table is open again; {sentence}"
+        self.status = f"Your table is open again, as the server kept it; {sentence}"
         self._keep_runs()
         self._restore([run for run in self.runs if run.seed and self._place.results(run.seed).is_dir()])
 
@@ -774,6 +777,11 @@ class Workspace(param.Parameterized):
         """Confirm the roles of some columns: column -> who could know it, or nothing."""
         self.answers = {**self.answers, **answers}
         self._keep_runs()
+
+    def known_to_strangers(self, columns: Sequence[str]) -> tuple[str, ...]:
+        """Return which of some columns everybody could know; nothing where acquaintances know no others."""
+        known = tuple(name for name in columns if self.answers.get(name) != ACQUAINTANCES)
+        return known if len(known) < len(columns) else ()
 
     def set_columns(self, declared: Mapping[str, Mapping[str, Any]]) -> None:
         """Declare several columns, as :meth:`set_column` does one, as one edit.

@@ -16,6 +16,7 @@ from anonflow.algorithms.registry import REGISTRY
 from anonflow.dashboards.session.draft_spec import DraftSpec, MethodSpec
 from anonflow.dashboards.session.screen_words import on_screen
 from anonflow.dashboards.work.fair_queue import Ticket
+from anonflow.engine.brief import brief_flow, compiled_for
 from anonflow.engine.execution.events import PartitionDone, RoundDone, RunStarted
 from anonflow.engine.execution.totals import infeasible
 from anonflow.engine.flows.spec import PartitionSpec
@@ -23,12 +24,6 @@ from anonflow.errors import BUG, AnonflowError, unforeseen
 from anonflow.table import Table
 
 LOG = logging.getLogger("anonflow.dashboards")
-
-FEW = 40
-"""Records, at least, that a method is compiled with."""
-
-BRIEF = 1.0
-"""Seconds, at most and beside the compiler's, that a method with a time limit takes when it is compiled."""
 
 _compiled: set[tuple[Any, ...]] = set()
 """The methods whose code this process has compiled."""
@@ -205,31 +200,18 @@ class Job:
 
         The compiler's seconds would otherwise be those of whichever method is run first on a machine.
         """
-        spec = self.run.anonymize
-        options = sorted((name, repr(value)) for name, value in spec.options.items())
-        shapes = frozenset((domain.shape, domain.kind) for domain in self._table.domains)
-        where = str(self._settings.get("scheduler"))
-        key = (spec.algorithm, spec.loss, spec.boundaries, tuple(options), shapes, where)
-        few = max(FEW, 4 * spec.k)
-        if key in _compiled or spec.algorithm not in REGISTRY:
+        key = compiled_for(self.run, self._table), str(self._settings.get("scheduler"))
+        if key in _compiled or self.run.anonymize.algorithm not in REGISTRY:
             return
         self.compiling = True
         began = perf_counter()
         progressed()
         try:
-            table = Table(self._table.frame.iloc[:few], self._table.schema)
-            limits = {
-                name: min(BRIEF, spec.options.get(name, option.default))
-                for name, option in spec.method.options.items()
-                if option.time_limit
-            }
-            brief = replace(self.run, anonymize=spec.model_copy(update=limits))
+            brief = brief_flow(self._flow, self.run, self._table)
             with self._lock:
                 if self.cancelled:
                     return
-                self._handle = handle = engine.start(
-                    replace(self._flow, table=table, runs=(brief,)), seed=0, **self._settings
-                )
+                self._handle = handle = engine.start(brief, seed=0, **self._settings)
             handle.result()
         except engine.Cancelled:
             return

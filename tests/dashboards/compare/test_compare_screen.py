@@ -15,7 +15,7 @@ from anonflow.dashboards.compare.model import CompareModel, column_losses, loss_
 from anonflow.dashboards.compare.screen import FIVE, CompareScreen
 from anonflow.dashboards.components.figures import DARK, LIGHT, Point, against_k, risk_and_loss
 from anonflow.dashboards.session.diff import changes, differences
-from anonflow.dashboards.session.draft_spec import NO_FLOW
+from anonflow.dashboards.session.draft_spec import NO_FLOW, MethodSpec
 from anonflow.dashboards.session.publication import card_of_run
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.dashboards.work.user_limits import Limits
@@ -265,6 +265,21 @@ def test_controls_and_workspace_say_the_same(small: Workspace) -> None:
     screen.ks.value = "61"
     assert screen.run.disabled
     assert "This cannot run yet" in screen.notice.object
+
+
+def test_the_method_that_a_time_chooses_is_ticked_until_another_is(small: Workspace) -> None:
+    screen = CompareScreen(workspace=small)
+    spec = small.draft.spec.with_steps(
+        anonymize=MethodSpec(algorithm="auto", k=3, guarantee="k-regular", budget=1)
+    )
+    small.draft.put(spec)
+    assert screen.methods.value == ["auto"]
+    screen.methods.value = []
+    assert screen.methods.value == ["auto"]
+    screen.methods.value = ["auto", "nh"]
+    assert small.algorithms == ["nh"]
+    assert "auto" not in screen.methods.options
+    assert small.draft.spec.method.budget is None
 
 
 def test_run_fills_the_table_and_a_tap_chooses(small: Workspace) -> None:

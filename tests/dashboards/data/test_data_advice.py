@@ -14,6 +14,7 @@ from anonflow.dashboards.data.column_form import ANSWERS, ColumnChoice
 from anonflow.dashboards.data.screen import DataScreen
 from anonflow.dashboards.prepare.steps_before import StepsBefore
 from anonflow.dashboards.publish.model import PublishModel
+from anonflow.dashboards.risk.screen import RiskScreen
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.table.schema import UNPUBLISHED
 
@@ -171,6 +172,21 @@ def test_answers_outlive_a_server(workspace: Workspace, tmp_path: Path) -> None:
     kept = workspace._place.runs
     assert kept is not None
     assert read_session_runs(kept, tmp_path)[3] == {"age": "acquaintances"}
+
+
+def test_what_only_acquaintances_know_is_counted_apart(workspace: Workspace) -> None:
+    choice = ColumnChoice(workspace)
+    names = [str(name) for name in choice.quasi_identifiers]
+    assert "strangers" not in choice.sentence()
+    choice.choose(names[0], "who", "acquaintances")
+    assert choice.known == (*names[1:], names[0])
+    assert [bar[0] for bar in choice.bars] == [*names[1:], names[0]]
+    sizes = workspace.frame.groupby(names[1:], dropna=False, observed=True).size()
+    assert f"only, {(sizes == 1).sum():,} (" in choice.sentence()
+    risk = RiskScreen(workspace)
+    assert f"Acquaintances also: <b>{names[0]}</b>" in risk.known.object
+    choice.choose_many(names, "who", "acquaintances")
+    assert "strangers" not in choice.sentence()  # they know nothing
 
 
 def test_advice_needs_a_table() -> None:

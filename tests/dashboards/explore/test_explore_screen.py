@@ -122,6 +122,24 @@ def test_distribution_and_neighbourhood_follow_the_choice(done: Workspace) -> No
     assert 0 <= model.worst_record() < 120
 
 
+def test_a_stranger_attacks_with_what_everybody_could_know(done: Workspace) -> None:
+    model = chosen(done, "mondrian")
+    names = model.anonymization.table.qi_columns
+    done.confirm({names[0]: "acquaintances"})
+    try:
+        model.attack()
+        model.background.wait(300)
+        *others, stranger = model.attacks.rows
+        prosecutor = next(row for row in others if row["attacker"] == "prosecutor")
+        assert called(stranger) == f"{called(prosecutor)}: a stranger"
+        assert f"{', '.join(names[1:])} only" in stranger["knows"]
+        assert stranger["success"] <= prosecutor["success"]
+        assert [line.name for line in model.attacks.card.lines].count("prosecutor") <= 1
+    finally:
+        done.answers = {}
+        done.noted.attacks.clear()
+
+
 def test_attacks_run_aside_and_are_told_in_plain_words(done: Workspace) -> None:
     model = chosen(done, "greedy")
     assert model.attacks is None

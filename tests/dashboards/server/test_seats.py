@@ -140,7 +140,10 @@ def test_room_is_made_by_the_one_that_was_left_first(
         now[0] += 1
     assert seats.make_room()
     assert seat.workspace.folder.exists()
-    assert not two.workspace.folder.exists()
+    # it is on disk, for its browser to go on with
+    assert two.workspace.closed
+    assert (two.workspace.folder.parent / "draft.yaml").exists()
+    two.workspace._place.delete()
 
 
 def test_runs_go_on_without_a_page_and_no_change_is_lost(workspaces: list[Workspace], hand: Hand) -> None:

@@ -86,7 +86,7 @@ def test_what_is_no_packed_folder_is_one_sentence(folder: Path, tmp_path: Path) 
             np.savez(held, **{**arrays, **to})
         return zipped(parts | {release: held.getvalue()})
 
-    def described(text: str) -> bytes:
+    def message(text: str) -> bytes:
         return changed(about=np.array(text))
 
     with np.load(io.BytesIO(parts[release])) as arrays:
@@ -113,11 +113,11 @@ def test_what_is_no_packed_folder_is_one_sentence(folder: Path, tmp_path: Path) 
         (zipped(parts | {key: b"0" * 2_000}), "is larger than"),
         (zipped(parts | {release: b"PK"}), "cannot be read"),
         (zipped(parts | {release: long.getvalue()}), "cannot be read"),
-        (described("[" * 100_000), "cannot be read"),
-        (described("7"), "cannot be read"),
-        (described(json.dumps(about | {"k": float("inf")})), "cannot be read"),
-        (described(json.dumps(about | {"when": "<script>"})), "cannot be read"),
-        (described(json.dumps(about | {"columns": 5})), "cannot be read"),
+        (message("[" * 100_000), "cannot be read"),
+        (message("7"), "cannot be read"),
+        (message(json.dumps(about | {"k": float("inf")})), "cannot be read"),
+        (message(json.dumps(about | {"when": "<script>"})), "cannot be read"),
+        (message(json.dumps(about | {"columns": 5})), "cannot be read"),
         (changed(offsets=np.zeros(0, np.int64)), "cannot be read"),
         (changed(row_list=np.roll(lists["row_list"], 7)), "cannot be read"),
         (changed(originals=np.zeros_like(lists["originals"])), "cannot be read"),

@@ -4,6 +4,7 @@ const ICONS = {
   undo: '<path d="M9 7 4 12l5 5"/><path d="M4 12h10a6 6 0 0 1 0 12" transform="translate(0 -4)"/>',
   redo: '<path d="m15 7 5 5-5 5"/><path d="M20 12H10a6 6 0 0 0 0 12" transform="translate(0 -4)"/>',
   moon: '<path d="M20 14.5A8.5 8.5 0 0 1 9.5 4 8.5 8.5 0 1 0 20 14.5z"/>',
+  user: '<circle cx="12" cy="8.5" r="4"/><path d="M4.5 20a7.5 7.5 0 0 1 15 0"/>',
   sun: '<circle cx="12" cy="12" r="4.2"/><path d="M12 2.5v2.5M12 19v2.5M2.5 12H5M19 12h2.5M5.3 5.3l1.8 1.8M16.9 16.9l1.8 1.8M5.3 18.7l1.8-1.8M16.9 7.1l1.8-1.8"/>',
 };
 
@@ -17,6 +18,21 @@ function make(tag, attributes, ...children) {
   const node = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
   node.append(...children);
+  return node;
+}
+
+// A menu that opens below its button, and closes by Escape and by whatever happens beside it.
+function menu(label, title, ...items) {
+  const button = make("summary", { title });
+  button.append(...label);
+  const node = make("details", { class: "menu" }, button, make("div", { class: "items" }, ...items));
+  node.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || !node.open) return;
+    node.open = false;
+    button.focus();
+  });
+  node.addEventListener("focusout", (event) => { if (event.relatedTarget && !node.contains(event.relatedTarget)) node.open = false; });
+  document.addEventListener("pointerdown", (event) => { if (!event.composedPath().includes(node)) node.open = false; });
   return node;
 }
 
@@ -64,6 +80,8 @@ const GIVE = {
     }
   },
   ".tabulator-tableholder": (node) => set(node, "role", "rowgroup"),
+  // a cell that cannot be edited gives the keyboard away to nobody
+  ".tabulator-cell[tabindex='0']:not(.tabulator-editable)": (node) => set(node, "tabindex", "-1"),
   ".tabulator-tableholder > .tabulator-table": (node) => set(node, "role", "none"),
   ".tabulator": (node) => {
     node.removeAttribute("aria-owns");
@@ -177,8 +195,11 @@ export function render({ model, el, view }) {
   const bar = make("progress", { max: "1", value: "0", "aria-label": "All runs" });
   const trouble = make("span", { class: "trouble" });
   const table = make("span", { class: "table" });
+  const others = make("div", {});
+  const tables = menu([table], "Your tables", others, make("a", { href: "?table=new" }, "Another table, beside these"));
+  tables.addEventListener("toggle", () => { if (tables.open) model.send_msg({ action: "tables" }); });
   const numbers = make("dl", { class: "numbers", "aria-label": "What counts most" });
-  const said = make("div", { class: "said" }, table, text, bar, trouble, numbers);
+  const said = make("div", { class: "said" }, model.several ? tables : table, text, bar, trouble, numbers);
   const heading = make("h1", { class: "unseen" });
   const screen = make("h2", { class: "unseen" });
   const line = make("div", { class: "line", role: "region", "aria-label": "What happens" }, said);
@@ -207,14 +228,21 @@ export function render({ model, el, view }) {
     redo.disabled = !model.can_redo;
   };
   const drawStatus = () => {
-    table.hidden = !model.table;
-    table.textContent = model.table;
-    table.title = `The table that is open: ${model.table}`;
+    table.textContent = model.table || (model.several ? "Your tables" : "");
+    table.hidden = !table.textContent;
+    table.title = model.table ? `The table that is open: ${model.table}` : "";
     if (text.textContent !== model.status) text.textContent = model.status;
     bar.hidden = !model.running;
     bar.value = model.share;
     trouble.hidden = model.troubles === 0;
     trouble.textContent = model.troubles === 1 ? "1 thing to settle before Run" : `${model.troubles} things to settle before Run`;
+  };
+  const drawTables = () => {
+    others.replaceChildren(
+      make("p", {}, model.tables.length ? "Your other tables" : "No other table is open."),
+      ...model.tables.map(([number, name, about]) =>
+        make("a", { href: `?table=${encodeURIComponent(number)}` }, name, make("span", { class: "about" }, about))),
+    );
   };
   const drawNumbers = () => {
     numbers.replaceChildren(
@@ -259,15 +287,19 @@ export function render({ model, el, view }) {
   };
   if (model.page) document.addEventListener("keydown", keys);
   if (model.user) {
+    const picture = make("span", { class: "tool" });
+    picture.innerHTML = icon("user");
     const leave = make("form", { method: "post", action: "./logout" });
-    leave.append(make("button", { type: "submit", title: "Sign out" }, `Sign out ${model.user}`));
-    tools.append(leave);
+    leave.append(make("button", { type: "submit" }, "Sign out"));
+    const name = make("span", { class: "name" }, model.user);
+    tools.append(menu([picture, make("span", { class: "unseen" }, "Account")], `Signed in as ${model.user}`, make("p", {}, "Signed in as ", name), leave));
   }
 
   model.on(["steps", "step", "captions"], drawSteps);
   model.on(["can_undo", "can_redo"], drawTools);
   model.on(["status", "running", "share", "troubles", "table"], drawStatus);
   model.on("numbers", drawNumbers);
+  model.on("tables", drawTables);
   model.on("dark", drawTheme);
   model.on("remove", () => document.removeEventListener("keydown", keys));
   const mending = setInterval(() => {
@@ -341,6 +373,7 @@ export function render({ model, el, view }) {
   drawSteps();
   drawTools();
   drawStatus();
+  drawTables();
   drawNumbers();
   if (model.page) {
     let stored = null;
