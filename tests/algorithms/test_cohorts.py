@@ -403,6 +403,12 @@ def test_the_shell_attacks_with_all_earlier_releases(
     status, text, _ = shell(capsys, *line, "--earlier", tmp_path / "before.csv", "--earlier", folder)
     assert status == 0
     assert [row["attacker"] for row in json.loads(text)] == ["linker", "intersection"]
+    # whichever attackers are named, one has the releases; without the original nobody can
+    named = af.attack(again.table, release, "prosecutor", earlier=folder)
+    assert named["attacker"].tolist() == ["prosecutor", "linker"]
+    assert "2 releases of these people" in named["sentence"][1]
+    with pytest.raises(ParameterError, match="linker: needs the original table"):
+        af.attack(whole.schema, release, k=4, earlier=folder)
     for wrong, words in (
         (tmp_path, "has no earlier release"),
         (tmp_path / "nothing", "has no earlier release"),
