@@ -93,14 +93,14 @@ STOP = """() => {
 def stops(page: Any, most: int = 300) -> list[dict[str, Any]]:
     """Press the tabulator key from the beginning of the page to its end, and return where it stopped."""
     page.locator("a.skip").focus()
-    found: list[dict[str, Any]] = []
-    while len(found) < most:
+    along: list[dict[str, Any]] = []
+    while len(along) < most:
         page.keyboard.press("Tab")
         stop = page.evaluate(STOP)
         if not stop["name"] or "skip" in stop["name"]:
             break
-        found.append(stop)
-    return found
+        along.append(stop)
+    return along
 
 
 def test_the_keyboard_stops_at_what_can_be_used_and_is_seen_there(

@@ -164,7 +164,12 @@ class ExploreScreen(pn.viewable.Viewer):
         self.distance = html("")
         self.overlay = figure_pane(css_classes=["af-overlay"])
 
-    @param.depends("workspace.dark", "model.column", watch=True)
+    @param.depends("workspace.dark", watch=True)
+    def _darken(self) -> None:
+        if self.overlay.object is not None:
+            figures.recolour(self.overlay.object, figures.look(self.workspace.dark))
+
+    @param.depends("model.column", watch=True)
     def _show_distribution(self) -> None:
         if self.column.value != self.model.column and self.model.column in self.column.options:
             self.column.value = self.model.column
