@@ -212,8 +212,8 @@ class Candidates:
         bad = np.zeros(len(sizes), bool)
         if not len(self.originals):
             return bad[self.row_list]
-        outside = (self.originals < 0) | (self.originals >= n)
-        if outside.any():
+        if self.originals.min() < 0 or self.originals.max() >= n:
+            outside = (self.originals < 0) | (self.originals >= n)
             bad[np.repeat(np.arange(len(sizes)), sizes)[outside]] = True
         if (sizes == sizes[0]).all():
             lists = self.originals.reshape(-1, sizes[0])

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 
 class Arrays(Protocol):
@@ -26,6 +27,9 @@ class Arrays(Protocol):
     def frame(self, blocks: Iterator[pd.DataFrame]) -> pd.DataFrame:
         """Return the rows of some frames, one after the other."""
 
+    def columns(self, fields: pa.Schema, batches: Iterable[pa.RecordBatch]) -> pd.DataFrame:
+        """Return the rows of some batches, one after the other; where `rows` is a number."""
+
 
 class _InMemory:
     rows: int | None = None
@@ -36,6 +40,9 @@ class _InMemory:
     def frame(self, blocks: Iterator[pd.DataFrame]) -> pd.DataFrame:
         (whole,) = blocks
         return whole
+
+    def columns(self, fields: pa.Schema, batches: Iterable[pa.RecordBatch]) -> pd.DataFrame:
+        return pa.Table.from_batches(batches, fields).to_pandas()
 
 
 IN_MEMORY = _InMemory()

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from os import PathLike
 from typing import Any
 
@@ -27,6 +28,7 @@ from anonflow.algorithms.budget import (
 )
 from anonflow.algorithms.cohorts import anonymized_again
 from anonflow.algorithms.method import Algorithm, Outcome, Progress
+from anonflow.algorithms.pilots import TimedTable, run_pilots
 from anonflow.algorithms.registry import algorithm_named
 from anonflow.algorithms.seeds import checked_seed
 from anonflow.algorithms.solve import in_a_partition, partition_rng, solve
@@ -219,7 +221,12 @@ def anonymize(
     outcomes: list[Outcome] = []
     smaller = len(index) == 1 and len(index[0]) > 250 and not method.whole_table
     hint = f" on {len(index[0]):,} records at once; partition_size=250 takes less time" if smaller else ""
-    countdown = Countdown(f"{method.name}, k = {k}", len(index), hint=hint)
+    expect = (
+        None
+        if is_over is not None
+        else partial(_expected, method, records, k, index, measure, options, threads)
+    )
+    countdown = Countdown(f"{method.name}, k = {k}", len(index), hint=hint, expect=expect)
     with closing(results_of(solve_part, range(len(index)), threads, countdown.wait)) as results:
         for outcome in results:
             outcomes.append(outcome)
@@ -242,6 +249,29 @@ def anonymize(
     if choice is not None:
         anonymization.facts.update(choice.facts())
     return anonymization
+
+
+_LOOK = 1.0
+"""Seconds of the stretches that an expectation is read off: Ctrl-C waits for them."""
+
+
+def _expected(
+    method: Algorithm,
+    records: Records,
+    k: int,
+    index: Sequence[np.ndarray],
+    loss: str,
+    options: Mapping[str, Any],
+    threads: int,
+) -> float | None:
+    """Return the seconds that a method is expected to take on these partitions; None if no stretch of them has a result."""
+    largest = max(index, key=len)
+    timed = TimedTable(np.array([len(largest)]), (), lambda cut: records.take(largest[cut]))
+    try:
+        model = run_pilots(method, timed, k, loss=loss, options=options, seconds=_LOOK)
+    except InfeasibleError:
+        return None
+    return model.expected(*np.unique([len(part) for part in index], return_counts=True), threads).wall
 
 
 def assemble(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,9 @@ from anonflow.partition import bounded, limited
 from anonflow.table import Records, Table
 from anonflow.table.identification.earlier import history_of
 from anonflow.table.identification.history import History
+
+_OFFERED = (2, 3, 5, 10)
+"""How many people may be left, for which a screen says how many are held back."""
 
 
 def anonymized_again(
@@ -90,7 +93,7 @@ def anonymized_again(
     position = np.full(len(history.marks), -1, np.int64)
     position[at[known]] = np.flatnonzero(known)
     again = _published_again(
-        history.cohorts,
+        history,
         position >= 0,
         least,
         divides=classes,
@@ -157,6 +160,60 @@ def anonymized_again(
     )
 
 
+@dataclass(frozen=True)
+class Outlook:
+    """What another release of a table's people gives away, whatever its method, and what it costs to go on from the earlier ones.
+
+    Attributes
+    ----------
+    k : int
+        Of the latest release.
+    few, alone : int
+        People whom any plain release of the table leaves fewer than k people, and nobody else, at least: those who are in the table, or
+        left, with so few of their cohort.
+    held_back : mapping of int to int
+        People that all releases leave everybody -> how many are held back at least.
+    newcomers : int
+        People of the table who are in no earlier release; fewer than k are held back, too.
+    """
+
+    k: int
+    few: int
+    alone: int
+    held_back: Mapping[int, int]
+    newcomers: int
+
+
+def outlook(table: Table, earlier: Any) -> Outlook:
+    """Return what another release of a table's people gives away, and what it costs to go on from the earlier ones.
+
+    Parameters
+    ----------
+    table : Table
+    earlier : path or list of paths
+        The owner's folders of the earlier releases.
+
+    Raises
+    ------
+    ParameterError, DataError
+        As :func:`anonflow.table.identification.earlier.history_of`.
+    """
+    _, history, marks = history_of(earlier, table)
+    last = history.releases[-1]
+    divides = promises_classes(last.criterion)
+    there, gone = history.sides(np.isin(history.marks, marks))
+    apart = np.stack([there, gone])[:, (there > 0) & (gone > 0)]
+    left = int(history.people_left.min(initial=last.k))
+    numbers = sorted({least for least in (*_OFFERED, left) if 2 <= least <= left}) if divides else [last.k]
+    return Outlook(
+        last.k,
+        int(apart[apart < last.k].sum()),
+        int((apart == 1).sum()),
+        {each: int(_held_back(there, gone, each, divides=divides).sum()) for each in numbers},
+        int((~np.isin(marks, history.marks)).sum()),
+    )
+
+
 def _is_of_classes(method: Algorithm) -> bool:
     """Return whether a method makes classes; False of a k-regular one.
 
@@ -200,14 +257,14 @@ def _check_kind(history: History, method: Algorithm, classes: bool, k: int) -> N
 
 
 def _published_again(
-    cohort: np.ndarray, present: np.ndarray, least: int, *, divides: bool, records: Records, measure: str
+    history: History, present: np.ndarray, least: int, *, divides: bool, records: Records, measure: str
 ) -> np.ndarray:
     """Return who of the people of cohorts is published again, positions ascending by cohort.
 
     Parameters
     ----------
-    cohort : numpy.ndarray, shape (u,), int64
-        Labels of people in the order of their marks, which is random.
+    history : History
+        Its people are in the order of their marks, which is random.
     present : numpy.ndarray, shape (u,), bool
         Whether they are in the table.
     least : int
@@ -218,10 +275,8 @@ def _published_again(
     measure : str
         The information loss.
     """
-    there = np.bincount(cohort, present).astype(np.int64)
-    gone = np.bincount(cohort) - there
-    back = np.where(gone > 0, np.maximum(0, least - gone), 0)
-    back = np.where((gone == 0) | (divides & (there - back >= least)), back, there)
+    there, gone = history.sides(present)
+    back, cohort = _held_back(there, gone, least, divides=divides), history.cohorts
     row = np.flatnonzero(back[cohort[present]] < there[cohort[present]])
     label = cohort[present][row]
     row, label = (each[np.argsort(label, kind="stable")] for each in (row, label))
@@ -234,6 +289,20 @@ def _published_again(
         stays[np.flatnonzero(some)[dropped]] = False
         row, label = row[stays], label[stays]
     return np.flatnonzero(present)[row]
+
+
+def _held_back(there: np.ndarray, gone: np.ndarray, least: int, *, divides: bool) -> np.ndarray:
+    """Return how many people of each cohort are held back, shape (cohorts,), int64.
+
+    Parameters
+    ----------
+    there, gone : numpy.ndarray, shape (cohorts,), int64
+        As :meth:`anonflow.table.identification.history.History.sides` has them.
+    least, divides
+        As :func:`_published_again` takes them.
+    """
+    back = np.where(gone > 0, np.maximum(0, least - gone), 0)
+    return np.where((gone == 0) | (divides & (there - back >= least)), back, there)
 
 
 def _outlying(records: Records, label: np.ndarray, measure: str) -> np.ndarray:

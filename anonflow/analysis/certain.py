@@ -11,7 +11,7 @@ import pandas as pd
 
 from anonflow.analysis.candidates import CandidateColumn, CandidateTable
 from anonflow.analysis.conditions import ColumnCondition, conditions, numbers_among
-from anonflow.table.published.published_cells import WHOLE, fits, read_float
+from anonflow.table.published.published_cells import WHOLE, fits
 
 Bounds = tuple[np.ndarray, np.ndarray]
 """The least and the greatest that the originals may have, shape (c,) each; infinite where nothing limits it."""
@@ -78,7 +78,7 @@ def _met_range(
     step = 1.0 if column.whole_numbers else 0.0
     if condition.values is not None:
         # single numbers: as many as a range of whole numbers has; of others, nothing of its width
-        numbers = np.unique([number for number in map(read_float, condition.values) if number is not None])
+        numbers = condition.numbers(column.dates, column.codes.tolist())
         hits = _within(numbers, low, high)
         if step:
             share = _within(numbers[numbers == np.floor(numbers)], low, high) / (high - low + 1)
@@ -86,8 +86,7 @@ def _met_range(
             share = np.where(single, hits > 0, 0.0)
         # that a range has whole ends does not prove that its numbers are whole
         return single & (hits > 0), hits > 0, np.asarray(share, np.float64)
-    least = -np.inf if condition.low is None else condition.low
-    most = np.inf if condition.high is None else condition.high
+    least, most = condition.ends(column.dates)
     if step:
         least, most = np.ceil(least), np.floor(most)
     both = np.maximum(np.minimum(high, most) - np.maximum(low, least) + step, 0.0)
@@ -216,6 +215,8 @@ class _Numbers:
         """Return those of all rows of a column; NaN where one is missing."""
         hidden = column.whole[column.at]
         if column.low is None or column.high is None:
+            if column.values is not None and not column.whole.all():
+                return cls._of_members(column, weights)
             numbers = None if column.whole.all() else numbers_among(column.cells)
             if numbers is None:  # it is hidden, or text
                 hidden, numbers = np.ones(len(hidden), bool), np.zeros(len(hidden))
@@ -226,6 +227,25 @@ class _Numbers:
             low, high = np.where(column.whole, -np.inf, low), np.where(column.whole, np.inf, high)
         beside = (column.member & ~column.is_number).any(axis=1)
         return cls(low[column.at], high[column.at], ~beside[column.at], weights)
+
+    @classmethod
+    def _of_members(cls, column: CandidateColumn, weights: np.ndarray) -> _Numbers:
+        """Return those of a column of categories, whose cells are sets of values or hide some: the members that are numbers count."""
+        numbers = numbers_among(pd.Series(column.values, dtype=object))
+        if numbers is None:  # it is text
+            numbers = np.full(column.size, np.nan)
+        counts = column.member & ~np.isnan(numbers)
+        certain = (counts == column.member).all(axis=1)
+        low = np.where(counts, numbers, np.inf).min(axis=1)
+        high = np.where(counts, numbers, -np.inf).max(axis=1)
+        unknown = column.whole if column.unbounded else np.zeros(len(low), bool)
+        if column.patterns is not None:  # a code that is hidden in part may be one that no row shows
+            unknown = unknown | np.array([WHOLE in pattern for pattern in column.patterns], bool)
+        without = ~counts.any(axis=1)
+        low = np.where(unknown, -np.inf, np.where(without, np.nan, low))
+        high = np.where(unknown, np.inf, np.where(without, np.nan, high))
+        at = column.at
+        return cls(low[at], high[at], (certain & ~unknown)[at], weights)
 
     @property
     def turned(self) -> _Numbers:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from numbers import Real
 from typing import Any
 
@@ -29,12 +30,15 @@ class ColumnCondition:
         A range of numbers, both ends included; None is no end. Of a date, days since 1970-01-01.
     values : frozenset of str or None
         Or the values, as text; None for a range.
+    has_dates : bool
+        Whether the ends of the range are dates.
     """
 
     column: str
     low: float | None = None
     high: float | None = None
     values: frozenset[str] | None = None
+    has_dates: bool = False
 
     def holds(self, cells: pd.Series) -> np.ndarray:
         """Return which cells meet it, shape (n,), bool; a missing cell meets only the value ``""``.
@@ -44,7 +48,8 @@ class ColumnCondition:
         ParameterError
             If it is a range and the values are not numbers.
         """
-        if self.values is not None:
+        dates = pd.api.types.is_datetime64_any_dtype(cells.dtype)
+        if self.values is not None and not dates:
             at, distinct = pd.factorize(cells, use_na_sentinel=False)
             inside = np.array([text_of(cell) in self.values for cell in distinct], bool)
             return inside[at]
@@ -53,16 +58,56 @@ class ColumnCondition:
             raise ParameterError(
                 f"condition: column {self.column!r} has no numbers; give values instead of from and to"
             )
-        return self.inside(numbers)
+        is_missing = np.isnan(numbers) & ("" in (self.values or ()))
+        return self.inside(numbers, dates) | is_missing
 
-    def inside(self, numbers: np.ndarray) -> np.ndarray:
-        """Return which numbers lie in the range, or are among the values."""
+    def inside(self, numbers: np.ndarray, dates: bool) -> np.ndarray:
+        """Return which numbers lie in the range, or are among the values; `dates`: they are days since 1970-01-01.
+
+        Raises
+        ------
+        ParameterError
+            As :meth:`ends` and :meth:`numbers`.
+        """
         if self.values is not None:
-            members = np.array([number for number in map(_number, self.values) if number is not None])
-            return np.isin(numbers, members)
-        low = -np.inf if self.low is None else self.low
-        high = np.inf if self.high is None else self.high
+            return np.isin(numbers, self.numbers(dates))
+        low, high = self.ends(dates)
         return np.asarray((numbers >= low) & (numbers <= high))
+
+    def ends(self, dates: bool) -> tuple[float, float]:
+        """Return the ends of the range, infinite where there is none.
+
+        Raises
+        ------
+        ParameterError
+            If it is a range of numbers and the column has dates, or the other way round.
+        """
+        if dates and not self.has_dates and (self.low, self.high) != (None, None):
+            raise self._needs_dates("from and to")
+        if self.has_dates and not dates:
+            raise ParameterError(
+                f"condition: column {self.column!r} has numbers and no dates; give from and to as numbers"
+            )
+        return (-np.inf if self.low is None else self.low, np.inf if self.high is None else self.high)
+
+    def numbers(self, dates: bool, codes: Sequence[str] = ()) -> np.ndarray:
+        """Return those of the values that are numbers, or dates as days since 1970-01-01, ascending, each once.
+
+        Raises
+        ------
+        ParameterError
+            If the column has dates, and a value that is none of its `codes` is a number.
+        """
+        values = (self.values or frozenset()) - set(codes)
+        if dates and any(_number(value) is not None for value in values):
+            raise self._needs_dates("the values")
+        read = map(_days if dates else _number, values)
+        return np.unique([number for number in read if number is not None])
+
+    def _needs_dates(self, form: str) -> ParameterError:
+        return ParameterError(
+            f"condition: column {self.column!r} has dates; give {form} as dates, such as 2020-12-31"
+        )
 
 
 def conditions(where: Any, columns: Sequence[str]) -> tuple[ColumnCondition, ...]:
@@ -100,13 +145,17 @@ def _condition(name: Any, condition: Any, columns: Sequence[str]) -> ColumnCondi
             raise ParameterError(
                 f"condition on {name!r}: a range is {{from: NUMBER, to: NUMBER}}, or one of the two"
             )
-        ends = {key: None if end is None else _end(end) for key, end in condition.items()}
-        if any(end is None and condition[key] is not None for key, end in ends.items()):
+        ends = {key: end for key, end in condition.items() if end is not None}
+        numbers = {key: _number(end) for key, end in ends.items()}
+        has_dates = bool(ends) and all(number is None for number in numbers.values())
+        if has_dates:
+            numbers = {key: _days(end) for key, end in ends.items()}
+        if None in numbers.values():
             raise ParameterError(f"condition on {name!r}: from and to are numbers or dates")
-        low, high = ends.get("from"), ends.get("to")
+        low, high = numbers.get("from"), numbers.get("to")
         if low is not None and high is not None and low > high:
             raise ParameterError(f"condition on {name!r}: from is larger than to")
-        return ColumnCondition(str(name), low, high)
+        return ColumnCondition(str(name), low, high, has_dates=has_dates)
     several = condition if isinstance(condition, list | set | frozenset) else [condition]
     if not several or any(isinstance(value, Mapping | list | tuple) for value in several):
         raise ParameterError(f"condition on {name!r}: give a value, a list of values, or {{from: , to: }}")
@@ -176,15 +225,13 @@ def written_numbers(cells: pd.Series) -> pd.Series:
     return pd.to_numeric(cells)
 
 
-def _end(end: Any) -> float | None:
-    number = _number(end)
-    if number is not None:
-        return number
+def _days(value: Any) -> float | None:
+    """Return a date as days since 1970-01-01, also a text; None where it is none."""
     try:
-        moment = pd.Timestamp(end)
+        moment = pd.Timestamp(value)
     except (TypeError, ValueError):
         return None
-    days = (moment - pd.Timestamp("1970-01-01")) / pd.Timedelta(days=1)
+    days = (moment.tz_localize(None) - pd.Timestamp("1970-01-01")) / pd.Timedelta(days=1)
     return None if np.isnan(days) else float(days)
 
 
@@ -200,11 +247,13 @@ def _number(value: Any) -> float | None:
 
 
 def text_of(value: Any) -> str:
-    """Return a value as text: whole numbers without ``.0``, empty where it is missing."""
+    """Return a value as text: whole numbers without ``.0``, dates as ISO 8601 has them, empty where it is missing."""
     if isinstance(value, str):
         return value
     if value is None or value is pd.NA or value is pd.NaT or (isinstance(value, float) and np.isnan(value)):
         return ""
     if isinstance(value, float | np.floating) and float(value).is_integer():
         return str(int(value))
+    if isinstance(value, date | np.datetime64):
+        return pd.Timestamp(value).isoformat().removesuffix("T00:00:00")
     return str(value)

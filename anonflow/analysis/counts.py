@@ -116,7 +116,7 @@ def _share_of_candidates(column: CandidateColumn, condition: ColumnCondition) ->
         return values_meeting(column, condition).astype(np.float64)
     codes = np.array([code in (condition.values or ()) for code in column.codes], np.float64)
     points, edges = np.asarray(column.points), np.asarray(column.edges)
-    met = np.concatenate([[0], np.cumsum(condition.inside(points))])
+    met = np.concatenate([[0], np.cumsum(condition.inside(points, column.dates))])
     at = np.searchsorted(points, edges, side="left")
     many = np.diff(at)
     return np.concatenate([np.divide(np.diff(met[at]), many, out=np.zeros(len(many)), where=many > 0), codes])

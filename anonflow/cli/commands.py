@@ -21,6 +21,7 @@ from anonflow.whole_file import write_whole
 if TYPE_CHECKING:
     from anonflow.engine.execution.result import RunReport
     from anonflow.engine.search.trials import SearchReport
+    from anonflow.large_arrays import Arrays
     from anonflow.table.files.csv_head import CsvShape
 
 TABLE_FILE = "A table in a file of CSV, Parquet, SPSS, Stata, SAS or Excel."
@@ -538,33 +539,30 @@ def verify(
     """Check a release, against its original or alone, for criteria such as k-anonymity and k-regularity."""
 
     from anonflow import criteria as verifier
+    from anonflow.engine.storage.choice import arrays_for
+    from anonflow.release import Certificate
 
-    proof = None
-    if certificate is not None:
-        from anonflow.release import Certificate
-
-        if original is None:
-            raise ParameterError("--certificate is checked against the original: give --original, too")
-        proof = Certificate.load(certificate)
+    if certificate is not None and original is None:
+        raise ParameterError("--certificate is checked against the original: give --original, too")
     if algorithm is not None and (original is None or another_tool):
         raise ParameterError("--algorithm runs the method on the original: give --original, too")
-    table = _table_or_schema(original, schema, delimiter, encoding)
-    rows_of = _rows_of(release, another_tool or original is None, delimiter, encoding, table)
-    answer = verifier.verify(table, rows_of, criterion or None, k, proof, another_tool=another_tool)
-    if keys:
-        promised = [each.parameters for each in answer if each.criterion == "key-sets"]
-        # the reading of * is that of the release's promise, where it is one of sets
-        reading = {key: value for key, value in (*promised, {})[0].items() if key in ("hidden", "rows")}
-        sets = {"key-sets": {"sets": _key_sets(keys), **reading}}
-        each = verifier.verify(table, rows_of, sets, answer.k, proof, another_tool=another_tool)
-        known = {finding.sentence() for finding in answer}
-        answer = replace(
-            answer,
-            findings=(*answer.findings, *(other for other in each.findings if other.sentence() not in known)),
-        )
-    if algorithm is not None:
-        remarks = _replayed(table, release, algorithm, answer.k, partition_size)
-        answer = replace(answer, remarks=answer.remarks + remarks)
+    with arrays_for(original) as arrays:
+        proof = None if certificate is None else Certificate.load(certificate, arrays)
+        table = _table_or_schema(original, schema, delimiter, encoding, arrays)
+        rows_of = _rows_of(release, another_tool or original is None, delimiter, encoding, table)
+        answer = verifier.verify(table, rows_of, criterion or None, k, proof, another_tool=another_tool)
+        if keys:
+            promised = [each.parameters for each in answer if each.criterion == "key-sets"]
+            # the reading of * is that of the release's promise, where it is one of sets
+            reading = {key: value for key, value in (*promised, {})[0].items() if key in ("hidden", "rows")}
+            sets = {"key-sets": {"sets": _key_sets(keys), **reading}}
+            each = verifier.verify(table, rows_of, sets, answer.k, proof, another_tool=another_tool)
+            known = {finding.sentence() for finding in answer}
+            others = (other for other in each.findings if other.sentence() not in known)
+            answer = replace(answer, findings=(*answer.findings, *others))
+        if algorithm is not None:
+            remarks = _replayed(table, release, algorithm, answer.k, partition_size)
+            answer = replace(answer, remarks=answer.remarks + remarks)
     if as_json:
         say_json(json.dumps(answer.to_mapping(), indent=2))
     else:
@@ -583,7 +581,9 @@ def verify(
 
 def _rows_of(release: Path, any_form: bool, delimiter: str | None, encoding: str | None, table: Any) -> Any:
     """Return the path of a release, so that the description beside it is read, too; its rows if its form is not anonflow's."""
-    if any_form:
+    from anonflow.table.files.read import is_csv
+
+    if any_form and is_csv(release):
         form = found_form(release, delimiter or "auto", encoding or "auto")
         if form != (",", "utf-8"):
             return _published(release, *form, table)
@@ -713,6 +713,13 @@ def attack(
     ] = None,
     register: Register = None,
     keys: Keys = None,
+    earlier: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A folder owner/ of earlier releases of these people, the oldest first, or a file of one; may be given several times.",
+            metavar="FOLDER",
+        ),
+    ] = None,
     another_tool: AnotherTool = False,
     as_json: AsJson = False,
     delimiter: DelimiterOrFlows = None,
@@ -729,6 +736,7 @@ def attack(
         rows_of,
         attacker or None,
         k=k,
+        earlier=earlier,
         register=people,
         another_tool=another_tool,
         sets=_key_sets(keys) if keys else None,
@@ -844,16 +852,25 @@ def _published(file: Path, delimiter: str | None, encoding: str | None, table: A
     return plain_release(file, schema, delimiter=form[0], encoding=form[1])
 
 
-def _table_or_schema(file: Path | None, schema: Path, delimiter: str | None, encoding: str | None) -> Any:
+def _table_or_schema(
+    file: Path | None,
+    schema: Path,
+    delimiter: str | None,
+    encoding: str | None,
+    arrays: Arrays | None = None,
+) -> Any:
     """Return the table of a file; without one its schema."""
-    return _schema(schema) if file is None else _table(file, schema, delimiter, encoding)
+    return _schema(schema) if file is None else _table(file, schema, delimiter, encoding, arrays)
 
 
-def _table(file: Path, schema: Path, delimiter: str | None, encoding: str | None) -> Any:
+def _table(
+    file: Path, schema: Path, delimiter: str | None, encoding: str | None, arrays: Arrays | None = None
+) -> Any:
     """Return the table of a file, with a schema from a schema file or a flow."""
     from anonflow.table import Table
 
-    return Table.read(file, _schema(schema), **_form(schema, file, delimiter, encoding))
+    form = _form(schema, file, delimiter, encoding) | ({} if arrays is None else {"arrays": arrays})
+    return Table.read(file, _schema(schema), **form)
 
 
 def _form(schema: Path, file: Path, delimiter: str | None, encoding: str | None) -> dict[str, Any]:

@@ -105,7 +105,7 @@ def subject_of(subject: Any, table: Table | Schema | None = None) -> Subject:
     subject : Anonymization, Release, Subject, pandas.DataFrame or path
         Anything with a ``generalization``, or with a ``frame`` that is a DataFrame, will do.
     table : Table or Schema, optional
-        Whose schema says how a file without a description is written.
+        Whose schema says how a file without a description is written. Rows of a file are where its arrays are.
 
     Raises
     ------
@@ -116,11 +116,12 @@ def subject_of(subject: Any, table: Table | Schema | None = None) -> Subject:
     """
     if isinstance(subject, Subject):
         return subject
+    arrays = table.arrays if isinstance(table, Table) else IN_MEMORY
     if isinstance(subject, str | PathLike):
-        subject = plain_release(subject, table.schema if isinstance(table, Table) else table)
+        subject = plain_release(subject, table.schema if isinstance(table, Table) else table, arrays=arrays)
     subject = pandas_frame(subject)
     if isinstance(subject, pd.DataFrame):
-        return Subject(len(subject), None, subject)
+        return Subject(len(subject), None, subject, arrays=arrays)
     certificate = getattr(subject, "certificate", None)
     k = getattr(subject, "k", None) or getattr(certificate, "k", None)
     guarantee = getattr(subject, "guarantee", None) or getattr(certificate, "criterion", None)
@@ -280,8 +281,9 @@ class Evidence:
         """Labels of published rows by equal quasi-identifiers, shape (n,), int64."""
         if self.frame is None:
             return self.published.classes()
+        frame = self.frame
         return equal_columns(
-            [coded_texts(self.frame[name], {}, False) for name in self.table.qi_columns], self.rows
+            (coded_texts(frame[name], {}, False) for name in self.table.qi_columns), self.rows
         )
 
     @cached_property
@@ -314,11 +316,9 @@ class Evidence:
         """
         if self.frame is None or not self.others:
             return None
-        labels = []
-        for name in self.others:
-            _, original, shown = joint_codes(self.table.frame[name], self.frame[name])
-            labels.append(np.concatenate([original, shown]))
-        joint = labels[0] if len(labels) == 1 else equal_columns(labels, self.n + self.rows)
+        originals, rows = self.table.frame, self.frame
+        labels = (np.concatenate(joint_codes(originals[name], rows[name])[1:]) for name in self.others)
+        joint = next(labels) if len(self.others) == 1 else equal_columns(labels, self.n + self.rows)
         return joint[: self.n], joint[self.n :]
 
     @cached_property

@@ -26,6 +26,8 @@ class Countdown:
         seconds, and nothing elsewhere.
     hint : str
         What would take less time, where a part is at work for long.
+    expect : callable, optional
+        Seconds that all parts are expected to take, None if that cannot be estimated; called once, where a part is at work for long.
     """
 
     def __init__(
@@ -35,8 +37,10 @@ class Countdown:
         clock: Callable[[], float] = time.monotonic,
         show: Callable[[str], None] | None = None,
         hint: str = "",
+        expect: Callable[[], float | None] | None = None,
     ) -> None:
-        self.name, self.parts, self.clock, self.hint = name, parts, clock, hint
+        self.name, self.parts, self.clock, self.hint, self.expect = name, parts, clock, hint, expect
+        self.expected: float | None = None
         self.apart = APART
         if show is None:
             show = notebook_cell()
@@ -53,8 +57,17 @@ class Countdown:
         now = self.clock()
         if self.show is None or self.done > 1 or now < max(self.start + LONG, self.next):
             return
+        if self.expect is not None:
+            expect, self.expect = self.expect, None
+            expected = expect()
+            self.expected = (
+                None if expected is None else float(f"{expected:.2g}")
+            )  # it is no better than that
+            now = self.clock()
         self.next = now + self.apart
-        self.show(f"{self.name}: at work for {now - self.start:,.0f} s{self.hint}")
+        passed = now - self.start
+        of = f" of about {self.expected:,.0f}" if self.expected is not None and passed < self.expected else ""
+        self.show(f"{self.name}: at work for {passed:,.0f}{of} s{self.hint}")
         self.is_shown = True
 
     def step(self) -> None:

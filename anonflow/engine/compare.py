@@ -128,7 +128,9 @@ def compared(
     if isinstance(algorithms, str) or not algorithms:
         raise ParameterError("compare takes a list of algorithms, such as ['greedy', 'mondrian']")
     if not isinstance(table, Table):
-        raise ParameterError("compare takes an anonflow.Table; make one with af.Table(frame, schema)")
+        raise ParameterError(
+            "compare takes an anonflow.Table; make one with af.Table(frame, schema), or say schema= of a frame"
+        )
     several = isinstance(k, Iterable) and not isinstance(k, str)
     ks: list[Any] = list(k) if several else [k]  # type: ignore[arg-type]
     if not ks or any(

@@ -71,8 +71,7 @@ class DrawnRelease:
 
     def write_release(self, path: Path) -> ReleaseMetadata | None:
         """Write the published table and its description."""
-        write_table(self.release.frame, path, self.release.about)
-        return self.release.about
+        return write_table(self.release.frame, path, self.release.about)
 
     def write_certificate(self, path: Path) -> None:
         """Write the owner's certificate."""
@@ -243,7 +242,7 @@ def _with_threshold(report: RunReport, result: RunResult, threshold: float) -> R
     finding = Finding(
         "threshold",
         not missed,
-        detail=" ".join([*missed, *([_WHAT_PASSES] if missed else [])])
+        detail=" ".join([*missed, *([_WHAT_PASSES.format(threshold)] if missed else [])])
         or f"the largest probability of any person is below {threshold}",
         parameters={"threshold": threshold},
     )
@@ -252,7 +251,7 @@ def _with_threshold(report: RunReport, result: RunResult, threshold: float) -> R
     return replace(report, results=results)
 
 
-_WHAT_PASSES = "What passes is tried by anonflow search, with a target such as {risk: 0.09} in the flow."
+_WHAT_PASSES = "What passes is tried by anonflow search FLOW --output PICKED, of this flow without its k and with target: {{risk: {:g}}}."
 
 
 def cards_of_result(

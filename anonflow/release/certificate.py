@@ -16,6 +16,7 @@ import numpy as np
 from anonflow import __version__
 from anonflow.candidate_lists import Candidates
 from anonflow.errors import DataError
+from anonflow.large_arrays import IN_MEMORY, Arrays
 from anonflow.table.row_marks import KEY_LENGTH
 from anonflow.whole_file import OWNER_ONLY, as_path, streamed, write_whole
 
@@ -26,6 +27,8 @@ _ARRAYS = {"row_list": np.int32, "list_offsets": np.int64, "list_originals": np.
 _MARKS = "row_marks"
 _TEXTS = ("criterion", "algorithm")
 _SHORT = 200
+_BYTES = 1 << 24
+"""Bytes of an array that are read at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,8 +160,14 @@ class Certificate:
         return np.frombuffer(json.dumps(about).encode(), np.uint8)
 
     @classmethod
-    def load(cls, path: str | PathLike[str]) -> Certificate:
+    def load(cls, path: str | PathLike[str], arrays: Arrays = IN_MEMORY) -> Certificate:
         """Read a certificate; everything in the file is checked, and no code in it is executed.
+
+        Parameters
+        ----------
+        path : path
+        arrays : Arrays
+            Where its arrays are.
 
         Raises
         ------
@@ -172,7 +181,7 @@ class Certificate:
         if not file.is_file():
             raise DataError(f"{name}: does not exist; name the certificate in the owner's folder")
         try:
-            about, arrays = _read(file)
+            about, read = _read(file, arrays)
         except (OSError, ValueError, KeyError, TypeError, EOFError, MemoryError, SyntaxError, RecursionError):
             about = None
         except (zipfile.BadZipFile, NotImplementedError, RuntimeError, OverflowError):
@@ -183,7 +192,7 @@ class Certificate:
             raise DataError(
                 f"{name}: is a certificate of another version; read it with the one that wrote it"
             )
-        if not _sound(about, arrays):
+        if not _sound(about, read):
             raise DataError(f"{name}: is damaged; use the certificate that was made with the release")
         return cls(
             about["k"],
@@ -192,7 +201,7 @@ class Certificate:
             versions=about["versions"],
             extra_covers=about.get("extra-covers") is True,
             key=about.get("key", ""),
-            **arrays,
+            **read,
         )
 
     def __repr__(self) -> str:
@@ -204,23 +213,37 @@ def versions() -> dict[str, str]:
     return {"anonflow": __version__, "numpy": np.__version__, "python": platform.python_version()}
 
 
-def _read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def _read(path: Path, arrays: Arrays) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     with zipfile.ZipFile(path) as archive:
+        items = {item.filename.removesuffix(".npy"): item for item in archive.infolist()}
+        kinds = {**_ARRAYS, "about": np.uint8, **({_MARKS: np.uint32} if _MARKS in items else {})}
         # our files are stored plainly: nothing in them can be larger than the file itself
-        if any(item.compress_type != zipfile.ZIP_STORED for item in archive.infolist()):
+        stored = all(item.compress_type == zipfile.ZIP_STORED for item in items.values())
+        if not stored or sorted(items) != sorted(kinds) or len(items) != len(archive.infolist()):
             raise ValueError
-    with np.load(path, allow_pickle=False) as content:
-        kinds = {**_ARRAYS, "about": np.uint8, **({_MARKS: np.uint32} if _MARKS in content.files else {})}
-        if sorted(content.files) != sorted(kinds):
-            raise ValueError
-        arrays = {name: content[name] for name in content.files}
-    for name, kind in kinds.items():
-        if arrays[name].ndim != 1 or arrays[name].dtype != np.dtype(kind):
-            raise ValueError
-    about = json.loads(arrays.pop("about").tobytes())
+        content = {name: _array(archive, items[name], np.dtype(kind), arrays) for name, kind in kinds.items()}
+    about = json.loads(content.pop("about").tobytes())
     if not isinstance(about, dict):
         raise ValueError
-    return about, arrays
+    return about, content
+
+
+def _array(archive: zipfile.ZipFile, item: zipfile.ZipInfo, kind: np.dtype, arrays: Arrays) -> np.ndarray:
+    """Return an array of a file that is stored plainly, as numpy writes it; some bytes at a time."""
+    with archive.open(item) as stream:
+        if np.lib.format.read_magic(stream) != (1, 0):
+            raise ValueError
+        shape, _, stored = np.lib.format.read_array_header_1_0(stream)
+        if len(shape) != 1 or stored != kind or shape[0] * kind.itemsize != item.file_size - stream.tell():
+            raise ValueError
+        array = arrays.empty(shape, kind)
+        content = array.view(np.uint8)
+        for start in range(0, len(content), _BYTES):
+            part = stream.read(min(_BYTES, len(content) - start))
+            content[start : start + _BYTES] = np.frombuffer(part, np.uint8)
+        if stream.read(1):
+            raise ValueError  # reading to the end compares the checksum
+    return array
 
 
 def _sound(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> bool:
@@ -245,7 +268,8 @@ def _sound(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> bool:
         return False
     if len(originals) and not (originals.min() >= 0 and originals.max() < len(rows)):
         return False
-    rises = np.diff(originals.astype(np.int64)) > 0
-    starts = offsets[1:-1]
-    rises[starts[(starts > 0) & (starts < len(originals))] - 1] = True  # the next list may start lower
-    return bool(rises.all())
+    falls = np.zeros(len(originals), bool)
+    np.less_equal(originals[1:], originals[:-1], out=falls[1:])
+    starts = offsets[:-1]
+    falls[starts[starts < len(originals)]] = False  # the next list may start lower
+    return not falls.any()

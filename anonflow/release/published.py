@@ -233,8 +233,7 @@ def write_release(release: Release, path: str | PathLike[str]) -> None:
     """
 
     def write(draft: Path) -> ReleaseMetadata | None:
-        write_table(release.frame, draft, release.about)
-        return release.about
+        return write_table(release.frame, draft, release.about)
 
     write_described(path, write)
 

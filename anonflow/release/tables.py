@@ -19,7 +19,7 @@ from anonflow.hierarchy import number_text
 from anonflow.table.arrow import table_of_frame
 from anonflow.table.files.metadata_file import ENDINGS, PACKAGE, metadata_path, metadata_text, without_table
 from anonflow.table.files.parquet_metadata import in_folder, is_parquet
-from anonflow.table.files.statistics_writing import is_written, write_statistics
+from anonflow.table.files.statistics_writing import is_written, with_numbers, write_statistics
 from anonflow.table.forms.text_columns import text_type
 from anonflow.table.published.metadata import ReleaseMetadata
 from anonflow.table.published.release_forms import forms_of, in_source_forms
@@ -170,8 +170,10 @@ def _withdraw(place: Path, table: Path) -> None:
         write_whole(place, lambda draft: draft.write_text(others, encoding="utf-8", newline="\n"))
 
 
-def write_table(frame: pd.DataFrame, path: str | PathLike[str], about: ReleaseMetadata | None = None) -> None:
-    """Write a published table as CSV, Parquet, SPSS or Stata, by the name's ending; the file appears whole.
+def write_table(
+    frame: pd.DataFrame, path: str | PathLike[str], about: ReleaseMetadata | None = None
+) -> ReleaseMetadata | None:
+    """Write a published table as CSV, Parquet, SPSS or Stata, by the name's ending; return its description. The file appears whole.
 
     Parameters
     ----------
@@ -179,9 +181,15 @@ def write_table(frame: pd.DataFrame, path: str | PathLike[str], about: ReleaseMe
     path : path
         ``.csv`` (UTF-8, commas, numbers in their shortest form, an apostrophe before texts that a spreadsheet would
         execute), ``.parquet`` or ``.pq`` (no pandas metadata, no statistics), ``.sav``, ``.zsav`` or ``.dta``
-        (:func:`anonflow.table.files.statistics_writing.write_statistics`).
+        (:func:`anonflow.table.files.statistics_writing.write_statistics`), with numbers in columns that are published as they
+        were and have texts of numbers alone.
     about : ReleaseMetadata, optional
         Names the columns that are written in the form of the source.
+
+    Returns
+    -------
+    ReleaseMetadata or None
+        `about`, with the types of the columns that the file has as numbers.
 
     Raises
     ------
@@ -199,9 +207,14 @@ def write_table(frame: pd.DataFrame, path: str | PathLike[str], about: ReleaseMe
     elif is_parquet(path):
         write_whole(path, streamed(lambda stream: _write_parquet(frame, stream)), make_folders=True)
     elif is_written(path):
-        write_whole(path, lambda draft: write_statistics(frame, draft), make_folders=True)
+        exact = [] if about is None else [each.name for each in about.columns if not each.is_generalized]
+        stored = with_numbers(frame, exact)
+        write_whole(path, lambda draft: write_statistics(stored, draft), make_folders=True)
+        if about is not None:
+            about = about.with_numbers(stored)
     else:
         raise _unknown(path)
+    return about
 
 
 def _unknown(path: str | PathLike[str]) -> ParameterError:

@@ -9,6 +9,8 @@ from typing import Any
 
 import pandas as pd
 
+from anonflow.criteria.evidence import subject_of
+from anonflow.criteria.repeated import released_people
 from anonflow.errors import ParameterError
 from anonflow.risk.attack_context import AttackContext
 from anonflow.risk.attacker import Attacker, Success
@@ -29,6 +31,7 @@ from anonflow.risk.attackers.simulator import Simulator
 from anonflow.table import Schema, Table
 from anonflow.table.identification.earlier import Earlier
 from anonflow.table.schema import did_you_mean
+from anonflow.whole_file import as_path
 
 ATTACKERS: dict[str, Any] = {
     kind.name: kind
@@ -121,7 +124,8 @@ def attack(
         Seed for drawing the people who are attacked, if an attacker takes a sample.
     earlier : list of releases, optional
         Other releases of the same people, as the attacker ``intersection`` takes them: it is tried, too. Or the owner's folders in which
-        they were kept: then the attacker ``linker`` has them all, and sees which rows are one person's.
+        they were kept: then the attacker ``linker`` has them all, and sees which rows are one person's; the table may have people who
+        were held back.
     register : pandas.DataFrame, optional
         People of the population, for the attackers who take one: they are tried, too.
     another_tool : bool
@@ -163,9 +167,15 @@ def attack(
     if schema is not None:
         table = Table.of(table, schema, "attack")
     if not isinstance(table, Table | Schema):
-        raise ParameterError("attack takes an anonflow.Table; make one with af.Table(frame, schema)")
-    context = AttackContext.of(table, release, k, certificate, seed, another_tool)
+        raise ParameterError(
+            "attack takes an anonflow.Table; make one with af.Table(frame, schema), or say schema= of a frame"
+        )
     folders, others = _of_owners(earlier)
+    if folders and isinstance(table, Table):
+        published = subject_of(release, table)
+        if published.frame is not None and published.rows < table.n:
+            table = released_people(table, published.frame, folders)
+    context = AttackContext.of(table, release, k, certificate, seed, another_tool)
     if folders:
         context = replace(context, earlier=folders)
     key_sets = () if sets is None else checked_sets(sets)
@@ -200,9 +210,17 @@ def attack(
 def _of_owners(earlier: Any) -> tuple[list[Any], list[Any] | None]:
     """Return the owner's folders among earlier releases, and the other ones; None where no others are named."""
     named = [] if earlier is None else [earlier] if isinstance(earlier, str | PathLike) else list(earlier)
-    folders = [each for each in named if isinstance(each, str | PathLike) and Earlier(each).kept]
+    folders = [each for each in named if isinstance(each, str | PathLike) and _is_of_an_owner(each)]
     others = [each for each in named if all(each is not folder for folder in folders)]
     return folders, others if others or (earlier is not None and not folders) else None
+
+
+def _is_of_an_owner(path: str | PathLike[str]) -> bool:
+    """Return whether a path is no release: an owner's folder, with releases or not, or no file at all."""
+    place = as_path(path)
+    if place.is_dir():
+        return bool(Earlier.of(place).kept) or not any(place.glob("*.parquet"))
+    return not place.exists() and not place.suffix
 
 
 def frame_of(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ import pandas as pd
 
 from anonflow.drawing import share
 from anonflow.errors import SHOWN, AnonflowError, DataError, ParameterError, SchemaError
+from anonflow.large_arrays import IN_MEMORY, Arrays
 from anonflow.strict_yaml import suggest
 from anonflow.table.arrow import pandas_frame
 from anonflow.table.coding import code_column
@@ -26,6 +27,9 @@ from anonflow.table.records import Records
 from anonflow.table.sampling_weights import weights_of
 from anonflow.table.schema import UNPUBLISHED, Schema, check_names, did_you_mean
 from anonflow.table.view import table_view
+
+_TOGETHER = 1 << 16
+"""Records whose codes are put together, so that a file is written from its beginning to its end."""
 
 COUNTED = 100_000
 """The most records for which a notebook counts unique ones: a repr must be fast."""
@@ -67,6 +71,8 @@ class Table:
         Of a sample of a larger table that is attacked.
     file : pathlib.Path or None
         The file that it was read from, by :meth:`read`.
+    arrays : Arrays
+        Where arrays of its size are made.
 
     Raises
     ------
@@ -85,6 +91,7 @@ class Table:
         *,
         _records: Records | None = None,
         _matrix: Callable[[int, Sequence[np.ndarray]], np.ndarray] | None = None,
+        _arrays: Arrays = IN_MEMORY,
     ) -> None:
         declared = Schema.of(schema)
         self.schema = declared.prepared()
@@ -94,6 +101,7 @@ class Table:
         self.unnamed: tuple[str, ...] = ()
         self.whole_owners: WholeOwners | None = None
         self.file: Path | None = None
+        self.arrays = _arrays
         if (
             _records is not None
         ):  # a part of a table: checked, cut down to what is published, and coded before
@@ -123,7 +131,7 @@ class Table:
         self.frame = frame.loc[kept, published] if self.dropped else frame[published]
         identifying = [n for n in frame.columns if n in columns and columns[n].role in UNPUBLISHED]
         self.identifiers = frame.loc[kept, identifying] if self.dropped else frame[identifying]
-        self.records = self._coded(_matrix or _matrix_of)
+        self.records = self._coded(_matrix or partial(_matrix_of, _arrays))
 
     @classmethod
     def of(
@@ -169,6 +177,7 @@ class Table:
         labels: bool = True,
         user_missing: bool = False,
         shape: CsvShape = PLAIN,
+        arrays: Arrays = IN_MEMORY,
     ) -> Table:
         """Read a table from a file: CSV, Parquet, SPSS, Stata, SAS, Excel.
 
@@ -176,8 +185,8 @@ class Table:
         ----------
         path : path
         schema : Schema, mapping or path
-        delimiter, encoding, missing, sheet, labels, user_missing, shape
-            As :func:`anonflow.table.files.read.read_frame` takes them.
+        delimiter, encoding, missing, sheet, labels, user_missing, shape, arrays
+            As :func:`anonflow.table.files.read.read_frame` takes them; its codes are where the arrays are, too.
 
         Raises
         ------
@@ -195,9 +204,10 @@ class Table:
             user_missing=user_missing,
             named=schema.needed,
             shape=shape,
+            arrays=arrays,
         )
         try:
-            table = cls(frame, schema.with_separators(shape.decimal, shape.thousands))
+            table = cls(frame, schema.with_separators(shape.decimal, shape.thousands), _arrays=arrays)
         except AnonflowError as error:
             raise error.in_file(fspath(path)) from None
         table.file = Path(path)
@@ -449,11 +459,13 @@ class Table:
         return table_view(numbers, rows, self.frame)
 
 
-def _matrix_of(n: int, codes: Sequence[np.ndarray]) -> np.ndarray:
+def _matrix_of(arrays: Arrays, n: int, codes: Sequence[np.ndarray]) -> np.ndarray:
     """Return columns of codes as one array, shape (n, q), int32."""
-    matrix = np.empty((n, len(codes)), np.int32)
-    for a, column in enumerate(codes):
-        matrix[:, a] = column
+    matrix = arrays.empty((n, len(codes)), np.int32)
+    for start in range(0, n, _TOGETHER):
+        some = slice(start, start + _TOGETHER)
+        for a, column in enumerate(codes):
+            matrix[some, a] = column[some]
     return matrix
 
 

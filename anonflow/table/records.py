@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -109,14 +109,14 @@ def _ranked(codes: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
     return np.flatnonzero(there) - 1, (np.cumsum(there) - 1)[codes + 1]
 
 
-def equal_columns(rows: Sequence[np.ndarray] | np.ndarray, n: int) -> np.ndarray:
+def equal_columns(rows: Iterable[np.ndarray], n: int) -> np.ndarray:
     """Return labels 0.. of the equal columns of a matrix given by its rows.
 
     The labels are refined row after row, so no two different columns can meet. O(rows n log n).
 
     Parameters
     ----------
-    rows : sequence of numpy.ndarray, each shape (n,), integer
+    rows : iterable of numpy.ndarray, each shape (n,), integer
     n : int
         Number of columns, needed where there are no rows.
 
@@ -153,8 +153,8 @@ def _ranks(values: np.ndarray) -> tuple[np.ndarray, int]:
         distinct, code = np.unique(values, return_inverse=True)
         return code.astype(np.int64), len(distinct)
     # values that lie near each other are ranked in a table of them, without sorting
-    at = (values - values.dtype.type(least)).astype(np.int64)
+    at = (values - values.dtype.type(least)).astype(np.int64, copy=False)
     there = np.zeros(most - least + 1, bool)
     there[at] = True
-    rank = np.cumsum(there) - 1
-    return rank[at], int(rank[-1]) + 1
+    rank = np.cumsum(there, dtype=np.int32 if len(there) < 1 << 31 else np.int64)
+    return rank[at] - np.int64(1), int(rank[-1])

@@ -118,6 +118,12 @@ PUBLIC_HIERARCHY = "hierarchy"
 """What a schema writes under ``domain`` where the hierarchy is public."""
 
 
+def _roles_of(key: str) -> tuple[str, ...]:
+    """Return the roles that a key of a column goes with."""
+    others = tuple(role for role, keys in _OF_ROLES.items() if key in keys)
+    return others if key == "scope" else ("quasi-identifier", *others)
+
+
 @dataclass(frozen=True, eq=False)
 class Column:
     """One column of a schema.
@@ -563,8 +569,9 @@ def _column(noted: _ColumnProblems, entry: Any) -> Column | None:
     if role != "quasi-identifier":
         own = ("role", *_OF_ROLES.get(role, ()))
         extra = [str(key) for key in entry if key not in own]
-        if extra:
-            noted.add(f"{', '.join(map(repr, extra))} only for the role quasi-identifier")
+        for roles in dict.fromkeys(map(_roles_of, extra)):
+            keys = ", ".join(repr(key) for key in extra if _roles_of(key) == roles)
+            noted.add(f"{keys} only for the role{'s' * (len(roles) > 1)} {', '.join(roles)}")
         form = _form(noted, entry)
         release_form = _release_form(noted, entry, form)
         scope = entry.get("scope")

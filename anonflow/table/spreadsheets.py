@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from anonflow.large_arrays import IN_MEMORY, Arrays
 from anonflow.table.files.read import read_frame
 from anonflow.table.forms.text_columns import text_type
 from anonflow.table.published.published_cells import range_pattern
@@ -88,7 +89,11 @@ def changed_texts(cells: pd.Series, change: Callable[[str], str]) -> pd.Series:
 
 
 def read_published(
-    path: str | PathLike[str], *, delimiter: str = ",", encoding: str = "utf-8"
+    path: str | PathLike[str],
+    *,
+    delimiter: str = ",",
+    encoding: str = "utf-8",
+    arrays: Arrays = IN_MEMORY,
 ) -> pd.DataFrame:
     """Return the cells of a published file: as :func:`read_frame`, but texts of a CSV file as they were.
 
@@ -97,13 +102,15 @@ def read_published(
     path : path
     delimiter, encoding : str
         Of a CSV file that another tool wrote.
+    arrays : Arrays
+        Where its columns are.
 
     Raises
     ------
     DataError
         If the file cannot be read.
     """
-    frame = read_frame(path, delimiter=delimiter, encoding=encoding)
+    frame = read_frame(path, delimiter=delimiter, encoding=encoding, arrays=arrays)
     if not any(suffix.lower() == _CSV for suffix in Path(path).suffixes):
         return frame
     columns = {

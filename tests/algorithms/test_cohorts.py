@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import shutil
 import warnings
 from dataclasses import replace
 from fractions import Fraction
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,7 @@ from anonflow.errors import AnonflowWarning, DataError, InfeasibleError, Paramet
 from anonflow.release import Earlier, Release, ReleaseWarning, write_release
 from tests.cases.released_twice import NAMED, people
 from tests.cases.runs import shell
-from tests.naive.repeated import Published, connected, left, most_worlds
+from tests.naive.repeated import Published, connected, left, linked, most_worlds
 from tests.strategies import examples
 
 LEAST = 2
@@ -90,15 +92,51 @@ def test_sequences_leave_everybody_enough_people(
         if t:
             assert af.verify(anon.table, release, [{"repeated": {"earlier": folder, "people": LEAST}}])
     tied = method == "greedy"
-    ill = people()["ill"].to_numpy()
-    for years in (
-        seen(several, tied),
-        [replace(each, shown=ill[each.shown]) for each in seen(several, tied)],
-    ):
-        if max(map(len, connected(years))) <= 8 and most_worlds(years) < 2_000:
-            for each in left(years, SHARES).values():
-                assert len(each.rows) >= LEAST
-                assert each.likeliest_row * LEAST <= 1
+    years = seen(several, tied)
+    if max(map(len, connected(years))) > 8:
+        return
+    for chances in linked(years).values():
+        assert max(chances.values()) * LEAST <= 1
+    unlinked = [replace(each, shown=people()["ill"].to_numpy()[each.shown]) for each in years]
+    if most_worlds(unlinked) < 2_000:
+        for each in left(unlinked, SHARES).values():
+            assert len(each.rows) >= LEAST
+            assert each.likeliest_row * LEAST <= 1
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::anonflow.release.ReleaseWarning")
+@pytest.mark.parametrize(
+    ("method", "k", "least"), [("k-member", 8, 2), ("k-member", 8, 3), ("k-member", 4, 2), ("greedy", 2, 2)]
+)
+def test_of_eight_people_whoever_leaves_or_comes_back_all_worlds_leave_enough(
+    method: str, k: int, least: int, tmp_path: Path
+) -> None:
+    """Each set of people who stay in the second year, and of these and others who are there in the third."""
+    options: dict[str, Any] = {"partition_size": 4} if method == "greedy" else {}
+    left_to_all = {} if method == "greedy" else {"people": least}
+    first = tmp_path / "first"
+    anon = af.anonymize(year(list(range(8)), 0), method, k=k, **options)
+    begun = published(anon.table, anon.release(seed=2**127, owner=first))
+    tried = 0
+    for second in (part for size in (5, 6, 7) for part in combinations(range(8), size)):
+        for third in (second[1:], range(8)):
+            folder = tmp_path / "again"
+            shutil.rmtree(folder, ignore_errors=True)
+            shutil.copytree(first, folder)
+            several = [begun]
+            for t, numbers in enumerate((second, third), 1):
+                try:
+                    again = af.anonymize(
+                        year([*numbers], t), method, k=k, earlier=folder, **options, **left_to_all
+                    )
+                except InfeasibleError:
+                    continue  # nobody of this table can be published
+                several.append(published(again.table, again.release(seed=2**127 + t, owner=folder)))
+            for chances in linked(seen(several, method == "greedy")).values():
+                assert max(chances.values()) * least <= 1
+            tried += len(several) > 1
+    assert tried > 10
 
 
 def first_release(
@@ -332,6 +370,49 @@ def test_attackers_have_all_earlier_releases(tmp_path: Path) -> None:
     assert "1 people are in earlier releases only" in row["sentence"]
     sentence = f"all releases together leave {(counts < 3).sum()} people fewer than k, and {(counts < 2).sum()} nobody else"
     assert any(sentence in str(warning.message) for warning in caught)
+
+
+def test_the_shell_attacks_with_all_earlier_releases(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Folders of releases, or a flow's own folder in one; of the year's whole table, some of which was held back."""
+    folder = tmp_path / "owner"
+    first_release(folder, k=10)
+    whole = year(list(range(7, 103)), 1)
+    again = af.anonymize(whole, "k-member", k=10, people=4, earlier=folder)
+    assert again.facts["held_back"] > 0
+    release = again.release(seed=2**127, owner=folder)
+    write_release(release, tmp_path / "out.csv")
+    whole.frame.assign(name=whole.identifiers["name"]).to_csv(tmp_path / "people.csv", index=False)
+    (tmp_path / "schema.yaml").write_text("columns: " + json.dumps(NAMED))
+    (folder / "people").mkdir()
+    line = (
+        "attack", "--original", tmp_path / "people.csv", "--release", tmp_path / "out.csv", "--schema",
+        tmp_path / "schema.yaml", "--k", "4", "--attacker", "linker", "--json",
+    )  # fmt: skip
+    row = af.attack(again.table, release, "linker", earlier=folder).iloc[0]
+    assert "An attacker who has 2 releases of these people" in row["sentence"]
+    for named in (folder, folder / "people"):
+        status, text, _ = shell(capsys, *line, "--earlier", named)
+        assert status == 0
+        (answer,) = json.loads(text)
+        assert answer["sentence"] == row["sentence"]
+        assert answer["worst"] == pytest.approx(row["worst"])
+    write_release(release, tmp_path / "before.csv")
+    part = af.Table(again.table.frame.assign(name=again.table.identifiers["name"]), NAMED)
+    part.frame.assign(name=part.identifiers["name"]).to_csv(tmp_path / "people.csv", index=False)
+    status, text, _ = shell(capsys, *line, "--earlier", tmp_path / "before.csv", "--earlier", folder)
+    assert status == 0
+    assert [row["attacker"] for row in json.loads(text)] == ["linker", "intersection"]
+    for wrong, words in (
+        (tmp_path, "has no earlier release"),
+        (tmp_path / "nothing", "has no earlier release"),
+        (tmp_path / "nothing.csv", "nothing.csv"),
+    ):
+        status, _, text = shell(capsys, *line, "--earlier", wrong)
+        assert status != 0
+        assert words in " ".join(text.split())
+        assert text.count("\n") == 1
 
 
 def test_a_release_in_another_folder_goes_on_with_the_key_and_needs_the_folders_before_it(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from scipy import sparse, stats
 import anonflow as af
 from anonflow.analysis import certain, mixture, models
 from anonflow.analysis.candidates import CandidateTable
+from anonflow.analysis.conditions import rows_that_meet
 from anonflow.analysis.plausible_tables import NUMBER
 from anonflow.errors import DataError, ParameterError
 from anonflow.release import Release
@@ -333,6 +335,29 @@ def test_bounds_are_those_of_all_tables_that_cells_allow(rows: Any) -> None:
             assert pair == pytest.approx((min(own), max(own)))
 
 
+@examples(40)
+@given(st.lists(st.sets(st.sampled_from(["1", "2", "5", "none"]), min_size=1), min_size=2, max_size=4))
+def test_bounds_of_sets_of_numbers_are_those_of_all_tables(cells: list[set[str]]) -> None:
+    """A grade without a kind is a category: its cells are sets, and its mean is that of the members that are numbers."""
+    sets = ["{" + "|".join(sorted(cell)) + "}" if len(cell) > 1 else next(iter(cell)) for cell in cells]
+    candidates = CandidateTable.of(pd.DataFrame({"grade": [*sets, "{1|none}"]}))
+    every = naive.completions([{"grade": cell} for cell in [*cells, {"1", "none"}]])
+    numbers = [[float(row["grade"]) for row in each if row["grade"] != "none"] for each in every]
+    some = [each for each in numbers if each]
+    for ends, figures in (
+        (certain.mean_bounds(candidates, "grade", np.ones(candidates.n)), list(map(np.mean, some))),
+        (certain.quantile_bounds(candidates, "grade", [0.3]), [np.quantile(each, 0.3) for each in some]),
+    ):
+        assert tuple(float(end[0]) for end in ends) == pytest.approx((min(figures), max(figures)))
+
+
+def test_a_code_that_is_hidden_in_part_may_be_any_number() -> None:
+    frame = pd.DataFrame({"zip": ["41", "4*", "*"]})
+    candidates = CandidateTable.of(frame, {"zip": {"role": "quasi-identifier", "kind": "positions"}})
+    ends = certain.mean_bounds(candidates, "zip", np.ones(3))
+    assert tuple(float(end[0]) for end in ends) == (-np.inf, np.inf)
+
+
 def test_bounds_of_hidden_rows_are_infinite() -> None:
     tables = af.plausible(pd.DataFrame({"x": ["1-2", "*", "3"], "g": ["a", "a", "b"]}), m=2, seed=1)
     assert tables.mean("x")[["least", "most"]].to_numpy().tolist() == [[-np.inf, np.inf]]
@@ -353,6 +378,39 @@ def test_a_count_is_told_with_its_share() -> None:
     assert counts.frame().loc["possible"].tolist() == [2, 0.5]
     dates = pd.DataFrame({"day": ["2020-01-01/2020-01-31", "2020-02-10"]})
     assert af.count(dates, {"day": ("2020-01-01", "2020-02-01")}).certain == 1
+
+
+@pytest.mark.parametrize("value", ["2020-02-10", pd.Timestamp("2020-02-10"), datetime.date(2020, 2, 10)])
+def test_a_date_is_a_condition_in_a_release_and_in_a_complete_table(value: Any) -> None:
+    cells = pd.DataFrame({"day": ["2020-02-01/2020-02-20", "2020-02-10", "2020-02-10", "*", "2020-03-01"]})
+    counts = af.count(cells, {"day": value})
+    assert (counts.certain, counts.possible) == (2, 4)
+    days = pd.to_datetime(pd.Series(["2020-02-10", "2020-02-11", None]))
+    assert rows_that_meet(pd.DataFrame({"day": days}), {"day": value}).tolist() == [True, False, False]
+    assert rows_that_meet(pd.DataFrame({"day": days}), {"day": ["", value]}).tolist() == [True, False, True]
+    texts = pd.DataFrame({"day": ["2020-02-10", "2020-02-11"]})
+    assert rows_that_meet(texts, {"day": value}).tolist() == [True, False]
+
+
+@loop(
+    "where",
+    [
+        {"day": (2019, 2020)},
+        {"day": {"from": "2019"}},
+        {"day": 2020},
+        {"day": ["2020"]},
+        {"age": ("2019-01-01", None)},
+    ],
+)
+def test_a_number_is_no_date(where: Any) -> None:
+    frame = pd.DataFrame({"day": ["2020-01-01/2020-01-31", "2020-02-10"], "age": ["20-29", "30"]})
+    complete = pd.DataFrame({"day": pd.to_datetime(["2020-01-01", "2020-02-10"]), "age": [25, 30]})
+    with pytest.raises(
+        ParameterError, match=r"has dates; give .* such as 2020-12-31|no dates; give from and to as numbers"
+    ):
+        af.count(frame, where)
+    with pytest.raises(ParameterError, match="dates; give"):
+        rows_that_meet(complete, where)
 
 
 @loop(

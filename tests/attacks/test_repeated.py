@@ -6,15 +6,16 @@ divided by who is published again, must leave each row's owner among k people, w
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable, Iterator
 from fractions import Fraction
-from itertools import pairwise
+from itertools import islice, pairwise, product
 from math import prod
 
+import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from tests.naive.repeated import Published, left, most_worlds, parts_by_fate, worlds
+from tests.naive.repeated import Published, left, linked, most_worlds, parts_by_fate, worlds
 from tests.strategies import examples
 
 K = 2
@@ -149,6 +150,70 @@ def test_of_eight_people_with_counterfeits_two_can_go_together() -> None:
     """One left in the second year, another in the third: both rows go in the third."""
     years = [classes("abcdefgh"), classes("abcdefgh"), classes("abcdef")]
     assert {len(each.rows) for each in left(years).values()} == {2, 6}
+
+
+def partitions_of(n: int, least: int) -> list[tuple[int, ...]]:
+    """All ways to divide n people into groups of at least `least`, by their sizes, ascending; some people may be in none."""
+    divisions: list[tuple[int, ...]] = [()]
+    for size in range(least, n + 1):
+        divisions += [(size, *rest) for rest in partitions_of(n - size, size)]
+    return divisions
+
+
+def every_sequence(n: int, years: int, splits: bool = True) -> Iterator[list[Published]]:
+    """All sequences of releases of at most n people by the rule, but for who is who: in classes, or in rings of two candidates each."""
+
+    def after(
+        groups: list[frozenset[int]], past: list[Published], ever: int
+    ) -> Iterator[tuple[list[frozenset[int]], list[Published], int]]:
+        for stays in product(*(range(len(group) + 1) for group in groups)):
+            published, parts = [], []
+            for group, number in zip(groups, stays, strict=True):
+                again, divided = parts_by_fate(group, frozenset(sorted(group)[:number]), K, splits)
+                published += [again] if again else []
+                parts += divided
+            for sizes in partitions_of(n - ever, K):
+                ends = [ever, *(ever + sum(sizes[: at + 1]) for at in range(len(sizes)))]
+                fresh = [frozenset(range(start, stop)) for start, stop in pairwise(ends)]
+                rings = [sorted(group) for group in [*published, *fresh]]
+                lists = [
+                    frozenset(ring if splits else {person, ring[(at + 1) % len(ring)]})
+                    for ring in rings
+                    for at, person in enumerate(ring)
+                ]
+                shown = [person for ring in rings for person in ring]
+                yield parts + fresh, [*past, Published(lists, shown)], ends[-1]
+
+    states: Iterable[tuple[list[frozenset[int]], list[Published], int]] = [([], [], 0)]
+    for _ in range(years):
+        states = [later for state in states for later in after(*state)]
+    return (past for _, past, _ in states)
+
+
+@pytest.mark.parametrize("splits", [True, False], ids=["classes", "rings"])
+@pytest.mark.parametrize(
+    ("n", "years"),
+    [(5, 2), (5, 3), pytest.param(8, 2, marks=pytest.mark.slow), pytest.param(8, 3, marks=pytest.mark.slow)],
+)
+def test_of_every_sequence_every_world_that_fits_leaves_k_people(n: int, years: int, splits: bool) -> None:
+    """All of them, not some: every way in which up to n people are grouped, leave and join, and all worlds that fit the releases."""
+    tried = 0
+    for several in every_sequence(n, years, splits):
+        for chances in linked(several).values():
+            assert max(chances.values()) <= Fraction(1, K), several
+        tried += 1
+    assert tried > 30
+
+
+def test_the_quick_enumeration_is_that_of_every_world() -> None:
+    for several in islice(every_sequence(5, 3), 0, None, 9):
+        beliefs = left(several)
+        chances = linked(several)
+        assert {person: len(each.rows) for person, each in beliefs.items()} == {
+            person: len(each) for person, each in chances.items()
+        }
+        for person, each in beliefs.items():
+            assert each.likeliest_row == max(chances[person].values())
 
 
 @st.composite

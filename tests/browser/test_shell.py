@@ -93,14 +93,14 @@ STOP = """() => {
 def stops(page: Any, most: int = 300) -> list[dict[str, Any]]:
     """Press the tabulator key from the beginning of the page to its end, and return where it stopped."""
     page.locator("a.skip").focus()
-    along: list[dict[str, Any]] = []
-    while len(along) < most:
+    reached: list[dict[str, Any]] = []
+    while len(reached) < most:
         page.keyboard.press("Tab")
         stop = page.evaluate(STOP)
         if not stop["name"] or "skip" in stop["name"]:
             break
-        along.append(stop)
-    return along
+        reached.append(stop)
+    return reached
 
 
 def test_the_keyboard_stops_at_what_can_be_used_and_is_seen_there(

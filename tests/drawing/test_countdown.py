@@ -45,6 +45,42 @@ def test_a_whole_table_says_that_it_is_at_work() -> None:
     ]
 
 
+def test_a_whole_table_says_how_long_it_is_expected_to_take() -> None:
+    """The expectation takes time itself: it is asked for once, where somebody waits for long; a wrong one is not repeated."""
+    now, shown, calls = [0.0], [], []
+
+    def expect() -> float:
+        calls.append(now[0])
+        now[0] += 1.0
+        return 13.3
+
+    countdown = Countdown(
+        "k-member, k = 5", 1, clock=lambda: now[0], show=shown.append, hint=" on 900 records", expect=expect
+    )
+    for _ in range(13):
+        now[0] += 1.0
+        countdown.wait()
+    assert calls == [10.0]
+    assert shown == [
+        "k-member, k = 5: at work for 11 of about 13 s on 900 records",
+        "k-member, k = 5: at work for 12 of about 13 s on 900 records",
+        "k-member, k = 5: at work for 13 s on 900 records",
+        "k-member, k = 5: at work for 14 s on 900 records",
+    ]
+
+
+def test_a_call_that_ends_soon_expects_nothing() -> None:
+    now, calls = [0.0], []
+    countdown = Countdown(
+        "greedy, k = 5", 1, clock=lambda: now[0], show=calls.append, expect=lambda: calls.append("") or 1.0
+    )
+    for _ in range(9):
+        now[0] += 1.0
+        countdown.wait()
+    countdown.step()
+    assert calls == []
+
+
 def test_a_terminal_has_a_line_each_ten_seconds(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

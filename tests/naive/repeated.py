@@ -6,7 +6,11 @@ from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cache
+from itertools import permutations
 from math import prod
+
+import numpy as np
 
 Person = int
 Rows = tuple[int | None, ...]
@@ -115,6 +119,48 @@ def left(years: Sequence[Published], shares: Mapping[Hashable, Fraction] | None 
             beliefs[person].likeliest_value = max(beliefs[person].likeliest_value, weight / total)
         result.update(beliefs)
     return result
+
+
+def linked(years: Sequence[Published]) -> dict[Person, dict[Hashable, Fraction]]:
+    """How likely each track is a person's, for an attacker who links rows that show the same, which no two people do.
+
+    All bijections of the people and tracks that lists join, at most 8, are tried at once: one fits if in each release a track has a
+    row if and only if its person is there, and that row lists the person.
+    """
+    result: dict[Person, dict[Hashable, Fraction]] = {}
+    for people in connected(years):
+        tracks = sorted(
+            {
+                str(shown): shown
+                for year in years
+                for shown, members in zip(year.shown, year.lists, strict=True)
+                if members & set(people)
+            }.values(),
+            key=str,
+        )
+        fits = np.ones((len(people), len(tracks)), bool)
+        for year in years:
+            listed = dict(zip(year.shown, year.lists, strict=True))
+            for i, person in enumerate(people):
+                for j, track in enumerate(tracks):
+                    there = person in year.people
+                    fits[i, j] &= there == (track in listed) and (not there or person in listed[track])
+        worlds = bijections(len(people))
+        worlds = worlds[fits[np.arange(len(people)), worlds].all(axis=1)]
+        for i, person in enumerate(people):
+            often = np.bincount(worlds[:, i], minlength=len(tracks)).tolist()
+            result[person] = {
+                track: Fraction(count, len(worlds))
+                for track, count in zip(tracks, often, strict=True)
+                if count
+            }
+    return result
+
+
+@cache
+def bijections(n: int) -> np.ndarray:
+    """All permutations of n numbers, shape (n!, n)."""
+    return np.array(list(permutations(range(n))), np.int8)
 
 
 def connected(years: Sequence[Published]) -> list[list[Person]]:

@@ -12,7 +12,7 @@ import pytest
 
 import anonflow as af
 from anonflow.errors import DataError, FlowError
-from anonflow.release import tables
+from anonflow.release import ReleaseWarning, tables
 from anonflow.table.files import statistics_writing
 from anonflow.table.files.statistics_writing import write_statistics, writing_problems
 from tests.cases.runs import shell
@@ -76,6 +76,11 @@ def test_a_release_is_written_read_verified_and_attacked(
     for command in ("verify", "attack"):
         status, _, problems = shell(capsys, command, *common, "--original", tmp_path / "people.csv")
         assert status == 0, problems
+    # without the original, k and the promise are those of the description beside
+    status, output, _ = shell(capsys, "verify", *common[:4])
+    assert status == 1
+    assert "needs the original table" in output
+    assert "description" in output
 
 
 def test_texts_are_codes_with_labels_for_other_programs(tmp_path: Path) -> None:
@@ -88,6 +93,39 @@ def test_texts_are_codes_with_labels_for_other_programs(tmp_path: Path) -> None:
         assert about.variable_value_labels == {"sex": {1: "F", 2: "M"}}
         assert cells["sex"].fillna(0).tolist() == [2, 0, 1]
         assert cells["far"].tolist() == ["x" * 200, "y", ""]
+
+
+@pytest.mark.parametrize("ending", [".sav", ".dta"])
+def test_numbers_of_a_csv_file_are_numbers_for_other_programs(ending: str, tmp_path: Path) -> None:
+    """A weight is weighted with: its code would count in its place. Codes with zeros in front stay texts, and so do sets of numbers."""
+    import pyreadstat
+
+    weights, codes = ["100.0", "33.5"] * 2, ["01", "10"] * 2
+    data = pd.DataFrame(
+        {"size": ["1", "2", "1", "2"], "weight": weights, "code": codes, "pay": ["7", None, "7", "8"]}
+    )
+    data.to_csv(tmp_path / "people.csv", index=False)
+    schema = {
+        "size": {**QI, "kind": "categorical"},
+        "weight": {"role": "insensitive"},
+        "code": {"role": "insensitive"},
+        "pay": {"role": "sensitive"},
+    }
+    table = af.Table.read(tmp_path / "people.csv", schema)
+    with pytest.warns(ReleaseWarning, match="unique"):
+        release = af.anonymize(table, "mondrian", k=2).release(seed="5e" * 16)
+    path = tmp_path / f"release{ending}"
+    release.write(path)
+    cells, about = getattr(pyreadstat, f"read_{ending[1:]}")(path)
+    assert sorted(cells["weight"]) == sorted(map(float, weights))
+    assert sorted(cells["pay"].dropna()) == [7, 7, 8]
+    assert list(about.variable_value_labels) == ["size", "code"]
+    check = af.verify(table, path, ["covers", "guarantee"], k=2, certificate=release.certificate)
+    assert check, check.frame().to_string()
+    assert all(each.criterion != "description" for each in check)
+    described = af.read_release(path).about
+    assert described is not None
+    assert [described[name].type for name in ("weight", "pay", "code")] == ["number", "integer", "text"]
 
 
 def test_what_such_files_do_not_hold_is_refused(tmp_path: Path) -> None:

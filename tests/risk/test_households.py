@@ -111,7 +111,7 @@ def test_serial_numbers_of_two_years_raise_no_alarm(tmp_path: Path) -> None:
     ("column", "problem"),
     [
         ({"role": "identifier", "scope": 3}, "scope is a text"),
-        ({"role": "household", "scope": "a"}, "'scope' only for the role"),
+        ({"role": "household", "scope": "a"}, "'scope' only for the roles identifier, unit"),
         ({**QI, "kind": "numeric", "scope": "a"}, "scope is for the roles identifier and unit"),
     ],
 )

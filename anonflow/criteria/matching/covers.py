@@ -13,6 +13,9 @@ from anonflow.criteria.matching.graph import Bipartite, DistinctRows, merge, run
 from anonflow.criteria.matching.max_flow import largest_flow, matched_all
 from anonflow.criteria.verification import Finding
 
+_ROWS = 1 << 15
+"""Rows whose lists are looked at together."""
+
 
 @dataclass(frozen=True, eq=False)
 class Matching:
@@ -164,19 +167,37 @@ def _covers_listed(evidence: Evidence, listing: Candidates) -> tuple[np.ndarray,
         return np.flatnonzero(bad), claim  # a regular bipartite graph has a perfect matching
     if not bad.any() and _is_matching(evidence, listing):
         return np.flatnonzero(bad), claim
-    right, original = listing.pairs()
-    left = original.astype(np.int64)
-    if evidence.rest is not None:
-        fit = (evidence.rest[0][left] == evidence.rest[1][right]) | evidence.exempt[right]
-        left, right = left[fit], right[fit]
-    if bad.any():  # they take no original from the others
-        good = ~bad[right]
-        left, right = left[good], right[good]
-    ones = np.ones(evidence.n, np.int64)
-    if not matched_all(left, right, evidence.n):
-        flow = largest_flow(ones, ones, left, right, np.ones(len(left), np.int64))
+    starts, left = _fitting(evidence, listing, bad)
+    if not matched_all(starts, left, evidence.n):
+        ones = np.ones(evidence.n, np.int64)
+        right = np.repeat(np.arange(evidence.rows), np.diff(starts))
+        flow = largest_flow(ones, ones, left.astype(np.int64), right, np.ones(len(left), np.int64))
         bad |= flow.unmet > 0
     return np.flatnonzero(bad), claim
+
+
+def _fitting(evidence: Evidence, listing: Candidates, bad: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the originals that each row lists and whose other columns it may have; a bad row takes none from the others.
+
+    Returns
+    -------
+    starts : numpy.ndarray, shape (rows + 1,), int64
+    original : numpy.ndarray, integer
+        Row r has ``original[starts[r] : starts[r + 1]]``.
+    """
+    rest = evidence.rest
+    if rest is None and not bad.any():
+        return np.append(0, np.cumsum(listing.sizes)), listing.pairs()[1]
+    counts, parts = np.zeros(evidence.rows, np.int64), []
+    for start in range(0, evidence.rows, _ROWS):
+        row, original = listing.pairs(start, start + _ROWS)
+        fit = ~bad[row]
+        if rest is not None:
+            fit &= (rest[0][original] == rest[1][row]) | evidence.exempt[row]
+        part = counts[start : start + _ROWS]
+        part[:] = np.bincount(row[fit] - start, minlength=len(part))
+        parts.append(original[fit])
+    return np.append(0, np.cumsum(counts)), np.concatenate(parts)
 
 
 def _is_matching(evidence: Evidence, listing: Candidates) -> bool:

@@ -135,16 +135,18 @@ def _dinic(
     return MaxFlow(value, edge, supply - sent, demand - met)
 
 
-def matched_all(left: np.ndarray, right: np.ndarray, n: int) -> bool:
+def matched_all(starts: np.ndarray, left: np.ndarray, n: int) -> bool:
     """Return whether some of these edges match all n records of one side with all n of the other (Hopcroft and Karp, scipy).
 
     Parameters
     ----------
-    left, right : numpy.ndarray, shape (E,), integer
-        The ends of the edges.
+    starts : numpy.ndarray, shape (n + 1,), int64
+        The edges of record r on the right side are ``left[starts[r] : starts[r + 1]]``.
+    left : numpy.ndarray, shape (E,), integer
+        Their ends on the left side.
     n : int
     """
-    graph = csr_matrix((np.ones(len(left), np.int8), (right, left)), shape=(n, n))
+    graph = csr_matrix((np.ones(len(left), np.int8), left, starts), shape=(n, n))
     return bool((maximum_bipartite_matching(graph, perm_type="column") >= 0).all())
 
 

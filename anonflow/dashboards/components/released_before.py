@@ -1,16 +1,155 @@
-"""The people of a table who were released before, as screens show them."""
+"""The people of a table who were released before, as screens show them, and uploads of earlier releases."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
+import panel as pn
+import param
 from markupsafe import Markup
 
-from anonflow.dashboards.components.html import facts
+from anonflow.algorithms.cohorts import Outlook
+from anonflow.dashboards.components.clickable import PARTS
+from anonflow.dashboards.components.html import facts, html
+from anonflow.dashboards.components.upload import DiskDropper
+from anonflow.dashboards.session.memory import KnownReleases
+from anonflow.dashboards.session.workspace import Workspace
+from anonflow.dashboards.work.screen_work import Background
+from anonflow.hierarchy.wording import plural
+from anonflow.release import Release
+from anonflow.table import Table
 from anonflow.table.identification.earlier import SharedPeople
 
 MOST = 12
 """Releases that are listed."""
+
+NOBODY_BEFORE = "Nobody of this table is in a release that this session knows. If there are earlier releases of the same people, upload the owner's folder of each."
+
+UPLOAD = "An owner's folder with earlier releases, packed as a .zip; several one after the other"
+
+
+class ReleasesModel(param.Parameterized):
+    """The earlier releases of a table's people.
+
+    Parameters
+    ----------
+    workspace : Workspace
+    """
+
+    workspace = param.ClassSelector(class_=Workspace, constant=True)
+    known = param.ClassSelector(
+        class_=KnownReleases, default=KnownReleases(), doc="Of the table that was counted."
+    )
+    taking = param.Boolean(default=False, doc="Whether an upload is being read.")
+    problem = param.String(default="", doc="Why the last upload was not taken, or people cannot be counted.")
+
+    def __init__(self, workspace: Workspace, **params: Any) -> None:
+        super().__init__(workspace=workspace, **params)
+        self.background = Background(workspace, at_once=True)
+        self.counting = Background(workspace, at_once=True)
+        self._counted: tuple[Any, ...] | None = None
+
+    def count(self, table: Table | None, release: Release | None = None) -> None:
+        """Count a table's people in earlier releases, aside if there are many.
+
+        Parameters
+        ----------
+        table : Table or None
+            None of a screen without one.
+        release : Release, optional
+            One of this table, which does not count.
+        """
+        memory = self.workspace.memory
+        if table is None:
+            self.counting.forget()
+            self._counted, self.known = None, KnownReleases()
+            return
+        settings = table, memory.kept
+        if self._counted is not None and self._counted[0] is table and self._counted[1] == settings[1]:
+            return
+        self._counted = settings
+        self.counting.of_records(
+            table.n,
+            lambda: memory.known(table, release),
+            lambda known: self.param.update(known=known),
+            lambda problem: self.param.update(known=KnownReleases(), problem=problem),
+        )
+
+    def take(self, name: str, path: Path) -> None:
+        """Take a packed owner's folder that was uploaded, aside.
+
+        Parameters
+        ----------
+        name : str
+            As its user calls it.
+        path : pathlib.Path
+        """
+        place, memory = self.workspace.set_aside(path), self.workspace.memory
+
+        def work() -> None:
+            try:
+                memory.take(name, place)
+            finally:
+                place.unlink(missing_ok=True)
+
+        def done(_: None) -> None:
+            self.taking = False
+            self.workspace.uploads += 1
+
+        self.param.update(taking=True, problem="")
+        self.background.start(work, done, lambda problem: self.param.update(taking=False, problem=problem))
+
+    def forget(self) -> None:
+        """Delete the releases that were uploaded."""
+        self.workspace.memory.forget()
+        self.problem = ""
+        self.workspace.uploads += 1
+
+
+class ReleasesUpload:
+    """Where packed owner's folders are uploaded.
+
+    Parameters
+    ----------
+    model : ReleasesModel
+    """
+
+    def __init__(self, model: ReleasesModel) -> None:
+        self._model, limits = model, model.workspace.limits
+        self.dropper = DiskDropper(
+            lambda: model.workspace.folder, model.take, self._refused, most=limits.upload_bytes,
+            elsewhere=limits.elsewhere, stylesheets=[PARTS], label=UPLOAD,
+            sizing_mode="stretch_width", css_classes=["af-dropper"],
+        )  # fmt: skip
+        self.forget = pn.widgets.Button(label="Remove the uploaded releases", visible=False)
+        self.forget.on_click(lambda event: model.forget())
+        self.state = html("")
+
+    @property
+    def parts(self) -> tuple[Any, ...]:
+        """What a card shows of it."""
+        return self.state, self.dropper, self.forget
+
+    def show(self) -> None:
+        """Show what became of the last upload."""
+        model = self._model
+        self.forget.visible = model.workspace.memory.uploads
+        text = Markup("")
+        if model.problem:
+            text = Markup("<p class='af-bad' role='alert'>{}</p>").format(model.problem)
+        elif model.taking:
+            text = Markup("<p class='soft' role='status'>{}</p>").format("Reading the releases…")
+        elif model.workspace.memory.uploads:
+            text = Markup("<p class='soft'>{}</p>").format(
+                f"{plural(model.workspace.memory.kept[0], 'earlier release')} with the uploaded key. A release that you draw is kept beside: download it on the "
+                "screen Publish, because uploads end with this session."
+            )
+        self.state.object = str(text)
+
+    def _refused(self, sentence: str) -> None:
+        self._model.problem = sentence
 
 
 def releases_with_them(shared: Sequence[SharedPeople], n: int) -> Markup:
@@ -35,3 +174,40 @@ def releases_with_them(shared: Sequence[SharedPeople], n: int) -> Markup:
         Markup("<p class='soft'>{}</p>").format(f"and {len(some) - MOST:,} more") if len(some) > MOST else ""
     )
     return facts(("release of (UTC)", "people in it", "people of this table in it"), rows, [1, 2]) + more
+
+
+def outlook_of(known: KnownReleases) -> Markup:
+    """Return what another release would give away, and what it costs to go on; nothing where nobody was released before."""
+    if known.problem:
+        return Markup("<p class='af-warn'>{}</p>").format(
+            f"These releases cannot be counted together, so no run can go on from them: {known.problem}"
+        )
+    if known.outlook is None:
+        return Markup("")
+    outlook = known.outlook
+    cost = facts(
+        ("people that all releases leave everybody", "people held back, at least"),
+        [[f"{people:,}", f"{held:,}"] for people, held in outlook.held_back.items()],
+        [0, 1],
+    )
+    new = (
+        f"{outlook.newcomers:,} people of this table are in no earlier release; if they are fewer than k, they are held back as well."
+        if outlook.newcomers
+        else ""
+    )
+    return Markup("<p>{}</p><p>{}</p>{}<p class='soft'>{}</p>").format(
+        _given_away(outlook), "What it costs to go on from these releases:", cost, new
+    )
+
+
+def _given_away(outlook: Outlook) -> str:
+    """Return what any plain second release gives away, whatever its method."""
+    if not outlook.few:
+        return (
+            "Who left and who stayed gives away nobody. But a plain second release puts people together with others, and whoever compares the releases "
+            "has fewer people left for many of them."
+        )
+    return (
+        f"A plain second release of this table, whatever its method, leaves at least {outlook.few:,} people with fewer than k = {outlook.k} people whose "
+        f"rows may be theirs, and at least {outlook.alone:,} with nobody else: whoever compares the releases sees who left."
+    )

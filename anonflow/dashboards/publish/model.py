@@ -16,6 +16,7 @@ import param
 from anonflow.criteria.guarantee import promises_classes
 from anonflow.criteria.registry import promise_of
 from anonflow.dashboards.components.figure_files import figures_of_run, zipped
+from anonflow.dashboards.components.released_before import ReleasesModel
 from anonflow.dashboards.session import share_link
 from anonflow.dashboards.session.as_script import script
 from anonflow.dashboards.session.diff import differences
@@ -28,7 +29,6 @@ from anonflow.dashboards.work.screen_work import Background
 from anonflow.engine.report.card import ReleaseCard
 from anonflow.engine.report.report import limits_of
 from anonflow.errors import AnonflowError
-from anonflow.release import Earlier
 from anonflow.table.files.metadata_file import KINDS, PACKAGE, metadata_text
 from anonflow.table.files.parquet_metadata import FOLDER_ENDING
 from anonflow.table.infer import infer_columns
@@ -97,6 +97,14 @@ OWNER = {
         "owner.zip",
         "Certificate, flow and script together, without the seed. Nobody else may have it.",
     ),
+    "releases": (
+        "Earlier releases",
+        "releases.zip",
+        (
+            "Who is in which release of this session, and whose each row may be, with a secret key: upload it here next year, or unpack it beside "
+            "a flow. Whoever has it can undo the releases."
+        ),
+    ),
     "certificate": (
         "Certificate",
         "certificate.npz",
@@ -144,9 +152,6 @@ class PublishModel(param.Parameterized):
     problem = param.String(default="", doc="Why there is no release.")
     pricing = param.Boolean(default=False, doc="Whether remedies are being tried.")
     agreed = param.Boolean(default=False, doc="Whether the user wants a second draw of the same table.")
-    shared = param.List(
-        default=[], doc="SharedPeople: how many of the chosen run's people are in each earlier release."
-    )
     people = param.Integer(
         default=2,
         bounds=(2, None),
@@ -162,8 +167,7 @@ class PublishModel(param.Parameterized):
         super().__init__(workspace=workspace, **params)
         self.background = Background(workspace)
         self.guessing = Background(workspace, at_once=True)
-        self.counting = Background(workspace, at_once=True)
-        self._counted: tuple[Any, int] | None = None
+        self.releases = ReleasesModel(workspace)
         self._guessed: Any = None
         self._changed()
 
@@ -319,7 +323,7 @@ class PublishModel(param.Parameterized):
             return b""
         if file in ("public", "owner"):
             own = PUBLIC if file == "public" else OWNER
-            parts = [part for part in own if part not in ("public", "owner", "seed")]
+            parts = [part for part in own if part not in ("public", "owner", "releases", "seed")]
             return zipped({self.file_name(part): self.content(part) for part in parts if self.content(part)})
         if file == "figures":
             return zipped({} if self.run is None else figures_of_run(self.run.result))
@@ -329,6 +333,8 @@ class PublishModel(param.Parameterized):
                 self.file_name("flow"),
                 self.file_name("script"),
             ).encode()
+        if file == "releases":
+            return self.workspace.memory.packed()
         if file == "csv-metadata":
             return self._description(["csv"])
         if file == "package":
@@ -440,22 +446,11 @@ class PublishModel(param.Parameterized):
             problem="",
             agreed=False,
         )
-        self._count(run)
+        self._count()
 
-    def _count(self, run: FinishedRun | None) -> None:
-        """Count the people who are in earlier releases, aside if there are many."""
-        owner = self.workspace.owner
-        if run is None or run.result.anonymization is None or owner is None:
-            self._counted, self.shared = None, []
-            return
-        table, earlier = run.result.anonymization.table, Earlier(owner)
-        if self._counted is not None and self._counted[0] is table and self._counted[1] == earlier.kept:
-            return
-        self._counted = table, earlier.kept
-        own = None if self.publication is None else self.publication.release
-        self.counting.of_records(
-            table.n,
-            lambda: earlier.shared(table, own),
-            lambda shared: self.param.update(shared=shared),
-            lambda problem: self.param.update(shared=[], problem=problem),
-        )
+    @param.depends("workspace.uploads", watch=True)
+    def _count(self) -> None:
+        """Count the chosen run's people who are in earlier releases."""
+        run = self.run
+        table = None if run is None or run.result.anonymization is None else run.result.anonymization.table
+        self.releases.count(table, None if self.publication is None else self.publication.release)

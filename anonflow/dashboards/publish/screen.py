@@ -13,7 +13,12 @@ from markupsafe import Markup
 from anonflow.dashboards.components.direction import directed
 from anonflow.dashboards.components.html import badge, card, cards, empty, facts, html, sheet, verdict_of
 from anonflow.dashboards.components.release_card import Remedies, card_lines
-from anonflow.dashboards.components.released_before import releases_with_them
+from anonflow.dashboards.components.released_before import (
+    NOBODY_BEFORE,
+    ReleasesUpload,
+    outlook_of,
+    releases_with_them,
+)
 from anonflow.dashboards.components.run_select import RunSelect
 from anonflow.dashboards.components.shown_part import ShownPart
 from anonflow.dashboards.publish.model import OWNER, PUBLIC, PublishModel
@@ -110,22 +115,39 @@ class PublishScreen(ShownPart):
         )
         self.go_on = pn.widgets.Button(label=GO_ON, color="primary", width=360, css_classes=["af-go-on"])
         self.go_on.on_click(lambda _: self.model.go_on(not self.model.goes_on))
-        self.released = card("Released before", self.known, self.people, self.go_on, classes=["af-released"])
+        self.upload = ReleasesUpload(self.model.releases)
+        self.released = card(
+            "Released before",
+            self.known,
+            self.people,
+            self.go_on,
+            *self.upload.parts,
+            classes=["af-released"],
+        )
 
-    @param.depends("model.shared", "workspace.chosen", "workspace.runs", "workspace.running", watch=True)
+    @param.depends(
+        "model.releases.known", "model.releases.taking", "model.releases.problem", "workspace.chosen", "workspace.runs",
+        "workspace.running", "workspace.uploads", watch=True,
+    )  # fmt: skip
     def _show_released(self) -> None:
-        model, run = self.model, self.model.run
+        model, run, known = self.model, self.model.run, self.model.releases.known
+        self.upload.show()
         table = None if run is None or run.result.anonymization is None else run.result.anonymization.table
-        before = any(each.people for each in model.shared)
-        self.released.visible = table is not None and (model.goes_on or before)
-        if run is None or table is None or not self.released.visible:
+        before = any(each.people for each in known.shared)
+        self.released.visible = table is not None
+        self.go_on.visible = model.goes_on or before
+        self.people.visible = False
+        if run is None or table is None:
+            return
+        if not self.go_on.visible:
+            self.known.object = str(Markup("<p class='soft'>{}</p>").format(NOBODY_BEFORE))
             return
         obstacle = "" if model.goes_on else model.obstacle_to_going_on
-        text = releases_with_them(model.shared, table.n)
+        text = releases_with_them(known.shared, table.n)
         if model.goes_on:
             text += _costs(run, model.plain)
         else:
-            text += Markup("<p>{}</p>").format(obstacle or HOW[model.divides])
+            text += Markup("<p>{}</p>").format(obstacle or HOW[model.divides]) + outlook_of(known)
         self.known.object = str(text)
         self.people.visible = model.divides and not model.goes_on and not obstacle
         self.people.end = run.result.k

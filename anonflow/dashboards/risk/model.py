@@ -11,10 +11,8 @@ import param
 
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.dashboards.work.screen_work import Background
-from anonflow.release import Earlier
 from anonflow.risk.before import RiskBefore, risk_before, smallest_sets
 from anonflow.table import Table
-from anonflow.table.identification.earlier import SharedPeople
 from anonflow.table.identification.key_sets import MOST_SETS
 
 RISKIEST = 20
@@ -37,15 +35,12 @@ class PictureOfRisk:
         Of the same records, the smallest sets of columns on which each is unique.
     values : pandas.DataFrame
         Of the same records, their quasi-identifiers: the owner's.
-    shared : list of SharedPeople
-        How many of its people are in each release that the owner's folder remembers.
     """
 
     risk: RiskBefore
     riskiest: pd.DataFrame
     smallest: list[list[tuple[str, ...]]]
     values: pd.DataFrame
-    shared: list[SharedPeople]
 
 
 def set_sizes(columns: int, records: int) -> dict[int, int]:
@@ -116,7 +111,7 @@ class RiskModel(param.Parameterized):
         if table is None or settings == self._computed:
             return
         self._computed = settings
-        most, fraction, owner = settings[1], settings[2], self.workspace.owner
+        most, fraction = settings[1], settings[2]
         self.param.update(computing=True, stale=self.picture is not None, problem="")
 
         def work() -> PictureOfRisk:
@@ -129,7 +124,6 @@ class RiskModel(param.Parameterized):
                 riskiest,
                 smallest_sets(table, risk.sets, positions),
                 values.where(values.notna(), ""),
-                [] if owner is None else Earlier(owner).shared(table),
             )
 
         def done(picture: PictureOfRisk) -> None:
@@ -145,11 +139,9 @@ class RiskModel(param.Parameterized):
         """Whether the picture is, or is becoming, that of the table and the settings."""
         return self.table is None or self._settings() == self._computed
 
-    def _settings(self) -> tuple[Any, int, float | None, int]:
+    def _settings(self) -> tuple[Any, int, float | None]:
         most = min(self.most, max(self.sizes(), default=1))
-        owner = self.workspace.owner
-        kept = 0 if owner is None else Earlier(owner).kept
-        return self.table, most, None if self.weighted else self.fraction, kept
+        return self.table, most, None if self.weighted else self.fraction
 
     @param.depends("workspace.table", "most", "fraction", watch=True)
     def _changed(self) -> None:

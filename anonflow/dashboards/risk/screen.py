@@ -10,7 +10,13 @@ from markupsafe import Markup
 
 from anonflow.dashboards.components.clickable import PARTS
 from anonflow.dashboards.components.html import badge, card, empty, html
-from anonflow.dashboards.components.released_before import releases_with_them
+from anonflow.dashboards.components.released_before import (
+    NOBODY_BEFORE,
+    ReleasesModel,
+    ReleasesUpload,
+    outlook_of,
+    releases_with_them,
+)
 from anonflow.dashboards.components.upload import DiskDropper
 from anonflow.dashboards.risk import parts
 from anonflow.dashboards.risk.model import RiskModel
@@ -38,16 +44,22 @@ class RiskScreen(pn.viewable.Viewer):
     workspace = param.ClassSelector(class_=Workspace, constant=True)
     model = param.ClassSelector(class_=RiskModel, constant=True)
     register = param.ClassSelector(class_=RegisterModel, constant=True)
+    releases = param.ClassSelector(class_=ReleasesModel, constant=True)
     title = param.String(default=TITLE, constant=True)
 
     def __init__(self, workspace: Workspace, **settings: Any) -> None:
         super().__init__(
-            workspace=workspace, model=RiskModel(workspace), register=RegisterModel(workspace), **settings
+            workspace=workspace,
+            model=RiskModel(workspace),
+            register=RegisterModel(workspace),
+            releases=ReleasesModel(workspace),
+            **settings,
         )
         self._drawn: Any = None
         self.nothing = empty(NO_TABLE)
         self._make_settings()
         self._make_register()
+        self._make_released()
         self._make_cards()
         self._root = pn.Column(
             html(
@@ -137,6 +149,7 @@ class RiskScreen(pn.viewable.Viewer):
         if self._root.visible:
             self.model.compute()
             self.register.compute()
+            self.releases.count(table)
         self._show_register()
 
     # ------------------------------------------------------------------------------------- register
@@ -173,6 +186,30 @@ class RiskScreen(pn.viewable.Viewer):
             text += parts.register(model.figures)
         self.of_register.object = str(text)
 
+    # -------------------------------------------------------------------------------------- released
+
+    def _make_released(self) -> None:
+        self.upload = ReleasesUpload(self.releases)
+        self.released_before = html("", "af-risk-released")
+
+    @param.depends("releases.known", "releases.taking", "releases.problem", watch=True)
+    def _show_released(self) -> None:
+        known, table = self.releases.known, self.model.table
+        self.upload.show()
+        if table is None:
+            return
+        if any(each.people for each in known.shared):
+            text = releases_with_them(known.shared, table.n) + outlook_of(known)
+        else:
+            text = Markup("<p class='soft'>{}</p>").format(NOBODY_BEFORE)
+        self.released_before.object = str(text)
+
+    @param.depends("workspace.uploads", "workspace.drawings", watch=True)
+    def _released_changed(self) -> None:
+        if self._root.visible:
+            self.releases.count(self.model.table)
+        self._show_released()
+
     # ---------------------------------------------------------------------------------------- cards
 
     def _make_cards(self) -> None:
@@ -185,7 +222,6 @@ class RiskScreen(pn.viewable.Viewer):
             "riskiest",
             "population",
             "owners",
-            "released",
         )
         self.parts = {name: html("", f"af-risk-{name.replace('_', '-')}") for name in names}
         self.size = pn.widgets.RadioButtonGroup(label="Sets of", options={ALL_SIZES: 0}, value=0)
@@ -200,10 +236,11 @@ class RiskScreen(pn.viewable.Viewer):
         self.people = card("People and households", part["owners"])
         self.released = card(
             "Released before",
-            part["released"],
+            self.released_before,
+            *self.upload.parts,
             lead=(
-                "These releases have some of the same people, by the owner's folder. Whoever has a second release of them can compare the two, "
-                "and k no longer holds: publish once, or let the next release go on from the earlier ones. The screen Publish offers it."
+                "Whoever has two releases of the same people can compare them, and then k no longer holds: publish once, or let the next release go on "
+                "from the earlier ones. The screen Publish offers it."
             ),
         )
         self.cards = [
@@ -213,7 +250,6 @@ class RiskScreen(pn.viewable.Viewer):
             card("Which columns it comes from", part["columns"], lead="Of all minimal sample uniques, the share that contains each column."),
             card("The riskiest records", part["riskiest"], lead="By SUDA's score: a high score means that many small sets of columns single the record out. Marked: one of the smallest sets. Records are counted from 0."),
             self.people,
-            self.released,
             card("In the population", self.unsampled, part["population"]),
         ]  # fmt: skip
         self.listed = card(
@@ -230,6 +266,7 @@ class RiskScreen(pn.viewable.Viewer):
                 self.status,
             ),
             *self.cards,
+            self.released,
             self.listed,
             sizing_mode="stretch_width",
             margin=0,
@@ -240,10 +277,7 @@ class RiskScreen(pn.viewable.Viewer):
         model, picture = self.model, self.model.picture
         for each in self.cards:
             each.css_classes = ["af-card", *(["af-stale"] if model.stale else [])]
-            each.visible = picture is not None and (
-                (each is not self.people or self._has_owners())
-                and (each is not self.released or self._is_released())
-            )
+            each.visible = picture is not None and (each is not self.people or self._has_owners())
         if model.problem:
             self.status.object = str(
                 Markup("<p class='af-bad' role='alert'>{}</p>").format(
@@ -266,9 +300,6 @@ class RiskScreen(pn.viewable.Viewer):
         part["columns"].object = str(parts.column_parts(risk))
         part["riskiest"].object = str(parts.riskiest(picture))
         part["owners"].object = str(parts.owners(risk)) if self._has_owners() else ""
-        part["released"].object = (
-            str(releases_with_them(picture.shared, risk.records)) if self._is_released() else ""
-        )
         part["population"].object = (
             str(parts.population(risk.population)) if risk.population is not None else ""
         )
@@ -280,10 +311,6 @@ class RiskScreen(pn.viewable.Viewer):
         return picture is not None and (
             picture.risk.people is not None or picture.risk.households is not None
         )
-
-    def _is_released(self) -> bool:
-        picture = self.model.picture
-        return picture is not None and any(each.people for each in picture.shared)
 
     def _show_sets(self, size: int) -> None:
         picture = self.model.picture

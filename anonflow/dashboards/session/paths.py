@@ -47,7 +47,8 @@ def check_confined(spec: DraftSpec, folder: Path) -> None:
     ]
     if spec.earlier is not None and spec.earlier.owner != (OWNER,):
         problems.append(
-            "earlier.owner: the dashboards go on from the releases that they remember themselves; leave owner out, or run the flow with anonflow run"
+            "earlier.owner: the dashboards go on from the releases that they remember themselves, or that are uploaded on the screen Risk or Publish; "
+            "leave owner out, or run the flow with anonflow run"
         )
     if spec.table.source.sql is not None:
         problems.append(

@@ -12,6 +12,7 @@ from anonflow import engine, strict_yaml
 from anonflow.criteria.verify import verify
 from anonflow.dashboards.components.figure_files import zipped
 from anonflow.dashboards.session.draft_spec import DraftSpec
+from anonflow.dashboards.session.memory import ReleaseMemory
 from anonflow.engine.context import Session
 from anonflow.engine.execution.events import EventStream
 from anonflow.engine.execution.totals import with_findings
@@ -20,7 +21,7 @@ from anonflow.engine.report.card import ReleaseCard, judged_risk
 from anonflow.engine.report.report import render
 from anonflow.engine.report.reviewer import review
 from anonflow.errors import AnonflowError, ParameterError
-from anonflow.release import Earlier, Release, publish, write_release
+from anonflow.release import Release, publish, write_release
 from anonflow.risk.attacker import THRESHOLD
 from anonflow.table.files.metadata_file import KINDS
 from anonflow.table.files.parquet_metadata import FOLDER_ENDING
@@ -35,15 +36,10 @@ __all__ = ["Publication", "card_of_run", "measured_risk", "publication"]
 
 FORGOTTEN = (
     "when this session ends, anonflow forgets who is in this release, and will not notice a second release of the same "
-    "people; start the dashboards with an owner's folder: --owner FOLDER, in a notebook af.dashboard(table, owner=FOLDER)"
-)
-"""The remark if no marks of people are kept."""
-
-NO_MEMORY = (
-    "this session remembers no releases, so none can go on from them; start the dashboards with an owner's folder: --owner FOLDER, in a "
+    "people; keep the file Earlier releases, and upload it next year, or start the dashboards with an owner's folder: --owner FOLDER, in a "
     "notebook af.dashboard(table, owner=FOLDER)"
 )
-"""Why a run that goes on from earlier releases cannot begin."""
+"""The remark if marks of people are kept no longer than the session."""
 
 DIGITS = 32
 """Hexadecimal digits of a seed file, at least."""
@@ -172,7 +168,7 @@ def measured_risk(seed: int, result: engine.RunResult) -> float:
 
 
 def publication(
-    spec: DraftSpec, seed: int, result: engine.RunResult, folder: Path, owner: Path | None = None
+    spec: DraftSpec, seed: int, result: engine.RunResult, folder: Path, memory: ReleaseMemory
 ) -> Publication:
     """Draw, verify, attack and report a finished run, as :func:`anonflow.engine.run` would with the same seed.
 
@@ -184,8 +180,8 @@ def publication(
     result : RunResult
     folder : pathlib.Path
         What the flow's paths are relative to.
-    owner : pathlib.Path, optional
-        Where keyed marks of released people are kept.
+    memory : ReleaseMemory
+        The earlier releases that the session knows.
 
     Returns
     -------
@@ -204,7 +200,7 @@ def publication(
     if anonymization is None:
         raise ParameterError(f"{result.name}: has no result to publish; choose another run")
     table = anonymization.table
-    flow = spec.loaded(folder) if owner is None else spec.loaded(folder).going_on_from(owner)
+    flow = spec.loaded(folder).going_on_from(memory.folder)
     session = Session(flow, EventStream(), seed=seed)
     release, findings = release_of(session, table, replace(result, number=0))
     result = with_findings(replace(result, number=0), findings)
@@ -223,15 +219,16 @@ def publication(
     judged = with_answers(session, replace(report, card=cards[1]), result)
     page = review(flow, table, judged, result)
     assert release.certificate is not None
-    overlap, people = None, None
-    if owner is not None:
-        if anonymization.earlier is None:
-            overlap = Earlier(owner).overlap(table, release)
-        else:
-            people = Earlier(owner).check_left(table, release, anonymization.earlier)
+    again, people, remark = "", None, ""
+    if anonymization.earlier is None:
+        overlap = memory.overlap(table, release)
+        again = remark = overlap.sentence() if overlap else ""
+    else:
+        people, remark = memory.checked(anonymization, release)
     warnings = [
         *session.warnings,
-        *([FORGOTTEN] if owner is None else [overlap.sentence()] if overlap else []),
+        *filter(None, [remark]),
+        *([] if memory.lasts else [FORGOTTEN]),
     ]
     with tempfile.TemporaryDirectory(prefix="anonflow-") as place:
         proof = Path(place) / "certificate.npz"
@@ -240,7 +237,7 @@ def publication(
         contents = tables, html.encode(), proof.read_bytes()
     return Publication(
         True, result.findings, *contents, text, secret, tuple(warnings), attacks, release,
-        cards[0], page.encode(), overlap.sentence() if overlap else "", unwritten, people,
+        cards[0], page.encode(), again, unwritten, people,
     )  # fmt: skip
 
 

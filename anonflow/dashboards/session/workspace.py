@@ -24,6 +24,7 @@ from anonflow.algorithms.budget import AUTO
 from anonflow.dashboards.session.draft import FIRST_K, PARTITION, Draft
 from anonflow.dashboards.session.draft_spec import NO_FLOW, DraftSpec, DraftTable, written
 from anonflow.dashboards.session.folders import SessionFolder, local_folders
+from anonflow.dashboards.session.memory import ReleaseMemory
 from anonflow.dashboards.session.noted import Noted
 from anonflow.dashboards.session.paths import check_confined, paths_in, safe_name
 from anonflow.dashboards.session.project import (
@@ -35,7 +36,7 @@ from anonflow.dashboards.session.project import (
     session_runs_text,
     stranger_flow,
 )
-from anonflow.dashboards.session.publication import NO_MEMORY, Publication, publication
+from anonflow.dashboards.session.publication import Publication, publication
 from anonflow.dashboards.session.screen_words import BEGIN, OPEN_FIRST
 from anonflow.dashboards.session.share_link import LinkSpec, configuration, link, merged
 from anonflow.dashboards.session.table_sources import (
@@ -60,9 +61,9 @@ from anonflow.engine.report.reviewer import FIELDS
 from anonflow.errors import AnonflowError, DataError, FlowError, ParameterError
 from anonflow.hierarchy import Hierarchy
 from anonflow.hierarchy.wording import plural
-from anonflow.release import Earlier
 from anonflow.table import Table
 from anonflow.table.files.csv_head import CsvShape
+from anonflow.table.identification.earlier import OWNER
 from anonflow.table.infer import infer_columns
 from anonflow.table.prepare import Preparation
 from anonflow.table.schema import UNPUBLISHED
@@ -138,6 +139,7 @@ class Workspace(param.Parameterized):
     algorithms = param.List(default=[], doc="Names of the methods that are run.")
     ks = param.List(default=[], doc="The ks that are run.")
     runs = param.List(default=[], doc="Finished runs, oldest first.")
+    uploads = param.Integer(default=0, doc="How often earlier releases were uploaded, or removed.")
     drawings = param.Integer(default=0, doc="How often a release was drawn, or its remedies priced.")
     chosen = param.Integer(default=None, allow_None=True, doc="Id of the run that is explored and published.")
     review = param.Dict(default={}, doc="What people filled in into the reviewer's report, by field.")
@@ -165,6 +167,8 @@ class Workspace(param.Parameterized):
         params.setdefault("draft", Draft(folder=place.files))
         super().__init__(folder=place.files, **params)
         self._place = place
+        own = place.path / OWNER if self.owner is None else self.owner
+        self.memory = ReleaseMemory(own, place.path / "earlier", self.owner is not None, self.limits)
         self._schedule = schedule or (lambda change: change())
         self._pending: deque[Callable[[], None]] = deque()
         self._line = line or local_line()
@@ -902,8 +906,6 @@ class Workspace(param.Parameterized):
         spec, judgement = self.draft.spec, Judgement(problems=self._column_problems)
         if not judgement.problems and table is not None:
             judgement = judged(spec, self.draft.folder, table, self.source)
-            if spec.earlier is not None and self.owner is None:
-                judgement = Judgement(problems=(NO_MEMORY,))
         self._judgement = judgement
         self.param.update(
             # params do not compare tables: all that depends on it would be told of each edit
@@ -983,8 +985,8 @@ class Workspace(param.Parameterized):
         again = done.spec.changed((("steps", "anonymize", name), value) for name, value in options.items())
         flow = again.loaded(self.draft.folder)
         self._started = None
-        self._begin([(flow, flow.runs[0], again)], done.result.anonymization.table)
-        self._chooses_next = True
+        table = done.result.anonymization.table
+        self._choose_next(lambda: self._begin([(flow, flow.runs[0], again)], table))
 
     def apply(self, id: int, change: Sequence[tuple[Sequence[str], Any]]) -> None:
         """Take up the settings of a run with a change, as one edit, and run that; the new run is chosen when it is done.
@@ -1012,10 +1014,15 @@ class Workspace(param.Parameterized):
     def _start_coded(self) -> None:
         if self._starts_coded:
             self._starts_coded = False
-            try:
-                self.start()
-            finally:
-                self._chooses_next = self.running
+            self._choose_next(self.start)
+
+    def _choose_next(self, start: Callable[[], None]) -> None:
+        """Start a run, which is chosen when it is done."""
+        self._chooses_next = True  # before the start: a short run may be over when it returns
+        try:
+            start()
+        finally:
+            self._chooses_next &= self.running
 
     def settings_of(self, id: int) -> DraftSpec:
         """Return the flow of a finished run, without what it publishes.
@@ -1051,7 +1058,7 @@ class Workspace(param.Parameterized):
         settings: dict[str, Any] = {"scheduler": self._scheduler}
         if self._scheduler == "threads":
             settings["workers"] = max(1, (os.cpu_count() or 1) // min(together, self._line.slots))
-        alone = running_flow(flow if self.owner is None else flow.going_on_from(self.owner), run, table)
+        alone = running_flow(flow.going_on_from(self.memory.folder), run, table)
         return Job(run, spec, alone, table, settings, self.limits.seconds, seed, self._place.results)
 
     def keep_results(
@@ -1244,15 +1251,10 @@ class Workspace(param.Parameterized):
             If it cannot be drawn.
         """
         run = self.run_of(id)
-        files = publication(run.spec, run.seed, run.result, self.draft.folder, self.owner)
+        files = publication(run.spec, run.seed, run.result, self.draft.folder, self.memory)
         anonymization = run.result.anonymization
-        if (
-            self.owner is not None
-            and anonymization is not None
-            and files.release is not None
-            and (again or not files.again)
-        ):
-            Earlier(self.owner).keep(anonymization.table, files.release, files.people)
+        if anonymization is not None and files.release is not None and (again or not files.again):
+            self.memory.keep(anonymization.table, files.release, files.people)
         return files
 
     def aside(self, work: Callable[[], None]) -> None:

@@ -199,7 +199,7 @@ def release_card(
     Raises
     ------
     ParameterError
-        If the threshold is not a probability, or a seed cannot be used.
+        If it is no anonymization, the threshold is not a probability, or a seed cannot be used.
     DataError
         If the consistency graph is too large.
 
@@ -208,6 +208,10 @@ def release_card(
     The card belongs to the owner; a published report contains its part `published`. No number on it uses the truth: the
     insider is measured on a fresh draw from the same matches. See :func:`cards_of`.
     """
+    if not isinstance(anonymization, Anonymization):
+        raise ParameterError(
+            f"release_card takes what af.anonymize returns, not a {type(anonymization).__name__}"
+        )
     check_threshold(threshold)
     own = checked_seed(seed)
     if release is None:

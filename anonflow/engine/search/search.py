@@ -180,6 +180,7 @@ class TargetSearch:
             time.perf_counter() - begin,
             len(order.waiting),
             ended,
+            self._space.ks[0] if len(self._space.ks) == 1 else None,
         )
 
     def _refuse_diversities(self) -> None:

@@ -297,6 +297,8 @@ class SearchReport:
         Candidates that were not run.
     ended : str
         Why the search ended.
+    only_k : int or None
+        The k of all candidates, where there is no other.
     """
 
     target: SearchTarget
@@ -305,6 +307,7 @@ class SearchReport:
     seconds: float
     left: int
     ended: str
+    only_k: int | None = None
 
     @property
     def best(self) -> Trial | None:
@@ -368,6 +371,8 @@ class SearchReport:
             f"{best.candidate.name} {reached} ({self.target.sentence()}): loss {best.loss:.4f}, "
             f"risk {100 * float(best.risk or 0.0):.2f}%{values}."
         )
+        if not self.ok and self.only_k is not None:
+            sentence += f" Only k = {self.only_k} was tried; leave k out, and larger ones are tried, too."
         if self.answer is None:
             return sentence
         other = self.trials[self.answer]

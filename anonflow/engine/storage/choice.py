@@ -18,9 +18,10 @@ from anonflow.engine.storage.load import load
 from anonflow.engine.storage.spill import Spill
 from anonflow.engine.storage.storage import Storage
 from anonflow.errors import DataError
+from anonflow.large_arrays import IN_MEMORY, Arrays
 from anonflow.system import total_memory
 from anonflow.table import Table
-from anonflow.table.files.read import open_file, parquet_files
+from anonflow.table.files.read import is_csv, open_file, parquet_files
 
 ROWS = 1 << 18
 """Default number of rows that are read together."""
@@ -30,6 +31,9 @@ _CELL = 100
 
 _TEXT = 30
 """How many times its size a CSV file takes in memory."""
+
+MUCH = 1 << 30
+"""Bytes that a table may take in memory where it is only looked at."""
 
 
 def storage_of(session: Session) -> Storage:
@@ -60,6 +64,22 @@ def table_of(flow: Flow, seed: int) -> Iterator[Table]:
         return
     with Spill(None) as spill:
         yield Call(load, (flow, fingerprint, seed, spill, rows, lambda: None), "load").done()
+
+
+@contextmanager
+def arrays_for(path: Path | None) -> Iterator[Arrays]:
+    """Yield where the arrays of a table in a file are made: in temporary files that are mapped, if they would take much memory.
+
+    Raises
+    ------
+    AnonflowError
+        If it cannot be written.
+    """
+    if path is None or _need(path, is_csv(path)) <= MUCH:
+        yield IN_MEMORY
+        return
+    with Spill(None) as spill:
+        yield spill
 
 
 def pieces_of(flow: Flow) -> int | None:

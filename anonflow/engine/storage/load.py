@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from anonflow.engine.context import Session
 from anonflow.engine.execution.schedulers import Call
@@ -28,10 +27,9 @@ from anonflow.table.domain import missing_cells
 from anonflow.table.files.read import (
     csv_batches,
     exact_frame,
-    not_parquet,
+    parquet_batches,
     parquet_fields,
-    parquet_files,
-    with_fields,
+    plain_values,
 )
 from anonflow.table.frame import check_columns
 from anonflow.table.named_settings import NO_ROW_KEPT, NO_ROW_PREPARED
@@ -153,17 +151,9 @@ def _source(flow: Flow, fingerprint: Fingerprint, rows: int) -> tuple[pa.Schema,
 
         def of_files(names: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
             chosen = fields if names is None else pa.schema([fields.field(name) for name in names])
-            read = [field.name for field in chosen if not pa.types.is_null(field.type)]
-            for file in parquet_files(path):
-                try:
-                    for batch in pq.ParquetFile(opener(file)).iter_batches(rows, columns=read):
-                        yield from _plain(
-                            with_fields(pa.Table.from_batches([batch]), chosen, file)
-                        ).to_batches()
-                except (pa.ArrowException, OSError, UnicodeError) as error:
-                    raise not_parquet(file, error) from None
+            yield from parquet_batches(path, chosen, rows, opener=opener)
 
-        return _plain(fields.empty_table()).schema, of_files
+        return plain_values(fields.empty_table()).schema, of_files
     parts = csv_batches(path, **spec.csv_form, opener=opener)
     first = next(parts)
 
@@ -303,7 +293,7 @@ def held_table(frame: pd.DataFrame) -> pa.Table:
                 f"column {str(name)!r}: has values of several kinds, which cannot be stored in pieces; make them "
                 "of one kind, or set source.pieces to false"
             ) from None
-    return _plain(pa.table(columns))
+    return plain_values(pa.table(columns))
 
 
 def _without_empty_texts(table: pa.Table, schema: Schema) -> pa.Table:
@@ -315,23 +305,4 @@ def _without_empty_texts(table: pa.Table, schema: Schema) -> pa.Table:
             empty = pc.fill_null(pc.equal(cells, ""), False)
             if pc.any(empty).as_py():
                 table = table.set_column(at, field, pc.if_else(empty, pa.scalar(None, field.type), cells))
-    return table
-
-
-def _plain(table: pa.Table) -> pa.Table:
-    """Return the same without metadata, and with the values themselves where a file has dictionaries of them.
-
-    Every column may have blanks, whatever its file says: the pieces of all files have the same columns.
-
-    Raises
-    ------
-    pyarrow.ArrowInvalid
-        If texts are none.
-    """
-    fields = [
-        pa.field(field.name, field.type.value_type if pa.types.is_dictionary(field.type) else field.type)
-        for field in table.schema
-    ]
-    table = table.cast(pa.schema(fields)).replace_schema_metadata(None)
-    table.validate(full=True)
     return table

@@ -6,7 +6,7 @@ import os
 import pickle
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,12 +15,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from anonflow.engine.execution.schedulers import Call
 from anonflow.engine.owner.folder import OwnerFolder
 from anonflow.engine.owner.lock import machine
 from anonflow.engine.storage.arrays import new_array
-from anonflow.engine.storage.mapped_columns import MappedColumns, written_columns
+from anonflow.engine.storage.mapped_columns import written_columns
 from anonflow.errors import AnonflowError
 from anonflow.system import is_running
 from anonflow.table.arrow import table_of_frame
@@ -118,17 +119,29 @@ class Spill:
         AnonflowError
             If there is no room for them.
         """
-        path = self.file(f"columns-{secrets.token_hex(8)}")
+        tables = map(table_of_frame, blocks)
+        first = next(tables)
+        batches = (batch for table in chain([first], tables) for batch in table.combine_chunks().to_batches())
+        return Call(self._mapped, (first.schema, batches), "draw").done()
 
-        def write() -> MappedColumns:
-            tables = map(table_of_frame, blocks)
-            first = next(tables)
-            batches = (
-                batch for table in chain([first], tables) for batch in table.combine_chunks().to_batches()
-            )
-            return written_columns(path, first.schema, batches)
+    def columns(self, fields: pa.Schema, batches: Iterable[pa.RecordBatch]) -> pd.DataFrame:
+        """Return the rows of some batches, one after the other, in columns that are mapped from files.
 
-        columns: MappedColumns = Call(write, (), "draw").done()
+        Parameters
+        ----------
+        fields : pyarrow.Schema
+            Of the batches: plain values, no dictionaries.
+        batches : iterable of pyarrow.RecordBatch
+
+        Raises
+        ------
+        AnonflowError
+            If there is no room for them, or as the batches do.
+        """
+        return Call(self._mapped, (fields, batches), "load").done()
+
+    def _mapped(self, fields: pa.Schema, batches: Iterable[pa.RecordBatch]) -> pd.DataFrame:
+        columns = written_columns(self.file(f"columns-{secrets.token_hex(8)}"), fields, batches)
         whole = columns.frame()
         columns.delete()
         return whole

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from csv import Error as CSVError
 from csv import reader as csv_rows
-from itertools import pairwise
+from itertools import chain, pairwise
 from os import PathLike, fsdecode, fsencode, fspath
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from pyarrow import csv
 
 from anonflow.errors import DataError, setting
 from anonflow.hierarchy.wording import some
+from anonflow.large_arrays import IN_MEMORY, Arrays
 from anonflow.option import check_text, check_texts
 from anonflow.strict_yaml import shorten
 from anonflow.system import total_memory
@@ -67,6 +68,7 @@ def read_frame(
     user_missing: bool = False,
     named: Collection[str] | None = None,
     shape: CsvShape = PLAIN,
+    arrays: Arrays = IN_MEMORY,
 ) -> pd.DataFrame:
     """Read a table from a file; the name's ending gives the format.
 
@@ -87,26 +89,40 @@ def read_frame(
         Of a Parquet file (:func:`read_parquet`).
     shape : CsvShape
         Of a CSV file: what is said about its header and the lines above it.
+    arrays : Arrays
+        Where the columns of a CSV or Parquet file are; those of other files are in memory.
 
     Raises
     ------
     DataError
         If the file does not exist or is not what its name says, or a package that reads it is not installed.
+    AnonflowError
+        If there is no room for the columns.
     ParameterError
         If the path, the delimiter, the encoding or the missing texts have another type.
     """
     file = as_path(path)
     if is_parquet(file):
-        return read_parquet(file, named=named)
+        return _read_parquet(file, named, arrays)
     if is_csv(file):
-        return read_csv(file, delimiter=delimiter, encoding=encoding, missing=missing, shape=shape)
+        form: dict[str, Any] = {
+            "delimiter": delimiter,
+            "encoding": encoding,
+            "missing": missing,
+            "shape": shape,
+        }
+        if arrays.rows is None:
+            return read_csv(file, **form)
+        batches = csv_batches(file, **form)
+        first = next(batches)
+        return arrays.columns(first.schema, chain([first], batches))
     if file.suffix.lower() in READERS:
         return read_statistics(file, labels=labels, user_missing=user_missing, fits=must_fit(file))
     if file.suffix.lower() in ENDINGS:
         _must_be_there(file)
         return read_workbook(file, sheet=sheet, fits=must_fit(file))
     if _is_folder(file):
-        return read_parquet(file, named=named)
+        return _read_parquet(file, named, arrays)
     raise DataError(
         f"{fspath(path)}: a table is a .csv or .parquet file, one of SPSS, Stata or SAS, or an Excel workbook; "
         "rename or convert it"
@@ -195,6 +211,51 @@ def read_parquet(
     return exact_frame(table)
 
 
+def _read_parquet(path: Path, named: Collection[str] | None, arrays: Arrays) -> pd.DataFrame:
+    """Return the rows of Parquet files, in memory or elsewhere."""
+    if arrays.rows is None:
+        return read_parquet(path, named=named)
+    fields = parquet_fields(path, named=named)
+    return arrays.columns(
+        plain_values(fields.empty_table()).schema, parquet_batches(path, fields, arrays.rows)
+    )
+
+
+def parquet_batches(
+    path: str | PathLike[str], fields: pa.Schema, rows: int, *, opener: Opener | None = None
+) -> Iterator[pa.RecordBatch]:
+    """Read a Parquet file, or all of a folder's, batch by batch; plain values without dictionaries.
+
+    Parameters
+    ----------
+    path : path
+    fields : pyarrow.Schema
+        Those of :func:`parquet_fields`, or some of them.
+    rows : int
+        Of a batch, at most.
+    opener : callable, optional
+        Opens each file.
+
+    Raises
+    ------
+    DataError
+        As :func:`read_parquet`.
+    """
+    import pyarrow.parquet as pq
+
+    read = [field.name for field in fields if not pa.types.is_null(field.type)]
+    for file in parquet_files(path):
+        try:
+            for batch in pq.ParquetFile((opener or open_file)(file)).iter_batches(rows, columns=read):
+                yield from (
+                    plain_values(with_fields(pa.Table.from_batches([batch]), fields, file))
+                    .combine_chunks()
+                    .to_batches()
+                )
+        except (pa.ArrowException, OSError, UnicodeError) as error:
+            raise not_parquet(file, error) from None
+
+
 def with_fields(table: pa.Table, fields: pa.Schema, file: Path) -> pa.Table:
     """Return the columns of a table in the order and types of some fields; one that was not read is empty.
 
@@ -226,6 +287,25 @@ def with_fields(table: pa.Table, fields: pa.Schema, file: Path) -> pa.Table:
                 field.name, file, column.type, fsdecode(field.metadata[_FILE]), field.type
             ) from None
     return pa.table(columns, schema=fields)
+
+
+def plain_values(table: pa.Table) -> pa.Table:
+    """Return the same without metadata, and with the values themselves where a file has dictionaries of them.
+
+    Every column may have blanks, whatever its file says: the pieces of all files have the same columns.
+
+    Raises
+    ------
+    pyarrow.ArrowInvalid
+        If texts are none.
+    """
+    fields = [
+        pa.field(field.name, field.type.value_type if pa.types.is_dictionary(field.type) else field.type)
+        for field in table.schema
+    ]
+    table = table.cast(pa.schema(fields)).replace_schema_metadata(None)
+    table.validate(full=True)
+    return table
 
 
 _FILE = b"file"

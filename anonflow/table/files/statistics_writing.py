@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from importlib.util import find_spec
 from os import PathLike, fspath
@@ -55,6 +56,8 @@ _RESERVED = frozenset(
     ]
 )
 _EXACT = 1 << 53
+_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
+_DIGITS = 15
 
 
 def is_written(path: str | PathLike[str]) -> bool:
@@ -143,6 +146,31 @@ def write_statistics(frame: pd.DataFrame, path: str | PathLike[str]) -> None:
     ]
     if lost:
         raise DataError.collected(f"{name}: cannot be written", lost)
+
+
+def with_numbers(frame: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:
+    """Return the same with numbers in the columns whose texts are all plain numbers, as those of a CSV source are.
+
+    A weight or an income would otherwise become a code with a label. Texts with zeros in front are no numbers, but codes.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+    names : iterable of str
+        The columns that may change.
+    """
+    numbers = {}
+    for name in names:
+        cells = frame[name]
+        texts = None if pd.api.types.is_numeric_dtype(cells.dtype) else pd.unique(cells.dropna())
+        if texts is not None and len(texts) and all(map(_is_number, texts)):
+            numbers[name] = pd.to_numeric(cells)
+    return frame.assign(**numbers) if numbers else frame
+
+
+def _is_number(text: Any) -> bool:
+    """Return whether a cell is the text of a number that a float holds as it is written."""
+    return isinstance(text, str) and len(text) <= _DIGITS and _NUMBER.fullmatch(text) is not None
 
 
 def _hold(sizes: Iterable[int]) -> None:

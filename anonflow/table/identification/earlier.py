@@ -7,6 +7,7 @@ import os
 import re
 import secrets
 import stat
+import struct
 import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -30,13 +31,25 @@ if TYPE_CHECKING:
 
     from anonflow.table import Table
 
-__all__ = ["MOST_PEOPLE", "OWNER", "Earlier", "Overlap", "SharedPeople", "history_of", "history_with"]
+__all__ = [
+    "KEY_FILE",
+    "MEMORY",
+    "MOST_PEOPLE",
+    "OWNER",
+    "Earlier",
+    "Overlap",
+    "SharedPeople",
+    "history_of",
+    "history_with",
+]
 
 OWNER = "owner"
 """The name of the owner's folder beside a flow, or a table."""
 
-_FOLDER = ".releases"
-_KEY = "units.key"
+MEMORY = ".releases"
+"""The folder in an owner's folder that has the key and the releases."""
+
+KEY_FILE = "units.key"
 _MOST = 1_000_000_000
 """The largest file of marks that is read, in bytes."""
 
@@ -155,6 +168,14 @@ class Earlier:
 
     def __init__(self, path: str | PathLike[str]) -> None:
         self.path = as_path(path)
+
+    @classmethod
+    def of(cls, path: str | PathLike[str]) -> Earlier:
+        """Return the marks of a folder, or, of a flow's own folder, those of the owner's folder that it lies in."""
+        place = as_path(path)
+        return cls(
+            place if (place / MEMORY).is_dir() or not (place.parent / MEMORY).is_dir() else place.parent
+        )
 
     @property
     def kept(self) -> int:
@@ -328,7 +349,7 @@ class Earlier:
         people = people or self.people_of(table, release)
         if any(self._read(file).seal == people.seal for file in self._files()):
             return None
-        name = self.path / _FOLDER / f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(4)}.npz"
+        name = self.path / MEMORY / f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(4)}.npz"
         arrays: dict[str, Any] = people.arrays
         write_whole(name, streamed(lambda stream: np.savez(stream, **arrays)), OWNER_ONLY)
         return name
@@ -459,7 +480,7 @@ class Earlier:
         AnonflowError
             If the disk is full.
         """
-        home = self.path / _FOLDER
+        home = self.path / MEMORY
         try:
             for folder in (self.path, home):
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -472,12 +493,12 @@ class Earlier:
         return self._key(before)
 
     def _files(self) -> list[Path]:
-        home = self.path / _FOLDER
+        home = self.path / MEMORY
         return sorted(home.glob("[0-9]*.npz")) if home.is_dir() else []
 
     def _key(self, before: Earlier | None = None) -> str:
         """Return the folder's key; a new key is written completely, and if two processes write one, the first counts."""
-        place = self.path / _FOLDER / _KEY
+        place = self.path / MEMORY / KEY_FILE
         there = self._files()  # before the key is looked for, which another process may be writing
         if not os.path.exists(place):  # a folder that cannot be read cannot be written either
             if there:
@@ -514,7 +535,18 @@ class Earlier:
                     raise ValueError
             with np.load(file, allow_pickle=False) as arrays:
                 return ReleasedPeople.of_arrays(arrays)
-        except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile):
+        except (
+            ArithmeticError,
+            EOFError,
+            LookupError,
+            MemoryError,  # a length that no file has
+            OSError,
+            RuntimeError,  # JSON that is nested without end
+            TypeError,
+            ValueError,
+            struct.error,
+            zipfile.BadZipFile,
+        ):
             raise DataError(
                 f"{file}: cannot be read; restore it, or delete it and its memory of a release"
             ) from None
@@ -620,7 +652,7 @@ def _places(folders: Any) -> list[Earlier]:
     paths = list(folders) if isinstance(folders, list | tuple) else [folders]
     if not paths:
         raise ParameterError("earlier names no owner's folder; name the one in which releases were kept")
-    return [Earlier(_home(path)) for path in paths]
+    return [Earlier.of(path) for path in paths]
 
 
 def _releases(places: Sequence[Earlier]) -> list[ReleasedPeople]:
@@ -630,12 +662,6 @@ def _releases(places: Sequence[Earlier]) -> list[ReleasedPeople]:
         for each in place.releases():
             by_seal.setdefault(each.seal, each)
     return list(by_seal.values())
-
-
-def _home(path: str | PathLike[str]) -> Path:
-    """Return the folder with the marks: a flow's own folder lies in it."""
-    place = as_path(path)
-    return place if (place / _FOLDER).is_dir() or not (place.parent / _FOLDER).is_dir() else place.parent
 
 
 def _columns(table: Table) -> dict[str, bool]:

@@ -120,6 +120,17 @@ class History:
         different = np.unique(person[some] * max(len(value), 1) + kind[track[some]])
         return np.bincount(different // max(len(value), 1), minlength=len(value))
 
+    def sides(self, present: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return how many people of each cohort are in a later table, and how many are not, two arrays of shape (cohorts,), int64.
+
+        Parameters
+        ----------
+        present : numpy.ndarray, shape (u,), bool
+            Whether each person is in the table.
+        """
+        there = np.bincount(self.cohorts, present).astype(np.int64)
+        return there, np.bincount(self.cohorts) - there
+
     def of(self, marks: np.ndarray, flags: np.ndarray) -> np.ndarray:
         """Return the flags of some people by their marks, shape (m,), bool; False of those who are in no release."""
         at = np.minimum(np.searchsorted(self.marks, marks), max(0, len(self.marks) - 1))

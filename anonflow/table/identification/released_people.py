@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -82,9 +83,12 @@ class ReleasedPeople:
             If the file does not have what it should.
         """
         marks, about = arrays["units"], json.loads(str(arrays["about"]))
-        if marks.dtype != np.uint64 or marks.ndim != 1:
+        if marks.dtype != np.uint64 or marks.ndim != 1 or not isinstance(about, dict):
             raise ValueError
-        people = cls(marks, str(about["seal"]), str(about.get("when", "")))
+        when = str(about.get("when", ""))
+        if when:
+            datetime.fromisoformat(when)
+        people = cls(marks, str(about["seal"]), when)
         if "criterion" not in about:
             return people
         row_list, offsets, originals = (arrays[name] for name in _TRACKS)
@@ -101,6 +105,7 @@ class ReleasedPeople:
             or (n and not 0 <= row_list.min() <= row_list.max() < len(offsets) - 1)
             or (len(originals) and not 0 <= originals.min() <= originals.max() < n)
             or (marks[1:] <= marks[:-1]).any()
+            or not _lists_everybody(row_list, offsets, originals)
         ):
             raise ValueError
         values = {str(name): arrays[f"{_VALUES}{number}"] for number, name in enumerate(about["sensitive"])}
@@ -119,3 +124,12 @@ class ReleasedPeople:
             },
             after=tuple(map(str, about.get("after", ()))),
         )
+
+
+def _lists_everybody(row_list: np.ndarray, offsets: np.ndarray, originals: np.ndarray) -> bool:
+    """Return whether each list has each person once at most, and each row's person, but for empty lists."""
+    n, sizes = len(row_list), np.diff(offsets)
+    codes = np.sort(np.repeat(np.arange(len(sizes)), sizes) * n + originals)
+    rows = np.flatnonzero(sizes[row_list] > 0)
+    mine = row_list[rows].astype(np.int64) * n + rows
+    return not (codes[1:] == codes[:-1]).any() and bool(np.isin(mine, codes, assume_unique=True).all())

@@ -395,6 +395,16 @@ class ReleaseMetadata:
         ]
         return replace(self, columns=tuple(columns), rows=seen.rows)
 
+    def with_numbers(self, frame: pd.DataFrame) -> ReleaseMetadata:
+        """Return the same with the types of a frame's columns of numbers that are published as they were."""
+        columns = [
+            replace(column, type=_exact_type(frame[column.name]))
+            if column.notation == EXACT and pd.api.types.is_numeric_dtype(frame[column.name].dtype)
+            else column
+            for column in self.columns
+        ]
+        return replace(self, columns=tuple(columns))
+
     def agreeing(self, declared: ReleaseMetadata, name: str) -> ReleaseMetadata:
         """Return the same with the domains that a schema adds.
 

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from anonflow.errors import DataError
+from anonflow.large_arrays import IN_MEMORY, Arrays
 from anonflow.table.files.metadata_file import read_metadata
 from anonflow.table.forms.date_forms import DateForm
 from anonflow.table.forms.text_columns import text_type
@@ -45,6 +46,7 @@ def plain_release(
     *,
     delimiter: str = ",",
     encoding: str = "utf-8",
+    arrays: Arrays = IN_MEMORY,
 ) -> pd.DataFrame:
     """Return the cells of a published file as :func:`read_published` does, plain where its description names a form.
 
@@ -56,13 +58,15 @@ def plain_release(
         read in it.
     delimiter, encoding : str
         Of a CSV file that another tool wrote.
+    arrays : Arrays
+        Where its columns are.
 
     Raises
     ------
     DataError
         If the file or the description cannot be read, or cells are not written as the description says.
     """
-    frame = read_published(path, delimiter=delimiter, encoding=encoding)
+    frame = read_published(path, delimiter=delimiter, encoding=encoding, arrays=arrays)
     about = read_metadata(path, ignore_others=True)
     forms = forms_of(about)
     if about is None and schema is not None:

@@ -159,14 +159,15 @@ def test_a_perfect_matching_is_found_where_a_flow_finds_one() -> None:
     rng = np.random.default_rng(7)
     seen = set()
     for n in [*range(1, 9), 40] * 12:
-        edge = rng.choice(n * n, min(n * n, int(rng.integers(1, 3 * n + 1))), replace=False)
-        left, right = edge // n, edge % n
+        edge = np.sort(rng.choice(n * n, min(n * n, int(rng.integers(1, 3 * n + 1))), replace=False))
+        left, right = edge % n, edge // n
+        starts = np.append(0, np.cumsum(np.bincount(right, minlength=n)))
         values = np.ones(n, np.int64)
         perfect = max_flow.largest_flow(values, values, left, right, np.ones(len(edge), np.int64)).value == n
-        assert max_flow.matched_all(left, right, n) == perfect
+        assert max_flow.matched_all(starts, left, n) == perfect
         seen.add(perfect)
     assert seen == {True, False}
-    assert not max_flow.matched_all(np.zeros(0, int), np.zeros(0, int), 2)
+    assert not max_flow.matched_all(np.zeros(3, int), np.zeros(0, int), 2)
 
 
 @pytest.mark.parametrize("block", [1, 7, 1000])

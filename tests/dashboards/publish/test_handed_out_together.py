@@ -47,7 +47,9 @@ def test_one_file_for_the_public_and_one_for_the_owner(done: Workspace) -> None:
     public, owner = names(model.content("public")), names(model.content("owner"))
     refused = {"sav", "dta"}  # Salary-class is no name for them
     assert set(public) == {model.file_name(file) for file in PUBLIC if file not in ("public", *refused)}
-    assert set(owner) == {model.file_name(file) for file in OWNER if file not in ("owner", "seed")}
+    assert set(owner) == {
+        model.file_name(file) for file in OWNER if file not in ("owner", "releases", "seed")
+    }
     for file in ("csv", "parquet", "report"):
         assert public[model.file_name(file)] == model.content(file)
     secrets = [model.content("seed").strip(), model.content("certificate")]

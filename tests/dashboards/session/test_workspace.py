@@ -263,6 +263,27 @@ def test_what_cannot_work_is_said_before_it_is_run(workspace: Workspace, edit: A
 # ------------------------------------------------------------------------------------------------ runs
 
 
+def test_a_run_with_a_change_is_chosen_also_if_it_is_over_at_once(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened(workspace, n=60).set_algorithms(["mondrian"])
+    workspace.start()
+    workspace.wait(300)
+    begin = Workspace._begin
+
+    def to_its_end(self: Workspace, *arguments: Any) -> None:
+        begin(self, *arguments)
+        self.wait(300)
+
+    monkeypatch.setattr(Workspace, "_begin", to_its_end)
+    for number, change in enumerate([workspace.apply, lambda run, _: workspace.run_again(run)], start=2):
+        change(1, [(("steps", "anonymize", "k"), 7)])
+        assert workspace.chosen == number == len(workspace.runs)
+    workspace.set_ks([4])
+    workspace.start()
+    assert (workspace.chosen, len(workspace.runs)) == (3, 4)  # the next one is not
+
+
 def test_runs_arrive_one_by_one_and_the_source_is_not_read_again(
     workspace: Workspace, hand: Hand, monkeypatch: pytest.MonkeyPatch
 ) -> None:

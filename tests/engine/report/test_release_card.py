@@ -180,6 +180,11 @@ def test_thresholds_that_are_none(threshold: object) -> None:
         af.release_card(af.anonymize(table(), k=3), threshold=threshold)
 
 
+def test_a_table_has_no_card() -> None:
+    with pytest.raises(ParameterError, match="release_card takes what"):
+        af.release_card(table())
+
+
 def test_a_notebook_shows_whole_sentences() -> None:
     result = card(table(ill="rare"))
     page = result._repr_html_()

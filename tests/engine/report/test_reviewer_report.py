@@ -103,6 +103,7 @@ def test_a_threshold_that_is_missed_publishes_nothing(
     status, _, err = shell(capsys, "run", path)
     assert status == 1
     assert "threshold: fails (" in err
+    assert "of this flow without its k and with target: {risk: 0.09}" in err
     assert "nothing was published" in err
     assert not (tmp_path / "out").exists()
     report = engine.run(path, seed=SEED)

@@ -561,6 +561,16 @@ def test_what_could_be_signed_is_tried_and_written(
     assert set(pd.read_csv(tmp_path / "out" / "release.csv")) == {"age", "sex", "ill"}
 
 
+def test_a_k_that_the_flow_fixes_is_named_where_no_trial_meets_the_target(tmp_path: Path) -> None:
+    """Whoever adds a target to a flow that missed its threshold has a k in it, and no other one is tried."""
+    path = judged_flow(tmp_path)
+    matrix = "  anonymize.k: [3, 6, 10]\n"
+    path.write_text(path.read_text().replace(matrix, "").replace("{loss: ncp}", "{loss: ncp, k: 3}"))
+    _, report = engine.search_flow(path, seed=SEED)
+    assert not report.ok
+    assert "Only k = 3 was tried; leave k out" in report.sentence()
+
+
 def test_columns_that_the_flow_names_stay(tmp_path: Path) -> None:
     path = judged_flow(tmp_path, FOLLOWING)
     path.write_text(

@@ -195,7 +195,9 @@ def test_keys_go_with_every_role_that_is_published() -> None:
         True,
     ]
     assert np.array_equal(table.weights, [1.5, 2.0])
-    with pytest.raises(SchemaError, match="only for the role quasi-identifier"):
+    with pytest.raises(
+        SchemaError, match="only for the roles quasi-identifier, sensitive, insensitive, weight"
+    ):
         af.Schema({"age": QI, "id": {"role": "identifier", "decimal": ","}})
 
 

@@ -1,0 +1,140 @@
+"""An owner's folder of releases as one ZIP file, to be handed from a machine to another."""
+
+from __future__ import annotations
+
+import io
+import re
+import shutil
+import tempfile
+import zipfile
+import zlib
+from pathlib import Path, PurePosixPath
+
+from anonflow.errors import AnonflowError, DataError
+from anonflow.table.identification.earlier import KEY_FILE, MEMORY, OWNER, Earlier
+from anonflow.table.identification.released_people import ReleasedPeople
+from anonflow.whole_file import OWNER_ONLY, write_whole
+
+__all__ = ["packed", "unpack"]
+
+_NAMES = re.compile(r"\d{8}-\d{6}-[0-9a-f]{8}\.npz")
+_MOST_ENTRIES = 10_000
+_MOST_KEY = 1_000
+_MOST_BYTES = 1 << 30
+"""Bytes of all releases of a file together, unpacked, where nobody names a cap."""
+
+
+def packed(place: Earlier) -> bytes:
+    """Return the key and the releases of an owner's folder as a ZIP file: whoever has it can undo the releases, as with the folder."""
+    held = io.BytesIO()
+    home = place.path / MEMORY
+    with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive:
+        for file in [home / KEY_FILE, *sorted(home.glob("[0-9]*.npz"))] if place.kept else []:
+            entry = zipfile.ZipInfo(f"{OWNER}/{MEMORY}/{file.name}")
+            entry.external_attr = 0o600 << 16
+            archive.writestr(entry, file.read_bytes(), zipfile.ZIP_DEFLATED)
+    return held.getvalue()
+
+
+def unpack(file: Path, name: str, place: Earlier, most: int | None = None) -> list[ReleasedPeople]:
+    """Add the releases of a packed owner's folder to another folder, which takes their key if it has none.
+
+    Parameters
+    ----------
+    file : pathlib.Path
+        A stranger's: nothing of it is unpacked by its name, and nothing but a key and releases is read.
+    name : str
+        As its user calls it.
+    place : Earlier
+    most : int, optional
+        Bytes of all releases together.
+
+    Returns
+    -------
+    list of ReleasedPeople
+        Those of the file.
+
+    Raises
+    ------
+    DataError
+        If the file is no packed owner's folder, is damaged or too large, has several keys, or another one than the folder.
+    """
+    key, releases = _parts(file, name, _MOST_BYTES if most is None else most)
+    with tempfile.TemporaryDirectory(prefix="anonflow-") as folder:
+        draft = Earlier(Path(folder) / OWNER)
+        home = draft.path / MEMORY
+        home.mkdir(mode=0o700, parents=True)
+        for part, content in {KEY_FILE: key, **releases}.items():
+            (home / part).write_bytes(content)
+        try:
+            text, people = draft.key(), draft.releases()
+        except AnonflowError as error:
+            raise DataError(error.renamed(str(home), name).problems[0]) from None
+        if place.key(draft) != text:
+            raise DataError(
+                f"{name}: has another key than the releases that are here, so people cannot be recognized; pack the owner's folder that has all of "
+                "them, or remove those"
+            )
+        for part in releases:
+            target = place.path / MEMORY / part
+            if not target.exists():
+                source = home / part
+                write_whole(target, lambda path, source=source: shutil.copyfile(source, path), OWNER_ONLY)  # type: ignore[misc]
+    return people
+
+
+def _parts(file: Path, name: str, most: int) -> tuple[bytes, dict[str, bytes]]:
+    """Return the key of a packed folder, and its releases by name; nothing is larger than it may be, whatever the file says."""
+    keys: set[bytes] = set()
+    releases: dict[str, bytes] = {}
+    left = most
+    try:
+        with zipfile.ZipFile(file) as archive:
+            entries = archive.infolist()
+            if len(entries) > _MOST_ENTRIES:
+                raise DataError(
+                    f"{name}: holds {len(entries):,} files; pack the folder {MEMORY} of the owner's folder alone"
+                )
+            for entry in entries:
+                part = PurePosixPath(entry.filename).name
+                is_key = part == KEY_FILE
+                if not is_key and not _NAMES.fullmatch(part):
+                    continue  # certificates and seeds are not read
+                # of the other compressions a few bytes are unpacked to any number at once
+                if (
+                    entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+                    or entry.flag_bits & 1
+                ):
+                    raise ValueError
+                cap = _MOST_KEY if is_key else left
+                with archive.open(entry) as stream:
+                    content = stream.read(cap + 1)
+                if len(content) > cap:
+                    raise DataError(
+                        f"{name}: is larger than {most / 1e6:,.0f} MB when it is unpacked, the most that is taken here"
+                    )
+                if is_key:
+                    keys.add(content.strip())
+                elif releases.setdefault(part, content) != content:
+                    raise DataError(
+                        f"{name}: has two releases of one name; pack one owner's folder at a time"
+                    )
+                left -= 0 if is_key else len(content)
+    except (
+        zipfile.BadZipFile,  # a directory or a checksum that does not fit
+        zlib.error,
+        EOFError,
+        RuntimeError,  # a kind of archive that Python does not read, or a password
+        OSError,  # a place before the file's begin
+        ValueError,  # a name that is no text
+    ):
+        raise DataError(f"{name}: is damaged, or no ZIP file; pack the owner's folder as a .zip") from None
+    if not releases:
+        raise DataError(
+            f"{name}: has no releases; pack the whole owner's folder, with the hidden folder {MEMORY} in it"
+        )
+    if len(keys) != 1:
+        raise DataError(
+            f"{name}: has {len(keys)} keys ({KEY_FILE}), and the releases need their own; pack one owner's folder at a time"
+        )
+    return keys.pop(), releases
