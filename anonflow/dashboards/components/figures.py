@@ -12,7 +12,7 @@ from bokeh.plotting import figure
 
 from anonflow.algorithms.registry import look_of
 from anonflow.drawing.plots import BLUE, ORANGE
-from anonflow.utility.distributions import MISSING, Distribution
+from anonflow.utility.distributions import Distribution
 from anonflow.utility.frontier import frontier
 
 FONT = "system-ui, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
@@ -360,7 +360,9 @@ def overlay(distribution: Distribution, look: Palette, height: int = 330) -> fig
             fill_color=BLUE, fill_alpha=0.45, line_color=BLUE, legend_label="original",
         )  # fmt: skip
     if distribution.ordered or distribution.edges is not None:
-        numbers = [at for at, label in enumerate(distribution.labels[:bars_in_all]) if label != MISSING]
+        numbers = [
+            at for at, label in enumerate(distribution.labels[:bars_in_all]) if label != distribution.beside
+        ]
         plot.line([middle[at] for at in numbers], [distribution.published[at] for at in numbers],
                   line_color=ORANGE, line_width=2, legend_label="published")  # fmt: skip
     dots = plot.scatter(
