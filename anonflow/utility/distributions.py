@@ -9,7 +9,7 @@ import numpy as np
 
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
-from anonflow.table.domain import Domain
+from anonflow.table.domain import NUMBER_MEMBER, Domain
 from anonflow.table.records import Records
 from anonflow.table.schema import did_you_mean
 
@@ -40,6 +40,8 @@ class Distribution:
         Whether the numbers are days since 1970-01-01.
     ordered : bool
         Whether the labels are ordered, as numbers are, so that a line may connect them.
+    beside : str
+        The label, where there is one, of what has no place among numbers: missing values, or the codes of the column.
     """
 
     name: str
@@ -49,6 +51,7 @@ class Distribution:
     edges: np.ndarray | None = None
     dates: bool = False
     ordered: bool = False
+    beside: str = MISSING
 
     @property
     def distance(self) -> float:
@@ -124,8 +127,12 @@ def distribution(records: Records, generalization: Generalization, name: str) ->
             published = _spread_runs(lo, hi, each, domain.size)[domain.has_value]
             original = original[domain.has_value]
             labels = [label for label, value in zip(domain.labels, domain.has_value, strict=True) if value]
+    beside = MISSING
     if missing:
-        labels = [*labels, MISSING]
+        if domain.has_codes:  # the domain of the codes is the next one
+            texts = (text for text in records.domains[a + 1].labels if text != NUMBER_MEMBER)
+            beside = ", ".join(text or MISSING for text in texts)
+        labels = [*labels, beside]
         # a record with a code may be published as one; a missing number is only ever covered by the whole domain
         coded = (generalization.lo[t] > generalization.hi[t]).sum() if domain.has_codes else 0.0
         original, published = np.append(original, missing), np.append(published, float(coded))
@@ -139,6 +146,7 @@ def distribution(records: Records, generalization: Generalization, name: str) ->
         edges,
         edges is not None and bool(domain.dates),
         domain.kind == "numeric",
+        beside,
     )
 
 

@@ -20,6 +20,7 @@ SLOW = {
     "census",
     "chains",
     "classes",
+    "clicks",
     "concealment",
     "coverage",
     "crosstabs",

@@ -281,6 +281,20 @@ def test_the_dashboard_is_shown_in_a_cell(page: Any, lab: Lab) -> None:
     )
     protect = page.locator("button[data-step]").filter(has_text="Protect")
     click_until(page, protect, page.get_by_text("How strong is the protection to be?"))
+    assert not page.get_by_text("Nothing answers here").is_visible()
+    # a saved notebook, opened without its kernel, says what to do
+    saved = lab.home / "dashboard.ipynb"
+    for _ in range(20):
+        page.locator(".jp-Cell .jp-InputArea-editor").first.click()
+        page.keyboard.press("Control+s")
+        page.wait_for_timeout(500)
+        if "docs_json" in saved.read_text(encoding="utf-8"):
+            break
+    page.get_by_role("menuitem", name="Kernel", exact=True).click()
+    page.get_by_role("menuitem", name="Shut Down Kernel", exact=True).click()
+    page.wait_for_timeout(2_000)
+    page.goto(f"{lab.url}/lab/workspaces/saved/tree/dashboard.ipynb?reset")
+    page.get_by_text("Nothing answers here. If the kernel is not busy, run this cell again.").wait_for()
 
 
 def test_a_workbook_that_is_not_trusted_shows_its_summary_and_pictures(page: Any, lab: Lab) -> None:

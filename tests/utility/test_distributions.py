@@ -40,7 +40,8 @@ def test_every_cell_is_spread_evenly_over_its_members(data: st.DataObject) -> No
         np.testing.assert_allclose(result.published[: domain.size], naive.over_members(cells, domain.size))
         own = [int((codes == code).sum()) / table.n for code in range(domain.size)]
         np.testing.assert_allclose(result.original[: domain.size], own)
-        assert (MISSING in result.labels) == bool((codes < 0).any())
+        assert result.labels[domain.size :] == ((result.beside,) if (codes < 0).any() else ())
+        assert result.beside == MISSING or domain.has_codes
         assert result.original.sum() == pytest.approx(1)
         assert result.published.sum() == pytest.approx(1)
         assert 0 <= result.distance <= 1
@@ -69,6 +70,16 @@ def test_dates_are_named_as_dates() -> None:
     result = distribution(table.records, Generalization.of(table.records), "day")
     assert result.labels[0].startswith("2020-01-01/")
     assert result.distance == pytest.approx(0)
+
+
+def test_codes_beside_numbers_have_their_names() -> None:
+    cells = ["10", "20", "N", "30", "N", "R", None, "40"]
+    entry = {"role": "quasi-identifier", "kind": "numeric", "codes": ["N", "R"], "missing": "value"}
+    table = af.Table(pd.DataFrame({"income": cells}), {"income": entry})
+    shares = distribution(table.records, af.anonymize(table, "k-member", k=2).generalization, "income")
+    assert shares.labels[-1] == shares.beside
+    assert set(shares.beside.split(", ")) == {"N", "R", MISSING}
+    assert shares.original[-1] == 4 / 8
 
 
 def test_rare_categories_are_summed_up() -> None:

@@ -332,7 +332,7 @@ class CompareScreen(pn.viewable.Viewer):
         if self.workspace.chosen is not None:
             self.model.take_up(self.workspace.chosen)
 
-    @param.depends("workspace.runs", "workspace.dark", watch=True)
+    @param.depends("workspace.runs", watch=True)
     def _show_results(self) -> None:
         runs = self.workspace.runs
         self.nothing.visible, self.results.visible = not runs, bool(runs)
@@ -355,6 +355,8 @@ class CompareScreen(pn.viewable.Viewer):
             )
         )
         self._show_chosen()
+        self._draw_figures()
+        self._show_frontier()
         self._show_pair()
 
     @param.depends("workspace.chosen", watch=True)
@@ -370,8 +372,9 @@ class CompareScreen(pn.viewable.Viewer):
         value = self.table.value
         self.table.selection = [at for at, id in enumerate(value["id"]) if id == chosen] if len(value) else []
         self._offer_measures()
-        self._draw_figures()
-        self._show_frontier()
+        for pane in (*self.figures.values(), self.frontier):
+            if pane.object is not None:
+                figures.move_ring(pane.object, chosen)
 
     def _offer_measures(self) -> None:
         """Offer the measures that the runs have; those that were ticked stay so."""
@@ -384,6 +387,12 @@ class CompareScreen(pn.viewable.Viewer):
         # labels stand at the axes; here the names are enough
         self.drawn.param.update(options=options, value=kept if len(kept) >= DRAWN else [*first, "seconds"])
         self.drawn_box.visible = len(labels) > DRAWN
+
+    @param.depends("workspace.dark", watch=True)
+    def _darken(self) -> None:
+        for pane in (*self.figures.values(), self.frontier):
+            if pane.object is not None:
+                figures.recolour(pane.object, figures.look(self.workspace.dark))
 
     def _draw_figures(self, *names: Any) -> None:
         """Draw the ticked measures of all runs against k, the chosen run with a ring."""

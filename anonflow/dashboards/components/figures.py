@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from bokeh.models import ColumnDataSource, FixedTicker, HoverTool, NumeralTickFormatter, Range1d, TapTool
@@ -12,10 +12,13 @@ from bokeh.plotting import figure
 
 from anonflow.algorithms.registry import look_of
 from anonflow.drawing.plots import BLUE, ORANGE
-from anonflow.utility.distributions import MISSING, Distribution
+from anonflow.utility.distributions import Distribution
 from anonflow.utility.frontier import frontier
 
 FONT = "system-ui, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
+
+RING = "ring"
+"""The name of what marks the chosen run in a figure."""
 
 Tap = Callable[[int], None]
 
@@ -70,6 +73,17 @@ class Point:
 def look(dark: bool) -> Palette:
     """Return the colours of a light or a dark page."""
     return DARK if dark else LIGHT
+
+
+def recolour(plot: figure, look: Palette) -> None:
+    """Give a figure the colours of a light or a dark page; nothing is drawn anew."""
+    before = LIGHT if look is DARK else DARK
+    change = {getattr(before, each.name): getattr(look, each.name) for each in fields(Palette)}
+    for model in plot.references():
+        for name, value in model.properties_with_values(include_defaults=False).items():
+            colour = getattr(value, "value", value)
+            if isinstance(colour, str) and colour in change and "color" in name:
+                setattr(model, name, change[colour])
 
 
 def _figure(look: Palette, height: int, across: str, up: str, **params: Any) -> figure:
@@ -149,20 +163,23 @@ def _marks(
     return drawn
 
 
-def _ring(
-    plot: figure, points: Sequence[Point], xs: Sequence[Any], chosen: int | None, look: Palette
-) -> None:
-    at = next((at for at, point in enumerate(points) if point.id == chosen), None)
-    if at is not None:
-        plot.scatter(
-            [xs[at]],
-            [points[at].y],
-            marker="circle",
-            size=24,
-            fill_color=None,
-            line_color=look.ink,
-            line_width=2,
-        )
+def _ring(plot: figure, chosen: int | None, look: Palette) -> None:
+    plot.scatter(
+        "x", "y", source=ColumnDataSource({"x": [], "y": []}), marker="circle", size=24, fill_color=None,
+        line_color=look.ink, line_width=2, name=RING,
+    )  # fmt: skip
+    move_ring(plot, chosen)
+
+
+def move_ring(plot: figure, chosen: int | None) -> None:
+    """Draw the ring of a figure around the mark of a run, and nothing else anew; no ring where the run has no mark."""
+    places: dict[str, list[Any]] = {"x": [], "y": []}
+    for drawn in plot.renderers:
+        data = drawn.data_source.data
+        for at, id in enumerate(data.get("id", ())):
+            if id == chosen:
+                places = {"x": [data["x"][at]], "y": [data["y"][at]]}
+    plot.select_one({"name": RING}).data_source.data = places
 
 
 def _hover(plot: figure, drawn: Sequence[Any], tips: list[tuple[str, str]], tap: Tap | None) -> None:
@@ -234,7 +251,7 @@ def against_k(
         plot.y_range.start = 0.0
         plot.y_range.end = 1.12 * max(values, default=1.0)  # the ring stays inside
     drawn = _marks(plot, shown, xs, look, tap)
-    _ring(plot, shown, xs, chosen, look)
+    _ring(plot, chosen, look)
     _hover(plot, drawn, [("run", "@name"), (up.split(",")[0], f"@y{{{number}}}")], tap)
     return plot
 
@@ -296,7 +313,7 @@ def risk_and_loss(
         plot.step(xs, ys, mode="after", line_color=look.soft, line_dash="dashed", line_width=1.6)
     risks = [point.x for point in shown]
     drawn = _marks(plot, shown, risks, look, tap)
-    _ring(plot, shown, risks, chosen, look)
+    _ring(plot, chosen, look)
     _hover(plot, drawn, [("run", "@name"), ("risk", "@x{0.00 %}"), ("GCP", "@y{0.0000}")], tap)
     return plot
 
@@ -343,7 +360,9 @@ def overlay(distribution: Distribution, look: Palette, height: int = 330) -> fig
             fill_color=BLUE, fill_alpha=0.45, line_color=BLUE, legend_label="original",
         )  # fmt: skip
     if distribution.ordered or distribution.edges is not None:
-        numbers = [at for at, label in enumerate(distribution.labels[:bars_in_all]) if label != MISSING]
+        numbers = [
+            at for at, label in enumerate(distribution.labels[:bars_in_all]) if label != distribution.beside
+        ]
         plot.line([middle[at] for at in numbers], [distribution.published[at] for at in numbers],
                   line_color=ORANGE, line_width=2, legend_label="published")  # fmt: skip
     dots = plot.scatter(

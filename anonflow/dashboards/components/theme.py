@@ -56,6 +56,8 @@ class Bar(JSComponent):
         Whether something is lost when the page is left.
     version : int
         How many changes have been shown.
+    heard : str
+        The word of the browser that was heard last: in a saved notebook nobody hears it.
     number : str
         Of this page on its server, which takes its workspace up again.
     """
@@ -78,6 +80,7 @@ class Bar(JSComponent):
     tables = param.List(default=[])
     unsaved = param.Boolean(default=False)
     version = param.Integer(default=0)
+    heard = param.String(default="")
     number = param.String(default="")
 
     _esm = "style/bar.js"
@@ -95,6 +98,7 @@ class Bar(JSComponent):
     def _handle_msg(self, data: Any) -> None:
         action = data.get("action") if isinstance(data, dict) else None
         if action == "here" and isinstance(data.get("version"), int):
+            self.heard = str(data.get("word", ""))[:40]
             self.drawn = data["version"]  # the part that a browser has drawn, which may be incomplete
         if action in ACTIONS:
             for listener in self._listeners:

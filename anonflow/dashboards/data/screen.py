@@ -726,6 +726,8 @@ class DataScreen(pn.viewable.Viewer):
             self._above.objects, self._below.objects = [], [self._steps_card]
             self.first.value = pd.DataFrame()
             return
+        if self.workspace.source.dataset in self._about:
+            self.dataset.value = self.workspace.source.dataset
         self._show_counts()
         first = self.choice.first_rows().reset_index(drop=True)
         # a title is markup to the table: names are anybody's

@@ -39,6 +39,7 @@ from anonflow.errors import AnonflowError
 TITLE = "Explore"
 ORIGINAL = "original"
 ATTACK = "Let attackers try"
+REPEAT = "Run again to explore"
 
 
 PAGE = 15
@@ -86,12 +87,21 @@ class ExploreScreen(pn.viewable.Viewer):
             visible=self.model.run is not None,
         )  # fmt: skip
         self._show()
+        self._offer_repeat()
 
     def _of_run(self, title: str, *inside: Any, lead: str = "") -> pn.Column:
         """Return a card that says of which run it is."""
         self._names.append(html(""))
         self._panels.append(card(title, self._names[-1], *inside, lead=lead))
         return self._panels[-1]
+
+    @param.depends("workspace.runs", "workspace.running", watch=True)
+    def _offer_repeat(self) -> None:
+        """Offer to run again what came without its results, with a project."""
+        without = self.workspace.repeatable
+        self.repeat.visible = bool(without)
+        self.repeat.disabled = self.workspace.running
+        self.repeat.label = REPEAT if len(without) < 2 else f"{REPEAT}: {len(without):,} runs"
 
     @param.depends("workspace.chosen", "workspace.runs", watch=True)
     def _show(self) -> None:
@@ -156,6 +166,10 @@ class ExploreScreen(pn.viewable.Viewer):
 
     def _make_loss(self) -> None:
         self.nothing = empty("No run yet: go to Compare and press Run; then a tap on a run shows it here.")
+        self.repeat = pn.widgets.Button(
+            label=REPEAT, color="primary", visible=False, css_classes=["af-repeat"]
+        )
+        self.repeat.on_click(lambda _: self.workspace.repeat())
         self.chosen = RunSelect(self.workspace, "Run").select
         self.facts = html("")
         self.losses = html("", "af-heat")
@@ -164,7 +178,12 @@ class ExploreScreen(pn.viewable.Viewer):
         self.distance = html("")
         self.overlay = figure_pane(css_classes=["af-overlay"])
 
-    @param.depends("workspace.dark", "model.column", watch=True)
+    @param.depends("workspace.dark", watch=True)
+    def _darken(self) -> None:
+        if self.overlay.object is not None:
+            figures.recolour(self.overlay.object, figures.look(self.workspace.dark))
+
+    @param.depends("model.column", watch=True)
     def _show_distribution(self) -> None:
         if self.column.value != self.model.column and self.model.column in self.column.options:
             self.column.value = self.model.column
@@ -365,6 +384,7 @@ class ExploreScreen(pn.viewable.Viewer):
                 )
             ),
             self.nothing,
+            self.repeat,
             self.inside,
             sizing_mode="stretch_width",
         )

@@ -51,7 +51,7 @@ TABLES = {ending.strip(".").replace("/", "-folder"): ending for ending in KINDS}
 """The files that have the published table -> the ending of the name that the shell writes them to."""
 
 PUBLIC = {
-    "public": (ONE_FILE, "public.zip", "All files of this card together: you may publish all of them."),
+    "public": (ONE_FILE, "public.zip", "All files of this card together."),
     **{
         file: (
             TABLE_FILES[ending][0],

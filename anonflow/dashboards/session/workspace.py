@@ -471,10 +471,12 @@ class Workspace(param.Parameterized):
                         else run
                         for run in self.runs
                     ]  # fmt: skip
+                    if self.chosen is None:
+                        self.chosen = ids[job]
                 if batch.is_over:
                     self.param.update(running=False, progress={}, doing={}, status=status)
 
-            if jobs:
+            if jobs and not self.running:
                 self._batch = JobGroup(jobs, self.later, self._freed, self._show, restored)
                 self.param.update(running=True, progress={job.run.name: 0.0 for job in jobs})
                 self._batch.start(self._line, id(self))
@@ -987,6 +989,20 @@ class Workspace(param.Parameterized):
         self._started = None
         table = done.result.anonymization.table
         self._choose_next(lambda: self._begin([(flow, flow.runs[0], again)], table))
+
+    @property
+    def repeatable(self) -> list[FinishedRun]:
+        """The runs without a result that their seeds repeat, such as those of a project that was saved with its table."""
+        return [
+            run
+            for run in self.runs
+            if run.seed and run.result.problem is None and run.result.anonymization is None
+        ]
+
+    def repeat(self) -> None:
+        """Give the runs of :attr:`repeatable` their results, with the same bits, in the background; nothing else changes."""
+        if not self.running:
+            self._restore(self.repeatable)
 
     def apply(self, id: int, change: Sequence[tuple[Sequence[str], Any]]) -> None:
         """Take up the settings of a run with a change, as one edit, and run that; the new run is chosen when it is done.

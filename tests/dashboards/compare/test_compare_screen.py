@@ -13,7 +13,7 @@ import anonflow as af
 from anonflow.algorithms.registry import REGISTRY, look_of
 from anonflow.dashboards.compare.model import CompareModel, column_losses, loss_of_blanks
 from anonflow.dashboards.compare.screen import FIVE, CompareScreen
-from anonflow.dashboards.components.figures import DARK, LIGHT, Point, against_k, risk_and_loss
+from anonflow.dashboards.components.figures import DARK, LIGHT, RING, Point, against_k, risk_and_loss
 from anonflow.dashboards.session.diff import changes, differences
 from anonflow.dashboards.session.draft_spec import NO_FLOW, MethodSpec
 from anonflow.dashboards.session.publication import card_of_run
@@ -361,6 +361,43 @@ def test_a_single_k_is_drawn_by_method() -> None:
     assert several.xaxis[0].ticker.ticks == [5.0, 9.0]
     assert against_k([], "GCP", LIGHT) is not None
     assert risk_and_loss([], "risk", LIGHT) is not None
+
+
+def test_another_run_moves_the_ring_and_draws_nothing_anew(done: Workspace) -> None:
+    screen = CompareScreen(workspace=done)
+    panes = [*screen.figures.values(), screen.frontier]
+    before = [pane.object for pane in panes]
+    for run in done.runs:
+        done.choose(run.id)
+        assert all(pane.object is figure for pane, figure in zip(panes, before, strict=True))
+        for name, pane in screen.figures.items():
+            place = next(point for point in screen.model.points(name) if point.id == run.id)
+            ring = pane.object.select_one({"name": RING}).data_source.data
+            assert (ring["x"], ring["y"]) == ([place.x], [place.y])
+
+
+def test_a_figure_is_made_dark_as_it_is(done: Workspace) -> None:
+    def colours(plot: object) -> list[tuple[str, str, str]]:
+        return sorted(
+            (type(model).__name__, name, str(getattr(value, "value", value)))
+            for model in plot.references()
+            for name, value in model.properties_with_values().items()
+            if "color" in name
+        )
+
+    screen = CompareScreen(workspace=done)
+    before = screen.frontier.object
+    light = colours(before)
+    try:
+        done.dark = True
+        assert screen.frontier.object is before
+        dark = colours(before)
+        screen._show_frontier()
+        assert screen.frontier.object is not before
+        assert colours(screen.frontier.object) == dark != light
+    finally:
+        done.dark = False
+    assert colours(screen.frontier.object) == light
 
 
 def test_the_look_of_methods_differs() -> None:

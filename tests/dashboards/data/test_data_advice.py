@@ -165,6 +165,14 @@ def test_what_opens_files_is_folded_while_a_table_is_open(workspace: Workspace) 
     assert not empty.unfold.visible
 
 
+def test_the_list_of_tables_shows_the_open_table() -> None:
+    space = Workspace()
+    screen = DataScreen(workspace=space)
+    space.open_dataset("nursery")
+    assert screen.dataset.value == "nursery" != screen.dataset.options[0]
+    space.close()
+
+
 def test_answers_outlive_a_server(workspace: Workspace, tmp_path: Path) -> None:
     ColumnChoice(workspace).choose("age", "who", "acquaintances")
     from anonflow.dashboards.session.project import read_session_runs

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -120,6 +121,30 @@ def test_distribution_and_neighbourhood_follow_the_choice(done: Workspace) -> No
     assert sum(count for _, count in model.sizes()) == 120
     assert min(size for size, _ in model.sizes()) >= 4
     assert 0 <= model.worst_record() < 120
+
+
+def test_runs_of_a_project_are_offered_to_be_run_again(tmp_path: Path) -> None:
+    workspace, other = Workspace(), Workspace()
+    table = tmp_path / "people.csv"
+    af.datasets.census_like(40, seed=1).to_csv(table, index=False)
+    workspace.open_file("people.csv", table)
+    workspace.set_algorithms(["mondrian"])
+    workspace.set_ks([4])
+    workspace.start()
+    workspace.wait(300)
+    saved = tmp_path / "people.anonflow.zip"
+    saved.write_bytes(workspace.save_project(with_table=True))
+    other.read_project_file(saved)()
+    screen = ExploreScreen(workspace=other)
+    assert screen.repeat.visible
+    assert not screen.inside.visible
+    screen.repeat.clicks += 1
+    other._restorer.wait(300)
+    other.wait(300)
+    assert screen.inside.visible
+    assert not screen.repeat.visible
+    workspace.close()
+    other.close()
 
 
 def test_a_stranger_attacks_with_what_everybody_could_know(done: Workspace) -> None:

@@ -131,6 +131,15 @@ def test_with_its_table_a_project_is_opened_whole(
     assert len(other.frame) == 40
     assert other.runs[0].seed == workspace.runs[0].seed
     assert "1 run of the project" in other.status
+    # its seeds repeat its runs, for who wants to look at them
+    assert [run.id for run in other.repeatable] == [other.runs[0].id]
+    other.repeat()
+    other._restorer.wait(WAIT)
+    other.wait(WAIT)
+    assert other.repeatable == []
+    assert other.chosen_run is other.runs[0]
+    repeated, first = (space.runs[0].result.anonymization for space in (other, workspace))
+    pd.testing.assert_frame_equal(repeated.frame(), first.frame())
     with pytest.raises(DataError, match="no table is open"):
         Workspace().save_project()
 

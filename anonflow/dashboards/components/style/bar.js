@@ -368,7 +368,22 @@ export function render({ model, el, view }) {
     });
   }
   // in a notebook, changes that come before the browser has drawn the cell do not reach it
-  model.send_msg({ action: "here", version: model.version });
+  const word = String(Math.random());
+  model.send_msg({ action: "here", version: model.version, word });
+  if (!model.page) {
+    // a saved notebook shows the screens as they were, and nobody answers
+    const late = setTimeout(() => {
+      text.textContent = "Nothing answers here. If the kernel is not busy, run this cell again.";
+      text.classList.add("trouble");
+    }, 6000);
+    model.on("heard", () => {
+      if (model.heard !== word) return;
+      clearTimeout(late);
+      text.classList.remove("trouble");
+      drawStatus();
+    });
+    model.on("remove", () => clearTimeout(late));
+  }
 
   drawSteps();
   drawTools();
