@@ -452,7 +452,7 @@ def found_form(file: Path, delimiter: str, encoding: str, shape: CsvShape | None
     """
     from anonflow.table.files.csv_form import AUTO
     from anonflow.table.files.csv_head import PLAIN
-    from anonflow.table.files.read import csv_form, is_csv
+    from anonflow.table.files.csv_reading import csv_form, is_csv
 
     if not is_csv(file) or AUTO not in (delimiter, encoding):
         return delimiter, encoding
@@ -581,7 +581,7 @@ def verify(
 
 def _rows_of(release: Path, any_form: bool, delimiter: str | None, encoding: str | None, table: Any) -> Any:
     """Return the path of a release, so that the description beside it is read, too; its rows if its form is not anonflow's."""
-    from anonflow.table.files.read import is_csv
+    from anonflow.table.files.csv_reading import is_csv
 
     if any_form and is_csv(release):
         form = found_form(release, delimiter or "auto", encoding or "auto")

@@ -69,7 +69,8 @@ def init(
     from anonflow.engine.flows.loader import load_flow
     from anonflow.engine.targets import check_targets
     from anonflow.table import Schema
-    from anonflow.table.files.read import is_csv, read_frame
+    from anonflow.table.files.csv_reading import is_csv
+    from anonflow.table.files.read import read_frame
     from anonflow.table.infer import advise, entries_of, kind_of, read_cells, rows_of
     from anonflow.table.schema import UNPUBLISHED
 
@@ -218,7 +219,7 @@ def _asked_k() -> int:
 
 def _source_key(file: Path) -> str:
     """Return the flow's key for a file of this kind."""
-    from anonflow.table.files.read import is_csv
+    from anonflow.table.files.csv_reading import is_csv
     from anonflow.table.files.statistics_files import READERS
     from anonflow.table.files.workbooks import ENDINGS
 

@@ -14,7 +14,7 @@ from anonflow.criteria.verification import Finding
 from anonflow.table import Schema
 from anonflow.table.files.metadata_file import additions, has_other_sentences
 from anonflow.table.files.parquet_metadata import carries_metadata, is_parquet
-from anonflow.table.files.read import parquet_files
+from anonflow.table.files.parquet_reading import parquet_files
 from anonflow.table.published.metadata import CODED, EXACT, ColumnMetadata, ReleaseMetadata, SeenCells
 from anonflow.table.published.published_cells import WHOLE, PublishedCells, Range, named_values
 

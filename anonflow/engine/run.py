@@ -49,8 +49,8 @@ from anonflow.release.tables import check_package
 from anonflow.system import total_memory
 from anonflow.table import Table
 from anonflow.table.files.csv_form import AUTO
+from anonflow.table.files.csv_reading import csv_form
 from anonflow.table.files.metadata_file import metadata_path
-from anonflow.table.files.read import csv_form
 
 AT_ONCE = 5_000
 """Records of a partition beyond which a run says how long it is expected to take."""

@@ -10,7 +10,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonflow.errors import DataError
-from anonflow.table.files.read import check_nested, exact_frame
 
 
 def pandas_frame(data: Any, named: Collection[str] | None = None) -> Any:
@@ -98,3 +97,80 @@ def table_of_frame(frame: pd.DataFrame) -> pa.Table:
         field.with_type(pa.string()) if pa.types.is_null(field.type) else field for field in table.schema
     ]
     return table.cast(pa.schema(fields))
+
+
+_WIDE = {"int64": "Int64", "uint64": "UInt64"}
+
+
+_EXACT = 1 << 53
+"""The largest whole number below which every whole number is a float."""
+
+
+def exact_frame(table: pa.Table, *, split_blocks: bool = False) -> pd.DataFrame:
+    """Return a frame of an Arrow table; whole numbers that floats cannot hold stay exact beside missing values.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+    split_blocks : bool
+        Whether columns stay apart: numbers in one piece, none of them missing, are then not copied, and cannot be changed.
+
+    Notes
+    -----
+    Whole numbers beside missing ones become floats otherwise, and 2^53 + 1 would be published as 2^53.
+    """
+    frame = table.to_pandas(split_blocks=split_blocks)
+    for at, field in enumerate(table.schema):
+        dtype = _WIDE.get(str(field.type))
+        if dtype is not None and frame.iloc[:, at].dtype.kind == "f" and _has_wide(table.column(at)):
+            frame.isetitem(at, pd.array(table.column(at).to_pylist(), dtype=dtype))
+    return frame
+
+
+def _has_wide(column: pa.ChunkedArray) -> bool:
+    """Return whether a column of whole numbers has some that floats cannot be trusted with."""
+    ends = pc.min_max(column)
+    least, most = ends["min"].as_py(), ends["max"].as_py()
+    return least is not None and (least < -_EXACT or most > _EXACT)
+
+
+def check_nested(subject: str, fields: pa.Schema, named: Collection[str] | None) -> None:
+    """Refuse columns of lists or structures, or with an unknown time zone, that are needed.
+
+    Parameters
+    ----------
+    subject : str
+        Beginning of the message.
+    fields : pyarrow.Schema
+    named : collection of str or None
+        The columns that are needed; None is all.
+
+    Raises
+    ------
+    DataError
+        If there are any.
+    """
+    nested = [
+        f"column {field.name!r}: holds lists or structures"
+        for field in fields
+        if pa.types.is_nested(field.type)
+        and not pa.types.is_run_end_encoded(field.type)
+        and (named is None or field.name in named)
+    ]
+    nested += [
+        f"column {field.name!r}: has a time zone that is not known here; write its times as UTC"
+        for field in fields
+        if pa.types.is_timestamp(field.type)
+        and not is_time_zone(field.type.tz)
+        and (named is None or field.name in named)
+    ]
+    if nested:
+        raise DataError.collected(subject, nested)
+
+
+def is_time_zone(name: str | None) -> bool:
+    """Return whether times with a time zone, or none, can be read."""
+    try:
+        return name is None or pa.lib.string_to_tzinfo(name) is not None
+    except (pa.ArrowException, ValueError, LookupError, OSError):
+        return False

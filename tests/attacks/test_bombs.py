@@ -20,7 +20,7 @@ import pytest
 
 from anonflow.errors import DataError
 from anonflow.release import Certificate, read_release
-from anonflow.table.files import read, statistics_files
+from anonflow.table.files import opening, parquet_reading, statistics_files
 from anonflow.table.files.read import read_frame
 from tests.cases.sas_files import write_sas
 
@@ -62,13 +62,15 @@ def test_what_does_not_fit_is_refused_before_it_is_read(
     path = (parquet_bomb if make is parquet_bomb else csv_bomb)(
         tmp_path / ("b.parquet" if make is parquet_bomb else "b.csv.gz")
     )
-    monkeypatch.setattr(read, "_memory", lambda: 50_000_000)
+    for module in (opening, parquet_reading):
+        monkeypatch.setattr(module, "total_memory", lambda: 50_000_000)
     before = pa.total_allocated_bytes()
     for reads in (lambda: read_frame(path), lambda: read_release(path, SCHEMA)):
         with pytest.raises(DataError, match="unpacks to more than"):
             reads()
     assert pa.total_allocated_bytes() - before < 20_000_000
-    monkeypatch.setattr(read, "_memory", lambda: 1_000_000_000)
+    for module in (opening, parquet_reading):
+        monkeypatch.setattr(module, "total_memory", lambda: 1_000_000_000)
     assert len(read_frame(path)) == 60_000
 
 
@@ -155,14 +157,16 @@ def test_a_small_statistics_file_that_is_a_large_table(
     rows = bomb(path)
     assert path.stat().st_size < 200_000
     monkeypatch.setattr(statistics_files, "PIECE", 1_000_000)
-    monkeypatch.setattr(read, "_memory", lambda: 5_000_000)
+    for module in (opening, parquet_reading):
+        monkeypatch.setattr(module, "total_memory", lambda: 5_000_000)
     tracemalloc.start()
     with pytest.raises(DataError, match="unpacks to more than"):
         read_frame(path)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 10_000_000
-    monkeypatch.setattr(read, "_memory", lambda: 1_000_000_000)
+    for module in (opening, parquet_reading):
+        monkeypatch.setattr(module, "total_memory", lambda: 1_000_000_000)
     cells = read_frame(path)["x"]
     assert len(cells) == rows
     assert set(cells) == {"y" * (1000 if bomb is packed_bomb else 20_000)}

@@ -13,7 +13,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from anonflow.table.files.read import MOST_COLUMNS
+from anonflow.table.files.opening import MOST_COLUMNS
 from tests import ROOT
 from tests.cases.flow_files import COLUMNS, everything_in, people, write_flow
 from tests.cases.runs import shell

@@ -39,7 +39,7 @@ from anonflow.dashboards.work.screen_work import Background
 from anonflow.dashboards.work.user_limits import MEGABYTE
 from anonflow.errors import AnonflowError
 from anonflow.hierarchy.wording import plural
-from anonflow.table.files.read import is_csv
+from anonflow.table.files.csv_reading import is_csv
 from anonflow.table.schema import KINDS, MISSING_RULES, ROLES
 
 __all__ = ["DataScreen"]

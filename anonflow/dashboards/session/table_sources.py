@@ -20,8 +20,10 @@ from anonflow.engine.flows.spec import SourceSpec
 from anonflow.errors import AnonflowError, DataError
 from anonflow.table.files.csv_form import AUTO
 from anonflow.table.files.csv_head import PLAIN
+from anonflow.table.files.csv_reading import csv_form
+from anonflow.table.files.opening import must_fit
 from anonflow.table.files.parquet_metadata import PARQUET_ENDINGS, is_parquet
-from anonflow.table.files.read import csv_form, must_fit, read_frame
+from anonflow.table.files.read import read_frame
 from anonflow.table.files.workbooks import ENDINGS as WORKBOOKS
 from anonflow.table.files.workbooks import read_workbook
 from anonflow.table.infer import infer_columns

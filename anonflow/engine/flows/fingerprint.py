@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from anonflow.engine.flows.flow import Flow
 from anonflow.engine.flows.registers import register_holders
 from anonflow.errors import DataError
-from anonflow.table.files.read import parquet_files
+from anonflow.table.files.parquet_reading import parquet_files
 from anonflow.table.schema import Schema
 
 if TYPE_CHECKING:

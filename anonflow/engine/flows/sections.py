@@ -14,7 +14,7 @@ from anonflow.engine.flows.addresses import address_problem, is_address
 from anonflow.engine.flows.references import check_hierarchy, dataset_problems
 from anonflow.engine.flows.spec import FORMS, SCHEDULER, SourceSpec, UnitsSpec
 from anonflow.errors import AnonflowError, Problem
-from anonflow.table.files.read import DELIMITER, DELIMITER_WORDS
+from anonflow.table.files.csv_reading import DELIMITER, DELIMITER_WORDS
 from anonflow.table.files.statistics_files import READERS
 from anonflow.table.files.workbooks import ENDINGS
 from anonflow.table.forms.number_forms import DECIMALS, THOUSANDS, NumberForm

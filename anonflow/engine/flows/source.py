@@ -13,8 +13,10 @@ from anonflow.engine.flows.fingerprint import Fingerprint
 from anonflow.engine.flows.flow import Flow
 from anonflow.errors import DataError, HierarchyError, ParameterError, SchemaError
 from anonflow.table import Table
+from anonflow.table.files.csv_reading import read_csv
+from anonflow.table.files.opening import must_fit
+from anonflow.table.files.parquet_reading import read_parquet
 from anonflow.table.files.query import read_query
-from anonflow.table.files.read import must_fit, read_csv, read_parquet
 from anonflow.table.files.statistics_files import read_statistics
 from anonflow.table.files.workbooks import read_workbook
 from anonflow.table.per_unit import capped_rows, one_row_per_unit

@@ -31,7 +31,7 @@ from anonflow.option import Option
 from anonflow.partition import MOST_RECORDS
 from anonflow.risk.attacker import THRESHOLD
 from anonflow.table.files.csv_head import CsvShape
-from anonflow.table.files.read import DELIMITER
+from anonflow.table.files.csv_reading import DELIMITER
 from anonflow.table.per_unit import Recipe
 
 VERSION: Literal[1] = 1
@@ -161,7 +161,7 @@ class SourceSpec(_Spec):
 
     @property
     def csv_form(self) -> dict[str, Any]:
-        """How a CSV file is read: the arguments of :func:`anonflow.table.files.read.read_csv`."""
+        """How a CSV file is read: the arguments of :func:`anonflow.table.files.csv_reading.read_csv`."""
         return {
             "delimiter": self.delimiter,
             "encoding": self.encoding,

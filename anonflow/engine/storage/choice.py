@@ -21,7 +21,9 @@ from anonflow.errors import DataError
 from anonflow.large_arrays import IN_MEMORY, Arrays
 from anonflow.system import total_memory
 from anonflow.table import Table
-from anonflow.table.files.read import is_csv, open_file, parquet_files
+from anonflow.table.files.csv_reading import is_csv
+from anonflow.table.files.opening import open_file
+from anonflow.table.files.parquet_reading import parquet_files
 
 ROWS = 1 << 18
 """Default number of rows that are read together."""

@@ -23,14 +23,10 @@ from anonflow.engine.storage.mapped_columns import MappedColumns, written_column
 from anonflow.engine.storage.spill import Spill
 from anonflow.errors import DataError
 from anonflow.table import Schema, Table
+from anonflow.table.arrow import exact_frame
 from anonflow.table.domain import missing_cells
-from anonflow.table.files.read import (
-    csv_batches,
-    exact_frame,
-    parquet_batches,
-    parquet_fields,
-    plain_values,
-)
+from anonflow.table.files.csv_reading import csv_batches
+from anonflow.table.files.parquet_reading import parquet_batches, parquet_fields, plain_values
 from anonflow.table.frame import check_columns
 from anonflow.table.named_settings import NO_ROW_KEPT, NO_ROW_PREPARED
 from anonflow.table.per_unit import check_recipes, check_unit_column

@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow as pa
 
 from anonflow.system import open_descriptor
-from anonflow.table.files.read import exact_frame
+from anonflow.table.arrow import exact_frame
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,9 @@ from anonflow.release import publish
 from anonflow.risk.attack_context import AttackContext
 from anonflow.risk.attacker import AttackerKind, Success, percent, wilson
 from anonflow.risk.attackers.people import PeopleAtRisk
+from anonflow.table.files.opening import open_file
 from anonflow.table.files.parquet_metadata import is_parquet
-from anonflow.table.files.read import open_file, parquet_files
+from anonflow.table.files.parquet_reading import parquet_files
 
 
 @dataclass(frozen=True)

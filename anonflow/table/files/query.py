@@ -10,8 +10,7 @@ import pyarrow as pa
 
 from anonflow.errors import DataError
 from anonflow.option import check_text
-from anonflow.table.arrow import plain_table
-from anonflow.table.files.read import exact_frame
+from anonflow.table.arrow import exact_frame, plain_table
 from anonflow.whole_file import as_path
 
 _CLOSED: dict[str, str | bool | int | float | list[str]] = {

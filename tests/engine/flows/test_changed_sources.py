@@ -26,7 +26,8 @@ from anonflow.engine.owner.folder import OwnerFolder
 from anonflow.engine.publish import DrawnRelease
 from anonflow.engine.storage import load
 from anonflow.errors import DataError, FlowError
-from anonflow.table.files.read import read_csv, read_parquet
+from anonflow.table.files.csv_reading import read_csv
+from anonflow.table.files.parquet_reading import read_parquet
 from tests.cases.flow_files import write_flow
 from tests.cases.workers import Workers
 

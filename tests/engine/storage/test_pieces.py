@@ -46,8 +46,8 @@ from anonflow.errors import (
 )
 from anonflow.release import Certificate, draw, read_release
 from anonflow.table import Table
+from anonflow.table.arrow import exact_frame
 from anonflow.table.files.metadata_file import metadata_path
-from anonflow.table.files.read import exact_frame
 from tests.cases.flow_files import write_flow
 
 SLOW = pytest.mark.slow

@@ -15,7 +15,8 @@ from anonflow.dashboards.session.table_sources import read_upload
 from anonflow.dashboards.work.user_limits import Limits
 from anonflow.errors import DataError
 from anonflow.table.files.csv_form import SAMPLE, form_of
-from anonflow.table.files.read import csv_form, read_frame
+from anonflow.table.files.csv_reading import csv_form
+from anonflow.table.files.read import read_frame
 from tests.cases.runs import shell
 
 ROWS = "name{0}city{0}pay\nZoë{0}Köln{0}1,5\nJan{0}Ulm{0}2,5\n"

@@ -21,7 +21,7 @@ from anonflow.dashboards.session.paths import check_confined
 from anonflow.dashboards.session.table_sources import read_upload
 from anonflow.dashboards.work.user_limits import Limits
 from anonflow.errors import AnonflowError, DataError, FlowError
-from anonflow.table.files import read
+from anonflow.table.files import opening, parquet_reading
 from anonflow.table.files.query import read_query
 from anonflow.table.files.read import read_frame
 from tests.cases.flow_files import everything_in
@@ -219,7 +219,8 @@ def test_a_text_that_many_cells_share_is_counted_in_each(
     file = repacked(small_workbook(tmp_path), TEXTS, lambda text: text.replace("Ulm", "U" * 200_000))
     assert file.stat().st_size < 10_000
     assert read_frame(file)["city"].str.len().sum() == 24 * 200_000
-    monkeypatch.setattr(read, "_memory", lambda: 1_000_000)
+    for module in (opening, parquet_reading):
+        monkeypatch.setattr(module, "total_memory", lambda: 1_000_000)
     with pytest.raises(
         DataError, match=r"people\.xlsx: unpacks to more than the 0\.001 GB of memory"
     ) as caught:

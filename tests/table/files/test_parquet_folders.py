@@ -11,7 +11,7 @@ import pytest
 
 import anonflow as af
 from anonflow.errors import DataError
-from anonflow.table.files.read import read_parquet
+from anonflow.table.files.parquet_reading import read_parquet
 from tests.strategies import loop
 
 FLOW = """\

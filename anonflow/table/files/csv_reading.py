@@ -1,0 +1,386 @@
+"""Read CSV files without guessing: every cell is text, an empty cell is missing."""
+
+from __future__ import annotations
+
+import codecs
+import io
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from csv import Error as CSVError
+from csv import reader as csv_rows
+from itertools import pairwise
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import csv
+
+from anonflow.errors import DataError, setting
+from anonflow.hierarchy.wording import some
+from anonflow.option import check_text, check_texts
+from anonflow.strict_yaml import shorten
+from anonflow.table.files.csv_form import AUTO, BEGINNING, CsvForm, complete_lines, form_of
+from anonflow.table.files.csv_head import PLAIN, CsvHead, CsvShape, head_of, is_total
+from anonflow.table.files.opening import Opener, check_count, check_fits, must_exist, open_file
+from anonflow.whole_file import as_path
+
+DELIMITER = r"^([\t !#-~]|auto)$"
+
+
+DELIMITER_WORDS = "one character of ASCII: a space, a tab, or a visible one that is no quote; or auto"
+"""The delimiters of a CSV file, as a regular expression and in words."""
+
+
+def is_csv(path: str | PathLike[str]) -> bool:
+    """Return whether a name has the ending of a CSV file, also of a packed one."""
+    suffixes = [suffix.lower() for suffix in Path(path).suffixes]
+    if suffixes[-1:] == [".gz"]:
+        suffixes.pop()
+    return suffixes[-1:] in ([".csv"], [".tsv"], [".txt"], [".data"])
+
+
+def read_csv(
+    path: str | PathLike[str],
+    *,
+    delimiter: str = ",",
+    encoding: str = "utf-8",
+    missing: Sequence[str] = (),
+    opener: Opener | None = None,
+    shape: CsvShape = PLAIN,
+) -> pd.DataFrame:
+    """Read a CSV file with a header; cells stay text, empty ones and those in `missing` are missing.
+
+    Parameters
+    ----------
+    path : path
+        May be gzipped (``.gz``).
+    delimiter : str
+        One character; ``auto`` detects it.
+    encoding : str
+        A codec that Python knows; ``auto`` detects it.
+    missing : sequence of str
+    opener : callable, optional
+        Opens the file, each time that it is read: to be checked, and then to be parsed.
+    shape : CsvShape
+        What is said about its header and the lines above it.
+
+    Raises
+    ------
+    DataError
+        If the file is missing or empty, not in the encoding, has rows of another length than the header
+        (how many, and the first lines), lines above the header that the shape does not name, a quote that is never closed, or a column name twice.
+    """
+    batches = csv_batches(
+        path, delimiter=delimiter, encoding=encoding, missing=missing, whole=True, opener=opener, shape=shape
+    )
+    return pa.Table.from_batches(list(batches)).to_pandas()
+
+
+def csv_batches(
+    path: str | PathLike[str],
+    *,
+    delimiter: str = ",",
+    encoding: str = "utf-8",
+    missing: Sequence[str] = (),
+    whole: bool = False,
+    opener: Opener | None = None,
+    shape: CsvShape = PLAIN,
+) -> Iterator[pa.RecordBatch]:
+    """Read a CSV file batch by batch, in its order; columns of text, missing cells are null.
+
+    Parameters
+    ----------
+    path, delimiter, encoding, missing, opener, shape
+        As :func:`read_csv` takes them.
+    whole : bool
+        Whether all of it may be held at once, which is faster.
+
+    Yields
+    ------
+    pyarrow.RecordBatch
+        At least one.
+
+    Raises
+    ------
+    DataError
+        As :func:`read_csv`.
+    """
+    must_exist(as_path(path))
+    name = fspath(path)
+    check_text("delimiter", delimiter)
+    check_text("encoding", encoding)
+    check_texts("missing", missing)
+    if re.fullmatch(DELIMITER, delimiter) is None:
+        raise DataError(f"{name}: the delimiter must be {DELIMITER_WORDS}")
+    if AUTO in (delimiter, encoding):
+        form = csv_form(path, delimiter=delimiter, encoding=encoding, opener=opener, shape=shape)
+        delimiter, encoding = form.delimiter, form.encoding
+    if not _is_encoding(encoding):
+        raise DataError(
+            f"{name}: unknown encoding {shorten(encoding)}; name one that Python knows, such as utf-8"
+        )
+    encoding = codecs.lookup(encoding).name
+    ragged = 0
+
+    def count(row: Any) -> str:
+        nonlocal ragged
+        ragged += not (shape.comment and row.text.startswith(shape.comment))
+        return "skip"
+
+    blank = pa.array(["", *missing], pa.string())
+    try:
+        # pyarrow would only find bad UTF-8 in a cell that it converts, never in a ragged row, and an open quote never
+        decoder = codecs.getincrementaldecoder(encoding)() if encoding == "utf-8" else None
+        quotes, size, started, beginning = 0, 0, False, ""
+        with _unpacked(path, opener) as stream:
+            while block := stream.read(BEGINNING):
+                size += len(block)
+                if whole:
+                    check_fits(name, [size])
+                if not started:
+                    check_count(name, _header_count(block, delimiter, encoding))
+                    beginning = complete_lines(block, encoding, len(block) < BEGINNING)
+                started = True
+                quotes += block.count(b'"')
+                if decoder:
+                    decoder.decode(block)
+        if decoder:
+            decoder.decode(b"", True)
+        if quotes % 2:
+            _check_quotes(path, delimiter, encoding, opener)
+        head = head_of(name, beginning, delimiter, shape)
+        places = [str(at) for at in range(len(head.names))]
+        options = {
+            "read_options": csv.ReadOptions(
+                encoding=encoding,
+                column_names=places,
+                skip_rows=head.lines,
+                skip_rows_after_names=int(head.header),
+            ),
+            "parse_options": csv.ParseOptions(
+                delimiter=head.delimiter,
+                newlines_in_values=True,
+                ignore_empty_lines=True,
+                invalid_row_handler=count,
+            ),
+            "convert_options": csv.ConvertOptions(
+                column_types=dict.fromkeys(places, pa.string()), strings_can_be_null=False
+            ),
+        }
+        ended = _no_rows(pa.schema([(place, pa.string()) for place in places]))
+        with _unpacked(path, opener) as stream:
+            parts = _parsed(stream, options, whole, ended)
+            shown = (_named_columns(name, part, head, shape) for part in parts)
+            for batch in _without_footer(name, shown, shape):
+                yield _blanked(batch, blank)
+    except UnicodeError:
+        raise _not_encoded(name, encoding) from None
+    except pa.ArrowInvalid as error:
+        text = str(error)
+        if "UTF8" in text or "utf8" in text:
+            raise _not_encoded(name, encoding) from None
+        raise DataError(f"{name}: is not a readable CSV file; check its quotes and delimiter") from None
+    except (pa.ArrowException, OSError) as error:
+        raise DataError(f"{name}: cannot be read ({type(error).__name__})") from None
+    if ragged:
+        lines, halves = _ragged_lines(path, encoding, opener, head, shape)
+        look = ", as decimal commas without quotes make them" if halves else ""
+        raise DataError(
+            f"{name}: {ragged} rows have more or fewer than {len(places)} cells ({some(lines, 10)}){look}; "
+            + (
+                "put these numbers in quotes, or save the file with another delimiter"
+                if halves
+                else setting("delimiter", "check the delimiter and quotes")
+            )
+        )
+
+
+def _parsed(
+    stream: Any, options: Mapping[str, Any], whole: bool, ended: pa.RecordBatch
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a CSV file below its header, at least one batch."""
+    yield ended
+    try:
+        rows = csv.read_csv(stream, **options) if whole else csv.open_csv(stream, **options)
+    except pa.ArrowInvalid as error:
+        if "Empty CSV" in str(error):
+            return
+        raise
+    if whole:
+        yield from rows.to_batches()
+        return
+    with rows:
+        yield from rows
+
+
+def _named_columns(name: str, batch: pa.RecordBatch, head: CsvHead, shape: CsvShape) -> pa.RecordBatch:
+    """Return the columns that are read with their names, without rows that are comments."""
+    if shape.comment:
+        batch = batch.filter(pc.invert(pc.starts_with(batch.column(0), shape.comment)))
+    for at in head.blank:
+        if pc.any(pc.not_equal(pc.utf8_trim_whitespace(batch.column(at)), "")).as_py():
+            raise DataError(
+                f"{name}: column {at + 1} has no name and is not empty: the header ends with the delimiter; name the "
+                "column, or remove it"
+            )
+    chosen = [at for at in range(len(head.names)) if at not in head.left_out]
+    return pa.RecordBatch.from_arrays(
+        [batch.column(at) for at in chosen], names=[head.names[at] for at in chosen]
+    )
+
+
+_TAIL = 100
+"""Rows at the end among which a row of totals is looked for."""
+
+
+def _without_footer(
+    name: str, batches: Iterable[pa.RecordBatch], shape: CsvShape
+) -> Iterator[pa.RecordBatch]:
+    """Yield the batches without the rows at the end that are not read."""
+    rest: list[pa.RecordBatch] = []
+    tail: list[pa.RecordBatch] = []
+    for batch in batches:
+        tail = [*(tail if batch.num_rows < _TAIL else []), batch.slice(max(0, batch.num_rows - _TAIL))][
+            -_TAIL:
+        ]
+        if not shape.footer:
+            yield batch
+            continue
+        table = pa.Table.from_batches([*rest, batch])
+        ready = max(0, table.num_rows - shape.footer)
+        rest = table.slice(ready).to_batches()
+        yield from table.slice(0, ready).to_batches() or [batch.slice(0, 0)]
+    rows = [list(row.values()) for part in tail for row in part.to_pylist()][-_TAIL:]
+    if shape.footer is None and rows and is_total(rows[-1], rows[:-1]):
+        raise DataError(
+            f"{name}: its last row looks like a total and not like a record; "
+            + setting("footer", "set footer: 1 in the source to leave it out, or footer: 0 to read it")
+        )
+
+
+def _ragged_lines(
+    path: str | PathLike[str], encoding: str, opener: Opener | None, head: CsvHead, shape: CsvShape
+) -> tuple[list[int], bool]:
+    """Return the lines of rows that do not have a cell for each column, and whether halves of numbers explain all of them."""
+    lines: list[int] = []
+    halves = head.delimiter == ","
+    with (
+        _unpacked(path, opener) as stream,
+        io.TextIOWrapper(stream, encoding=encoding, newline="") as text,
+    ):
+        for _ in range(head.lines):
+            text.readline()
+        reader, line = csv_rows(text, delimiter=head.delimiter), head.lines + 1
+        for at, row in enumerate(reader):
+            comment = shape.comment and row and row[0].startswith(shape.comment)
+            if row and len(row) != len(head.names) and not comment and (at or not head.header):
+                lines.append(line)
+                both = sum(_WHOLE.fullmatch(a) is not None and b.isdigit() for a, b in pairwise(row))
+                halves = halves and 0 < len(row) - len(head.names) <= both
+            line = head.lines + reader.line_num + 1
+    return lines, halves
+
+
+_WHOLE = re.compile(r" *[+-]?[0-9]{1,15}")
+
+
+def _not_encoded(name: str, encoding: str) -> DataError:
+    return DataError(f"{name}: is not {encoding}; " + setting("encoding", "name its encoding in the source"))
+
+
+def csv_form(
+    path: str | PathLike[str],
+    *,
+    delimiter: str = AUTO,
+    encoding: str = AUTO,
+    opener: Opener | None = None,
+    shape: CsvShape = PLAIN,
+) -> CsvForm:
+    """Detect the form of a CSV file (:func:`anonflow.table.files.csv_form.form_of`).
+
+    Parameters
+    ----------
+    path : path
+        May be gzipped (``.gz``).
+    delimiter, encoding : str
+        The known parts of the form; ``auto`` is detected.
+    opener : callable, optional
+        Opens the file.
+    shape : CsvShape
+        What is said about its header and the lines above it.
+
+    Raises
+    ------
+    DataError
+        If the file is missing, or cannot be read.
+    """
+    must_exist(as_path(path))
+    check_text("delimiter", delimiter)
+    check_text("encoding", encoding)
+    try:
+        with _unpacked(path, opener) as stream:
+            return form_of(stream, delimiter, encoding, shape)
+    except (pa.ArrowException, OSError) as error:
+        raise DataError(f"{fspath(path)}: cannot be read ({type(error).__name__})") from None
+
+
+def _header_count(block: bytes, delimiter: str, encoding: str) -> int:
+    """Return a lower bound of the number of columns of a CSV file from its first bytes."""
+    text = codecs.getincrementaldecoder(encoding)("replace").decode(block)
+    try:
+        return len(next(csv_rows(io.StringIO(text, newline=""), delimiter=delimiter), ()))
+    except CSVError:  # a cell that is longer than any name
+        return 0
+
+
+def _unpacked(path: str | PathLike[str], opener: Opener | None) -> pa.NativeFile:
+    """Return the bytes of a text file, unpacked where its name says that it is packed."""
+    try:
+        packed = pa.Codec.detect(f"x{Path(path).suffix}").name
+    except (ValueError, TypeError):  # pyarrow does not know this ending
+        packed = None
+    return pa.input_stream((opener or open_file)(Path(path)), compression=packed)
+
+
+def _check_quotes(path: str | PathLike[str], delimiter: str, encoding: str, opener: Opener | None) -> None:
+    """Refuse a file whose last quote is not closed: everything after it would be one cell."""
+    rows = 0
+    with (
+        _unpacked(path, opener) as stream,
+        io.TextIOWrapper(stream, encoding=encoding, newline="") as text,
+    ):
+        try:
+            for _ in csv_rows(text, delimiter=delimiter, strict=True):
+                rows += 1
+        except CSVError as error:
+            if "unexpected end" in str(error) or "field limit" in str(error):
+                raise DataError(
+                    f"{fspath(path)}: a quote is opened after row {rows} and never closed; close it, or double it "
+                    "where it is part of a value"
+                ) from None
+
+
+def _is_encoding(name: str) -> bool:
+    """Return whether Python knows an encoding of text that can be read in blocks:
+
+    ``bz2`` and ``hex`` are not encodings of text.
+    """
+    try:
+        decode = codecs.getincrementaldecoder(name)().decode
+        return all(isinstance(decode(pa.py_buffer(block)), str) for block in (b"", b"a"))
+    except (LookupError, ValueError, TypeError, AttributeError):
+        return False
+
+
+def _no_rows(fields: pa.Schema) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pylist([], schema=fields)
+
+
+def _blanked(batch: pa.RecordBatch, blank: pa.Array) -> pa.RecordBatch:
+    """Return the same table with empty cells instead of texts that mean a missing value."""
+    nothing = pa.scalar(None, pa.string())
+    columns = [pc.if_else(pc.is_in(cells, value_set=blank), nothing, cells) for cells in batch.columns]
+    return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
