@@ -26,6 +26,7 @@ from anonflow.engine.owner.folder import OwnerFolder
 from anonflow.engine.publish import DrawnRelease
 from anonflow.engine.storage import load
 from anonflow.errors import DataError, FlowError
+from anonflow.table.files import parquet_reading
 from anonflow.table.files.csv_reading import read_csv
 from anonflow.table.files.parquet_reading import read_parquet
 from tests.cases.flow_files import write_flow
@@ -269,18 +270,23 @@ def test_a_file_of_another_table_that_is_gone_again(
 ) -> None:
     """The file is another one while its rows are read, and the first one again before anybody looks."""
     flow, place = flow_of(tmp_path, form, "pieces")
-    real = load.parquet_files
+    parts, rows = parquet_reading.parquet_files, load.parquet_batches
     first = tmp_path / "first"
 
     def in_between(path: Path) -> Iterator[Path]:
-        for file in real(path):
+        for file in parts(path):
             os.rename(place, first)
             put(place, form, "new")
             yield file
             os.rename(place, tmp_path / "other")
             os.rename(first, place)
 
-    monkeypatch.setattr(load, "parquet_files", in_between)
+    def of_rows(*arguments: Any, **settings: Any) -> Iterator[Any]:
+        with monkeypatch.context() as patch:
+            patch.setattr(parquet_reading, "parquet_files", in_between)
+            yield from rows(*arguments, **settings)
+
+    monkeypatch.setattr(load, "parquet_batches", of_rows)
     refused(flow, place, seed=SEED, workers=1)
 
 
