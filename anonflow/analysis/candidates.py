@@ -57,6 +57,9 @@ class CandidateColumn:
         Of numbers with codes beside them: the codes, empty of a missing value. They are the last C of the D candidates.
     unbounded : bool
         Whether these may stand for values that no cell names: their domain is not published.
+    labels : bool
+        Whether cells are labels of a hierarchy that is not public: any value may be below each, and all but a missing one (an empty
+        text) stand for that.
     values : numpy.ndarray, shape (D,), object, or None
         The values of categories; None for numbers.
     low, high : numpy.ndarray, shape (u,), float64, or None
@@ -91,6 +94,7 @@ class CandidateColumn:
     dates: bool = False
     whole_numbers: bool = False
     unbounded: bool = True
+    labels: bool = False
     codes: np.ndarray = field(default_factory=lambda: np.array([], object))
     patterns: tuple[str, ...] | None = None
 
@@ -316,7 +320,8 @@ def _described(cells: pd.Series, about: ColumnMetadata) -> CandidateColumn:
     if about.notation == EXACT:
         return _as_it_was(cells)
     closed = about.has_domain and not about.missing
-    return _categories(cells, about.tree, exact=False, declared=about.values, closed=closed)
+    column = _categories(cells, about.tree, exact=False, declared=about.values, closed=closed)
+    return replace(column, labels=about.notation == "node" and about.tree is None)
 
 
 def _column(cells: pd.Series, schema: Schema | None, trees: Mapping[str, Hierarchy]) -> CandidateColumn:

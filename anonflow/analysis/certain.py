@@ -36,7 +36,7 @@ def rows_meeting(
         certain, possible, share = _met_beside_codes(column, condition)
     elif column.values is None:
         met = condition.holds(column.cells)
-        return met, met, met.astype(np.float64)
+        return met, met | _any_value(column), met.astype(np.float64)
     else:
         inside = column.member & values_meeting(column, condition)
         share = inside.sum(axis=1) / column.width
@@ -50,7 +50,12 @@ def rows_meeting(
             )
     if column.unbounded:
         certain, possible = certain & ~column.whole, possible | column.whole
-    return certain[column.at], possible[column.at], share[column.at]
+    return certain[column.at], possible[column.at] | _any_value(column), share[column.at]
+
+
+def _any_value(column: CandidateColumn) -> np.ndarray:
+    """Return which rows have a label that any value may be below, shape (n,), bool."""
+    return column.cells.ne("").to_numpy(bool) if column.labels else np.zeros(len(column.at), bool)
 
 
 def _met_beside_codes(
@@ -215,6 +220,10 @@ class _Numbers:
         """Return those of all rows of a column; NaN where one is missing."""
         hidden = column.whole[column.at]
         if column.low is None or column.high is None:
+            if column.labels:
+                hidden = _any_value(column)
+                least = np.where(hidden, -np.inf, np.nan)
+                return cls(least, -least, ~hidden, weights)
             if column.values is not None and not column.whole.all():
                 return cls._of_members(column, weights)
             numbers = None if column.whole.all() else numbers_among(column.cells)

@@ -84,8 +84,9 @@ def count(
     Notes
     -----
     The bounds hold for every release whose rows cover their originals: ``*`` may be any value, also one that no cell
-    names, unless the release or the schema says which values there are; a hidden position may be any character. Of a
-    hierarchy that is not public a condition names labels. For the expected numbers a range of whole numbers is spread
+    names, unless the release or the schema says which values there are; a hidden position may be any character. A label of a
+    hierarchy that is not public may be any value, and the expected numbers count the labels that a condition names: give the
+    schema with the hierarchy. For the expected numbers a range of whole numbers is spread
     evenly over the whole numbers in it, any other over its width, and ``*`` over what the other cells name; of a column
     that is ``*`` throughout they are NaN. O(60 n c H) for c columns and H latent classes.
 
@@ -100,13 +101,15 @@ def count(
     wanted = conditions(where, candidates.names)
     n = candidates.n
     certain, possible, uniform = np.ones(n, bool), np.ones(n, bool), np.ones(n)
+    likely = np.ones(n, bool)
     for condition in wanted:
         column = candidates[condition.column]
         all_of, some_of, share = rows_meeting(column, condition)
         certain &= all_of
         possible &= some_of
         uniform *= share
-    fitted = _fitted(candidates, wanted, possible, classes, seed)
+        likely &= all_of if column.exact else some_of
+    fitted = _fitted(candidates, wanted, likely, classes, seed)
     return Count(n, int(certain.sum()), int(possible.sum()), float(uniform.sum()), fitted)
 
 
@@ -125,14 +128,14 @@ def _share_of_candidates(column: CandidateColumn, condition: ColumnCondition) ->
 def _fitted(
     candidates: CandidateTable,
     wanted: tuple[ColumnCondition, ...],
-    possible: np.ndarray,
+    rows_that_may: np.ndarray,
     classes: int | None,
     seed: int,
 ) -> float:
     if any(candidates[condition.column].whole.all() for condition in wanted):
         return float("nan")
     general = [condition for condition in wanted if not candidates[condition.column].exact]
-    rows = np.flatnonzero(possible)
+    rows = np.flatnonzero(rows_that_may)
     if not general or not len(rows):
         return float(len(rows))
     model = Model(candidates, default_classes(candidates.n) if classes is None else classes)

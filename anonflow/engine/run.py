@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from anonflow.algorithms.diversity.target import Targets
+from anonflow.drawing.countdown import LONG
 from anonflow.engine import publish
 from anonflow.engine.context import Session, checked_executor, checked_keep
 from anonflow.engine.countdowns import for_who_reads
-from anonflow.engine.execution.budgets import fit_flow, is_fitted
+from anonflow.engine.execution.budgets import fit_flow, is_fitted, opens
 from anonflow.engine.execution.events import Event, EventStream, FlowDone, FlowStarted, RunDone, RunStarted
 from anonflow.engine.execution.plan import (
     BoundaryClasses,
@@ -28,6 +29,7 @@ from anonflow.engine.execution.result import RunReport, RunResult
 from anonflow.engine.execution.schedulers import Executor
 from anonflow.engine.execution.tasks import match
 from anonflow.engine.execution.totals import with_findings
+from anonflow.engine.expected import expected_of
 from anonflow.engine.flows.flow import Flow
 from anonflow.engine.flows.loader import load_flow
 from anonflow.engine.flows.registers import check_registers
@@ -49,6 +51,12 @@ from anonflow.table import Table
 from anonflow.table.files.csv_form import AUTO
 from anonflow.table.files.metadata_file import metadata_path
 from anonflow.table.files.read import csv_form
+
+AT_ONCE = 5_000
+"""Records of a partition beyond which a run says how long it is expected to take."""
+
+_LOOK = 1.0
+"""Seconds of the stretches that this is read off."""
 
 
 def run(
@@ -221,6 +229,8 @@ class _Runner:
             plan = session.step("cut", lambda: self._plan(storage, table))
             if self.compiles:
                 session.step("compile", lambda: self._warm_up(table, plan))
+            if storage.in_memory:
+                self._say_how_long(table, plan)
             work = Partitions(session, storage, executor, plan, table)
             results = work.compute()
             drawn = self._draw(storage, results)
@@ -318,6 +328,23 @@ class _Runner:
             _, few, _ = method_plan.order.rows(0, min(4 * settings.k, table.n)).load(table.domains)
             match(settings, few, 0)
             self.session.events.check()
+
+    def _say_how_long(self, table: Table, plan: FlowPlan) -> None:
+        """Say how long a table at once is expected to take: until it is done, nothing else tells."""
+        flow = self.session.flow
+        if flow.path is None or len(flow.runs) != 1 or not plan.runs:
+            return
+        (run_plan,) = plan.runs
+        run, largest = run_plan.run, int(run_plan.cuts.lengths[0].max())
+        if largest <= AT_ONCE or opens(run):
+            return
+        (expected,) = expected_of(flow.over(table), workers=self.session.workers, seconds=_LOOK)
+        if expected.seconds is not None and expected.seconds > LONG:
+            seconds = float(f"{expected.seconds:.2g}")  # it is no better than that
+            self.session.events.log(
+                f"{run.name} is expected to take about {seconds:,.0f} s on {largest:,} records at once; "
+                "partition: {size: 250} takes less time"
+            )
 
     def _plan(self, storage: Storage, table: Table) -> FlowPlan:
         """Return orders and cuts; in a matrix, a k that no partition can meet is a run without a result."""

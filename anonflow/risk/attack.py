@@ -124,8 +124,8 @@ def attack(
         Seed for drawing the people who are attacked, if an attacker takes a sample.
     earlier : list of releases, optional
         Other releases of the same people, as the attacker ``intersection`` takes them: it is tried, too. Or the owner's folders in which
-        they were kept: then the attacker ``linker`` has them all, and sees which rows are one person's; the table may have people who
-        were held back.
+        they were kept: then the attacker ``linker`` has them all, sees which rows are one person's, and is tried, too; the table may have
+        people who were held back.
     register : pandas.DataFrame, optional
         People of the population, for the attackers who take one: they are tried, too.
     another_tool : bool
@@ -190,6 +190,8 @@ def attack(
         chosen += attackers_of(WITH_REGISTER, register)
     if key_sets:
         chosen = [ByKeys(attacker, keys) for keys in key_sets for attacker in chosen]
+    if folders and all(tried.name != Linker.name for tried in chosen):
+        chosen = [*chosen, Linker()]
     if others is not None:
         chosen = [*chosen, Intersection(others)]
     if context.schema is not None:

@@ -351,17 +351,16 @@ def test_without_the_owners_folder_a_release_of_the_next_year_warns(tmp_path: Pa
 
 def test_attackers_have_all_earlier_releases(tmp_path: Path) -> None:
     """The linker, of a release that goes on and of a plain one, beside the attacker who tries every world."""
-    numbers = range(12)
     several = []
     for t in range(2):
-        table = year(list(numbers)[t:], t)
+        table = year(list(range(t, 10 + 2 * t)), t)  # one left, and two joined
         plain = af.anonymize(table, "k-member", k=3)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             release = plain.release(seed=2**127 + t, owner=tmp_path)
         several.append(published(table, release))
     beliefs = left(seen(several, tied=False))
-    counts = np.array([len(beliefs[number].rows) for number in list(numbers)[1:]])
+    counts = np.array([len(beliefs[number].rows) for number in range(1, 12)])
     row = af.attack(table, release, "linker", earlier=[tmp_path]).iloc[0]
     assert row["success"] == pytest.approx((1 / counts).mean())
     assert row["worst"] == pytest.approx((1 / counts).max())
@@ -404,6 +403,12 @@ def test_the_shell_attacks_with_all_earlier_releases(
     status, text, _ = shell(capsys, *line, "--earlier", tmp_path / "before.csv", "--earlier", folder)
     assert status == 0
     assert [row["attacker"] for row in json.loads(text)] == ["linker", "intersection"]
+    # whichever attackers are named, one has the releases; without the original nobody can
+    named = af.attack(again.table, release, "prosecutor", earlier=folder)
+    assert named["attacker"].tolist() == ["prosecutor", "linker"]
+    assert "2 releases of these people" in named["sentence"][1]
+    with pytest.raises(ParameterError, match="linker: needs the original table"):
+        af.attack(whole.schema, release, k=4, earlier=folder)
     for wrong, words in (
         (tmp_path, "has no earlier release"),
         (tmp_path / "nothing", "has no earlier release"),

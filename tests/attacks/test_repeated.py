@@ -6,16 +6,17 @@ divided by who is published again, must leave each row's owner among k people, w
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator
 from fractions import Fraction
-from itertools import islice, pairwise, product
+from itertools import combinations, islice, pairwise, permutations, product
 from math import prod
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from tests.naive.repeated import Published, left, linked, most_worlds, parts_by_fate, worlds
+from tests.naive.repeated import Published, connected, left, linked, most_worlds, parts_by_fate, worlds
 from tests.strategies import examples
 
 K = 2
@@ -214,6 +215,55 @@ def test_the_quick_enumeration_is_that_of_every_world() -> None:
         }
         for person, each in beliefs.items():
             assert each.likeliest_row == max(chances[person].values())
+
+
+Graph = tuple[frozenset[int], ...]
+"""The candidates of each row of a component, as many as each person has rows."""
+
+
+def regular_graphs(m: int, k: int) -> Iterator[Graph]:
+    """All connected k-regular graphs of m rows and m people."""
+    lists = [frozenset(each) for each in combinations(range(m), k)]
+
+    def rest(graph: Graph, often: Counter[int]) -> Iterator[Graph]:
+        if len(graph) == m:
+            if len(connected([Published(graph, range(m))])) == 1:
+                yield graph
+            return
+        for each in lists:
+            if all(often[person] < k for person in each):
+                yield from rest((*graph, each), often + Counter(each))
+
+    return rest((), Counter())
+
+
+def divided(graph: Graph, stay: frozenset[int]) -> Iterator[dict[int, dict[Hashable, Fraction]]]:
+    """What is left if some people of a component are published again, with the columns that each matching gave their rows."""
+    for drawn in permutations(range(len(graph))):
+        if all(person in each for person, each in zip(drawn, graph, strict=True)):
+            again = [row for row, person in enumerate(drawn) if person in stay]
+            lists = [graph[row] & stay for row in again]
+            yield linked([Published(graph, drawn), Published(lists, [drawn[row] for row in again])])
+
+
+@pytest.mark.parametrize("m", [4, pytest.param(5, marks=pytest.mark.slow)])
+def test_of_components_that_are_not_complete_each_division_may_name_somebody(m: int) -> None:
+    """All graphs, so that those who stay may be the first; a complete one is a class."""
+    for k, size in product(range(2, m), range(K, m - K + 1)):
+        for graph in regular_graphs(m, k):
+            left_least = (min(map(len, each.values())) for each in divided(graph, frozenset(range(size))))
+            assert 1 in left_least, graph
+
+
+def test_a_division_of_a_larger_component_leaves_people_with_unequal_probabilities() -> None:
+    """Six people with five candidates each: halves leave two people or three, and one of them with 2/3; of a class with 1/3."""
+    everybody, half = frozenset(range(6)), frozenset(range(3))
+    for graph, expected in (
+        (tuple(everybody - {row} for row in range(6)), (2, Fraction(2, 3))),
+        ((everybody,) * 6, (3, Fraction(1, 3))),
+    ):
+        chances = [chance for each in divided(graph, half) for chance in each.values()]
+        assert (min(map(len, chances)), max(max(each.values()) for each in chances)) == expected
 
 
 @st.composite

@@ -2,7 +2,7 @@
 
 Synthetic census people with careers: each year they grow a year older, some move to another occupation, marry or earn otherwise, and some
 leave and are replaced by newcomers. Two samples of Adult stand for two years of a public table. `agglomerative` makes classes of 15 or 30 or more, of which five or two people must be left; `greedy` matches of 5,
-in partitions of 10 so that components are small. Each year is a release that goes on from all earlier ones, beside a fresh one of everybody.
+in partitions of 10 or 5 so that components are small. Each year is a release that goes on from all earlier ones, beside a fresh one of everybody.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ WAYS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "classes of 30, people = 5": ("agglomerative", {"k": 30, "partition_size": 250}, {"people": 5}),
     "classes of 30, people = 2": ("agglomerative", {"k": 30, "partition_size": 250}, {"people": 2}),
     "matches of 5, partitions of 10": ("greedy", {"k": 5, "partition_size": 10}, {}),
+    "matches of 5, partitions of 5": ("greedy", {"k": 5, "partition_size": 5}, {}),
 }
 
 
@@ -41,7 +42,11 @@ def run(small: bool) -> list[dict[str, Any]]:
             )
     if data_folder() is not None:
         for share in (0.9, 0.5):
-            for way in ("classes of 15, people = 2", "matches of 5, partitions of 10"):
+            for way in (
+                "classes of 15, people = 2",
+                "matches of 5, partitions of 10",
+                "matches of 5, partitions of 5",
+            ):
                 method, settings, more = WAYS[way]
                 rows += of_years(
                     f"{way}, samples of {share:.0%} of Adult", samples(2 * n, share), method, settings, more

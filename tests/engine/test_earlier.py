@@ -87,6 +87,24 @@ def test_a_flow_of_matches_goes_on_too(tmp_path: Path) -> None:
     assert {finding.criterion for finding in report.results[0].findings} == {"covers", "k-regular"}
 
 
+@pytest.mark.parametrize("most", [100_000, 100], ids=["whole", "sample"])
+def test_an_attacker_has_all_releases_whichever_the_flow_names(
+    most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("anonflow.engine.publish", "anonflow.engine.report.attacks"):
+        monkeypatch.setattr(f"{module}.MOST", most)
+    monkeypatch.setattr("anonflow.engine.report.attacks.SAMPLE", most // 2)
+    table(tmp_path, range(150))
+    assert engine.run(flow_file(tmp_path)).ok
+    table(tmp_path, range(10, 200), 1)
+    flow = flow_file(tmp_path, "earlier: {people: 4}\n")
+    flow.write_text(flow.read_text().replace("  - draw: {}", "  - draw: {}\n  - attack: [prosecutor]"))
+    attacks = engine.run(flow).attacks
+    assert attacks is not None
+    assert attacks["attacker"].tolist() == ["prosecutor", "linker"]
+    assert "An attacker who has 2 releases of these people" in attacks["sentence"][1]
+
+
 def test_without_the_key_the_owner_is_warned(tmp_path: Path) -> None:
     table(tmp_path, range(150))
     flow = flow_file(tmp_path)

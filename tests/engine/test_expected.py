@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -100,6 +101,31 @@ def test_a_flow_file_is_read_also_in_pieces(tmp_path: Path) -> None:
     assert in_pieces.seconds is not None
     assert in_pieces.largest == answer.largest
     assert sorted(path.name for path in tmp_path.iterdir()) == ["flow.yaml", "people.csv"]
+
+
+@pytest.mark.parametrize(
+    ("size", "seconds", "words"),
+    [
+        ("", 943.0, "about 940 s on 300 records at once; partition: {size: 250} takes less time"),
+        ("", 9.0, ""),
+        ("partition: {size: 50}\n", 943.0, ""),
+    ],
+)
+def test_a_run_of_a_table_at_once_says_how_long(
+    size: str, seconds: float, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = sys.modules["anonflow.engine.run"]  # the package has the function under this name
+    monkeypatch.setattr(module, "AT_ONCE", 100)
+    monkeypatch.setattr(module, "expected_of", lambda flow, **settings: [ExpectedRun("", seconds)])
+    path = tmp_path / "flow.yaml"
+    path.write_text(
+        "flow: long\nversion: 1\ntable:\n  source: {dataset: census_like, n: 300, seed: 1}\n"
+        f"  columns:\n{CENSUS_COLUMNS}{size}steps:\n  - anonymize: {{algorithm: greedy, k: 5}}\n"
+    )
+    logged: list[str] = []
+    engine.run(path, on_event=lambda event: logged.append(getattr(event, "message", "")))
+    expected = [message for message in logged if "is expected to take" in message]
+    assert [words in message for message in expected] == ([True] if words else [])
 
 
 def test_a_stretch_in_which_a_kernel_became_ready_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -128,6 +128,15 @@ def test_numbers_of_a_csv_file_are_numbers_for_other_programs(ending: str, tmp_p
     assert [described[name].type for name in ("weight", "pay", "code")] == ["number", "integer", "text"]
 
 
+def test_numbers_beside_hidden_ones_are_no_codes(tmp_path: Path) -> None:
+    import pyreadstat
+
+    write_statistics(pd.DataFrame({"weight": ["33.5", "*", "2"], "sex": ["F", "*", "M"]}), tmp_path / "t.sav")
+    cells, about = pyreadstat.read_sav(tmp_path / "t.sav")
+    assert cells["weight"].tolist() == ["33.5", "*", "2"]
+    assert list(about.variable_value_labels) == ["sex"]
+
+
 def test_what_such_files_do_not_hold_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="column 'text': has cells that such a file does not hold"):
         write_statistics(pd.DataFrame({"text": ["ends in a blank ", "b"]}), tmp_path / "t.sav")

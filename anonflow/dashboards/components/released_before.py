@@ -143,7 +143,7 @@ class ReleasesUpload:
             text = Markup("<p class='soft' role='status'>{}</p>").format("Reading the releases…")
         elif model.workspace.memory.uploads:
             text = Markup("<p class='soft'>{}</p>").format(
-                f"{plural(model.workspace.memory.kept[0], 'earlier release')} with the uploaded key. A release that you draw is kept beside: download it on the "
+                f"{plural(model.workspace.memory.kept[0], 'release')} with the uploaded key. A release that you draw is kept beside: download it on the "
                 "screen Publish, because uploads end with this session."
             )
         self.state.object = str(text)

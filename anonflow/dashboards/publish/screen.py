@@ -310,6 +310,7 @@ class PublishScreen(ShownPart):
             "The owner's files",
             html(badge(False, "Owner only: keep these to yourself")),
             self._offer("owner"),
+            self._offer("releases"),
             self._offer("certificate"),
             self._offer("flow"),
             self._offer("script"),

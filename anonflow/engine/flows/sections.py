@@ -204,7 +204,9 @@ class Sections:
             return
         file = self.folder / named
         if not file.exists():
-            self.problems.add((*path, form), "no such file; the path is relative to the flow", value=True)
+            variable = f"; a flow reads no variable, but --set table.source.{form}='{named}' does"
+            why = "no such file; the path is relative to the flow" + variable * named.startswith("${env:")
+            self.problems.add((*path, form), why, value=True)
         elif not file.is_file() and not (form == "parquet" and file.is_dir()):
             self.problems.add((*path, form), "is not a file", value=True)
         else:

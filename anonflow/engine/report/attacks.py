@@ -194,6 +194,8 @@ def attacked_part(
             rows.append(row)
     if part is None or not is_asked:
         rows += exact.values()
+    elif by_all is not None and risk.Linker.name in exact:  # as :func:`anonflow.attack`
+        rows.append(exact[risk.Linker.name])
     return frame_of(rows) if rows else None
 
 

@@ -14,6 +14,7 @@ import pandas as pd
 
 from anonflow.errors import DataError, ParameterError
 from anonflow.table.files.statistics_files import read_statistics
+from anonflow.table.published.published_cells import WHOLE
 
 WRITTEN = (".sav", ".zsav", ".dta")
 """Endings of the files of SPSS and Stata that can be written."""
@@ -101,7 +102,7 @@ def write_statistics(frame: pd.DataFrame, path: str | PathLike[str]) -> None:
     frame : pandas.DataFrame
     path : path
         ``.sav``, ``.zsav`` (SPSS) or ``.dta`` (Stata). Numbers and times stay what they are. Texts of a column with at most
-        10,000 distinct ones become codes in their order, from 1, with the texts as value labels.
+        10,000 distinct ones become codes in their order, from 1, with the texts as value labels; numbers beside ``*`` stay texts.
 
     Raises
     ------
@@ -188,7 +189,10 @@ def _stored(cells: pd.Series) -> tuple[pd.Series, list[str]]:
         return cells.astype(float) if cells.hasnans else cells.astype("int64").astype(float), []
     texts = _texts(cells)
     distinct = sorted({text for text in texts if text is not None})
-    if len(distinct) > MOST_LABELS or any(not 0 < len(text.encode()) <= LONGEST_LABEL for text in distinct):
+    # numbers with hidden ones among them stay texts: who computes with a code in the place of a number does not see it
+    beside_hidden = WHOLE in distinct and len(distinct) > 1 and all(map(_is_number, set(distinct) - {WHOLE}))
+    too_long = any(not 0 < len(text.encode()) <= LONGEST_LABEL for text in distinct)
+    if beside_hidden or too_long or len(distinct) > MOST_LABELS:
         return pd.Series(["" if text is None else text for text in texts], dtype=object), []
     code = {text: number for number, text in enumerate(distinct, 1)}
     if None in texts:

@@ -171,7 +171,7 @@ def test_releases_go_from_a_session_to_that_of_the_next_year(tmp_path: Path) -> 
             screen = PublishScreen(workspace=workspace)
             assert not screen.go_on.visible
             if year:
-                assert f"{year} earlier release" in upload(screen, content)
+                assert f"{year} release" in upload(screen, content)
                 assert screen.upload.forget.visible
                 assert screen.go_on.visible
                 screen.model.people = 4
@@ -216,17 +216,17 @@ def test_several_folders_are_uploaded_and_have_one_key(second: Workspace, tmp_pa
     first = packed_release(tmp_path / "a", frame.iloc[:100])
     both = packed_release(tmp_path / "a", frame.iloc[5:110], 1)
     screen, _ = risk_of(second)
-    assert "1 earlier release with" in upload(screen, first)
+    assert "1 release with" in upload(screen, first)
     assert "90 of 170" in screen.released_before.object
     assert "140 of 170" in screen.released_before.object
-    assert "2 earlier releases with" in upload(screen, both)
+    assert "2 releases with" in upload(screen, both)
     publish = PublishScreen(workspace=second)
     model = publish.model
     assert len(model.releases.known.shared) == 3
     says = upload(screen, packed_release(tmp_path / "b", frame.iloc[:50]))
     assert "has another key than the releases that are here" in says
     assert str(tmp_path) not in says
-    assert "2 earlier releases with" in upload(screen, both)
+    assert "2 releases with" in upload(screen, both)
     model.people = 4
     model.go_on()
     second.wait(300)

@@ -9,7 +9,7 @@ import pytest
 from anonflow import strict_yaml
 from anonflow.engine.flows.loader import load_flow
 from anonflow.engine.flows.overrides import overridden
-from anonflow.errors import AnonflowError, ParameterError
+from anonflow.errors import AnonflowError, FlowError, ParameterError
 from tests.cases.flow_files import write_flow
 
 
@@ -76,3 +76,21 @@ def test_what_is_set_is_checked_as_the_file_is(tmp_path: Path) -> None:
         with pytest.raises(AnonflowError) as caught:
             load_flow(path, [setting])
         assert caught.value.exit_status == 2
+
+
+def test_a_variable_in_the_file_itself_is_sent_to_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever writes a variable into a flow reads which option takes it, and that option does."""
+    (tmp_path / "people.csv").write_text("age\n30\n31\n32\n33\n")
+    path = tmp_path / "flow.yaml"
+    path.write_text(
+        'flow: f\nversion: 1\ntable:\n  source: {csv: "${env:INPUT}"}\n'
+        "  columns: {age: {role: quasi-identifier, kind: numeric}}\nsteps:\n  - anonymize: {algorithm: mondrian, k: 2}\n"
+    )
+    with pytest.raises(FlowError, match="no such file") as refused:
+        load_flow(path)
+    setting = "table.source.csv='${env:INPUT}'"
+    assert f"but --set {setting} does" in refused.value.message
+    monkeypatch.setenv("INPUT", "people.csv")
+    assert load_flow(path, [setting.replace("'", "")]).source_path == tmp_path / "people.csv"
