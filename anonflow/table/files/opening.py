@@ -50,7 +50,13 @@ def must_fit(path: str | PathLike[str]) -> Callable[[Iterable[int]], None]:
 def check_fits(
     name: str, sizes: Iterable[int], advice: str = "run it in pieces if it is (source: {pieces: true})"
 ) -> None:
-    """Refuse a file whose parts unpack to more than this machine's memory: reading it would end the process."""
+    """Refuse a file whose parts unpack to more than this machine's memory: reading it would end the process.
+
+    Raises
+    ------
+    DataError
+        If they do.
+    """
     most, size = total_memory(), 0
     for part in sizes:
         size += part
@@ -62,6 +68,13 @@ def check_fits(
 
 
 def check_count(name: str, columns: int) -> None:
+    """Refuse a file with more than ``MOST_COLUMNS`` columns.
+
+    Raises
+    ------
+    DataError
+        If it has more.
+    """
     if columns > MOST_COLUMNS:
         raise DataError(
             f"{name}: has {columns} columns, and {MOST_COLUMNS} are the most; see that it has line ends and the right "
@@ -70,6 +83,13 @@ def check_count(name: str, columns: int) -> None:
 
 
 def must_be_there(path: Path) -> None:
+    """Refuse a path that names nothing.
+
+    Raises
+    ------
+    DataError
+        If it does not exist, or cannot be looked for.
+    """
     try:
         there = path.exists()
     except OSError as error:  # such as a name that is too long
@@ -79,12 +99,26 @@ def must_be_there(path: Path) -> None:
 
 
 def must_exist(path: Path) -> None:
+    """Refuse a path that names no file.
+
+    Raises
+    ------
+    DataError
+        If it does not exist, or is a folder.
+    """
     must_be_there(path)
     if not path.is_file():
         raise DataError(f"{path}: is not a file; name a CSV or Parquet file")
 
 
 def check_names(name: str, columns: Sequence[str]) -> None:
+    """Refuse columns without a name, or of one name.
+
+    Raises
+    ------
+    DataError
+        If there are some; they are named by their positions.
+    """
     problems = []
     seen: dict[str, int] = {}
     for place, column in enumerate(columns, 1):
