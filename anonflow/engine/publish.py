@@ -22,7 +22,14 @@ from anonflow.engine.flows.addresses import beside, is_address, shown_address, u
 from anonflow.engine.flows.flow import Flow
 from anonflow.engine.owner import record
 from anonflow.engine.report import pdf
-from anonflow.engine.report.attacks import MOST, attacked, attacked_part, is_attacked, part_of_release
+from anonflow.engine.report.attacks import (
+    MOST,
+    attacked,
+    attacked_part,
+    is_attacked,
+    part_of_release,
+    untried,
+)
 from anonflow.engine.report.card import PASSED, ReleaseCard, cards_of
 from anonflow.engine.report.held_out import held_out
 from anonflow.engine.report.report import render
@@ -182,7 +189,7 @@ def attack(session: Session, table: Table, release: Release, result: RunResult) 
             at = np.arange(table.n) if shows_hidden else np.flatnonzero(~suppressed)
             counts = proof.candidates.counts(table.n)[at]
             named = people_named(table, 1.0 / np.maximum(counts, 1), at, proof.candidates, result.k)
-        return attacked_part(
+        attacks = attacked_part(
             session.flow,
             session.fingerprint,
             part,
@@ -195,6 +202,13 @@ def attack(session: Session, table: Table, release: Release, result: RunResult) 
             if session.flow.earlier
             else None,
         )
+        left_out = untried(session.flow, session.fingerprint, attacks) if part is None else []
+        if left_out:
+            session.warn(
+                f"attackers {', '.join(left_out)}: not tried, because matches link the rows with each other, and no more than {MOST:,} can be looked at "
+                "together; smaller partitions can be attacked"
+            )
+        return attacks
 
     return session.step("attack", work, result.number)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,12 +16,16 @@ from anonflow.criteria.classes import class_rows, is_of_classes
 from anonflow.criteria.diversity.diversity import Spread, earth_mover, spread
 from anonflow.criteria.evidence import Evidence, collect, collect_alone, subject_of
 from anonflow.errors import ParameterError
+from anonflow.risk.attack_context import AttackContext
 from anonflow.risk.attacker import THRESHOLD
+from anonflow.risk.attackers.linkers import Marketer
+from anonflow.risk.attackers.people import PeopleAtRisk
 from anonflow.risk.register import RegisterCounts
 from anonflow.table import Schema, Table
 
 _ALONE = "the original: whom the rows cover, who was left out"
 _CLASSES = "rows that differ and yet cover the same person; in a freeform release these are many"
+_PEOPLE = "what an attacker knows beside the quasi-identifiers"
 _SENSITIVE = "what other columns, and other sources, say of the value"
 
 
@@ -119,8 +124,9 @@ def describe(
     -------
     Description
         Rows and classes; the prosecutor's risk (1 / size of a class) and the share of rows above the threshold; the
-        marketer's (classes / rows); of each sensitive column p, l, entropy l, t, beta and delta that hold. Every figure
-        names its limits. Counts and rates only.
+        marketer's (classes / rows). Where the originals show that rows are no classes, as in a freeform release, these three are
+        the risks of people, as :func:`anonflow.attack` says them. Of each sensitive column p, l, entropy l, t, beta and delta that
+        hold. Every figure names its limits. Counts and rates only.
 
     Raises
     ------
@@ -152,7 +158,12 @@ def describe(
         evidence = collect(table, published, 2, None, another_tool=True)
         schema = table.schema
     unseen = _ALONE if evidence.alone else "who was left out, and why" if evidence.deleted else _CLASSES
-    figures = [*_sizes(evidence, threshold, unseen)]
+    risks = None
+    if isinstance(table, Table):
+        with suppress(DataError):  # the consistency graph is too large: equal rows are counted
+            if not is_of_classes(evidence):
+                risks = _risks_of_people(AttackContext.of(table, release, 2, another_tool=True), threshold)
+    figures = [*_sizes(evidence, threshold, unseen, risks)]
     if register is not None:
         originals = None if isinstance(table, Schema) else table
         classes = None
@@ -163,7 +174,7 @@ def describe(
         if schema[str(name)].role == "sensitive":
             figures += _of_column(spread(evidence, str(name), "class"), str(name))
     remarks = list(evidence.remarks)
-    if any(figure.name == "smallest class" and figure.value == 1 for figure in figures):
+    if risks is None and any(figure.name == "smallest class" and figure.value == 1 for figure in figures):
         remarks.append(
             "some rows are equal to no other; if the release is freeform, counting equal rows says nothing about it: ask its "
             "owner for the verifier's answer against the original"
@@ -171,12 +182,28 @@ def describe(
     return Description(tuple(figures), tuple(remarks))
 
 
-def _sizes(evidence: Evidence, threshold: float, unseen: str) -> list[Figure]:
+def _risks_of_people(context: AttackContext, threshold: float) -> tuple[float, float, float]:
+    """Return the largest risk, the share of people with a greater one than the threshold, and the marketer's, where rows are no classes."""
+    people = context.shown_people
+    chance = 1 / np.maximum(context.smallest_classes()[people], 1)
+    risk = PeopleAtRisk.of(context.table, chance, people, context.row_candidates)
+    share = risk.above(threshold) / max(len(risk.chance), 1)
+    return risk.worst, share, Marketer().attack(context).rate
+
+
+def _sizes(
+    evidence: Evidence, threshold: float, unseen: str, risks: tuple[float, float, float] | None
+) -> list[Figure]:
     hidden_rows = evidence.blank if evidence.suppressed.all() else evidence.suppressed
     labels = evidence.classes[~hidden_rows]
     sizes = np.bincount(np.unique(labels, return_inverse=True)[1]) if len(labels) else np.zeros(0, np.int64)
     of_row = np.repeat(sizes, sizes)
     rows = int(sizes.sum())
+    limits = unseen if risks is None else _PEOPLE
+    if risks is None:
+        above = float((1 / of_row > threshold + 1e-12).mean()) if rows else 0.0
+        risks = float(1 / sizes.min()) if rows else 0.0, above, len(sizes) / rows if rows else 0.0
+    highest, above, marketer = risks
     figures = [
         Figure("rows", evidence.rows, unseen="nothing"),
         Figure("rows that say nothing", int(evidence.blank.sum()), unseen="why they were hidden"),
@@ -186,13 +213,9 @@ def _sizes(evidence: Evidence, threshold: float, unseen: str) -> list[Figure]:
         Figure("mean class", float(sizes.mean()) if rows else 0.0, unseen=unseen),
         Figure("largest class", int(sizes.max(initial=0)), unseen=unseen),
         Figure("rows that read like no other", int((sizes == 1).sum()), unseen=unseen),
-        Figure("highest prosecutor risk", float(1 / sizes.min()) if rows else 0.0, unseen=unseen),
-        Figure(
-            f"share of rows with a risk above {threshold:g}",
-            float((1 / of_row > threshold + 1e-12).mean()) if rows else 0.0,
-            unseen=unseen,
-        ),
-        Figure("marketer risk", len(sizes) / rows if rows else 0.0, unseen=unseen),
+        Figure("highest prosecutor risk", highest, unseen=limits),
+        Figure(f"share of rows with a risk above {threshold:g}", above, unseen=limits),
+        Figure("marketer risk", marketer, unseen=limits),
     ]
     if not evidence.alone:
         figures.append(Figure("deleted records", evidence.deleted, unseen="which ones"))

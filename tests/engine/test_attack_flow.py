@@ -52,6 +52,18 @@ def test_the_report_has_the_page_without_being_asked(tmp_path: Path) -> None:
     assert set(report.attacks["attacker"]) == usual
 
 
+def test_attackers_that_no_sample_lets_run_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The matches of a whole table link all rows: no part of a large release can be attacked alone."""
+    for module in ("anonflow.engine.publish", "anonflow.engine.report.attacks"):
+        monkeypatch.setattr(f"{module}.MOST", 30)
+    steps = "  - draw: {}\n  - attack: [prosecutor, linker, homogeneity]\n"
+    report = engine.run(write_flow(tmp_path, steps=steps, partition="{size: null}"), seed=SEED)
+    assert report.attacks is not None
+    assert report.attacks["attacker"].tolist() == ["linker"]
+    (warning,) = [warning for warning in report.warnings if "not tried" in warning]
+    assert "prosecutor, homogeneity" in warning
+
+
 def test_an_attacker_who_cannot_be_tried_is_left_out_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,6 +19,7 @@ from anonflow.errors import DataError, ParameterError
 from anonflow.risk import Journalist, Presence
 from anonflow.risk.register import RegisterCounts
 from tests.cases.runs import shell
+from tests.checks import adjacency
 from tests.naive import risk as naive
 from tests.strategies import loop
 
@@ -206,6 +207,24 @@ def test_the_prosecutors_risk_is_one_figure(hidden: int, overlapping: bool) -> N
     assert af.describe(table, everything)["highest prosecutor risk"] == pytest.approx(1 / len(frame))
     row = af.attack(table, everything, "prosecutor", k=5).iloc[0]
     assert (row["worst"], row["success"]) == pytest.approx((1 / len(frame), 1 / len(frame)))
+
+
+@loop("algorithm", ["greedy", "k-concealment"])
+def test_risks_of_a_freeform_release_beside_its_original_are_those_of_its_attackers(algorithm: str) -> None:
+    """Rows that differ cover the same person: counting equal rows would say 1, whatever the release."""
+    table = af.Table(originals(), SCHEMA)
+    anon = af.anonymize(table, algorithm, k=4, seed=3)
+    release = anon.release(seed=2**127)
+    described = af.describe(table, release, threshold=0.2)
+    rows = af.attack(table, release, ["prosecutor", "marketer"]).set_index("attacker")
+    assert described["highest prosecutor risk"] == pytest.approx(rows.loc["prosecutor", "worst"])
+    assert described["marketer risk"] == pytest.approx(rows.loc["marketer", "success"])
+    covering = adjacency(table.records, anon.generalization).sum(axis=1)
+    assert described["highest prosecutor risk"] == pytest.approx(1 / covering.min())
+    assert described["share of rows with a risk above 0.2"] == pytest.approx(
+        (1 / covering > 0.2 + 1e-12).mean()
+    )
+    assert "equal to no other" not in " ".join(described.remarks)
 
 
 def test_a_run_with_hidden_rows_says_the_same_risk_everywhere(tmp_path: Path) -> None:

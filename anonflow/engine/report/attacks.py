@@ -199,6 +199,20 @@ def attacked_part(
     return frame_of(rows) if rows else None
 
 
+def untried(flow: Flow, fingerprint: Fingerprint, attacks: pd.DataFrame | None) -> list[str]:
+    """Return the names of attackers that the flow names, and that are not among those that were tried.
+
+    Raises
+    ------
+    ParameterError, DataError
+        If an attacker cannot be used, or its file has changed.
+    """
+    if not flow.spec.steps.attack:
+        return []
+    tried = () if attacks is None else set(attacks["attacker"])
+    return [item.name for item in risk.attackers_of(_chosen(flow, fingerprint)) if item.name not in tried]
+
+
 def _of_sample(context: risk.AttackContext) -> str:
     """Return the person of each row of a sample."""
     unit = context.table.unit
