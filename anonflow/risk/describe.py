@@ -15,7 +15,7 @@ import pandas as pd
 from anonflow.criteria.classes import class_rows, is_of_classes
 from anonflow.criteria.diversity.diversity import Spread, earth_mover, spread
 from anonflow.criteria.evidence import Evidence, collect, collect_alone, subject_of
-from anonflow.errors import ParameterError
+from anonflow.errors import DataError, ParameterError
 from anonflow.risk.attack_context import AttackContext
 from anonflow.risk.attacker import THRESHOLD
 from anonflow.risk.attackers.linkers import Marketer
