@@ -15,6 +15,7 @@ pytest.importorskip("param", reason="the dashboards are an extra")
 from anonflow.dashboards import Workspace
 from anonflow.dashboards.work import job_group, jobs
 from anonflow.dashboards.work.fair_queue import FairQueue
+from anonflow.engine import brief
 from tests import ROOT
 from tests.dashboards.conftest import Hand
 
@@ -128,6 +129,6 @@ def test_a_method_with_a_time_limit_is_compiled_briefly(monkeypatch: pytest.Monk
     workspace.draft.set(("partition",), None)
     workspace.start()
     workspace.wait(300)
-    assert limits == [jobs.BRIEF, None]
+    assert limits == [brief.BRIEF, None]
     assert "too many" in str(workspace.runs[0].result.problem)
     workspace.close()
