@@ -21,12 +21,14 @@ try:
     import panel, holoviews, bokeh.models, ipywidgets
 except ModuleNotFoundError:
     panel = None
-held = {}
+import fcntl
+flock, taken = fcntl.flock, fcntl.LOCK_EX | fcntl.LOCK_NB
 def locking(descriptor, mode, count):
     assert os.lseek(descriptor, 0, os.SEEK_CUR) == 1 << 30, "a locked byte cannot be read there"
-    key = os.fstat(descriptor).st_ino
-    if held.setdefault(key, descriptor) != descriptor:
-        raise PermissionError(13, "Permission denied")
+    try:
+        flock(descriptor, taken)  # the system knows when a file is closed, whatever its number
+    except BlockingIOError:
+        raise PermissionError(13, "Permission denied") from None
 sys.modules["msvcrt"] = types.SimpleNamespace(locking=locking, LK_NBLCK=2)
 for name in ("fcntl", "resource", "pwd", "grp", "termios", "tty", "pty", "syslog", "posix"):
     sys.modules[name] = None
