@@ -131,6 +131,10 @@ class ServerSettings:
             return None if self.start is None or self.hosted else self.start.parent / "owner"
         return self.owner / user if user else self.owner
 
+    def shares_owner(self, user: str) -> bool:
+        """Return whether strangers' releases are kept in the same owner's folder: on a server to which people come without a name."""
+        return self.hosted and not user
+
     @property
     def hosted(self) -> bool:
         """Whether others than the user who started it may use it."""
@@ -362,6 +366,7 @@ class Server:
             freed=None if cluster is None else cluster.sweep,
             limits=self.limits,
             owner=self.settings.owner_of(self._user()),
+            shares_owner=self.settings.shares_owner(self._user()),
             aside=True,
         )
         self._workspaces.add(workspace)

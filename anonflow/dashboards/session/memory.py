@@ -56,6 +56,8 @@ class ReleaseMemory:
     lasts : bool
         Whether `own` stays when the session ends.
     limits : Limits
+    shared : bool
+        Whether strangers' releases are in `own`, too: then it is compared with, and neither handed out nor given a key from outside.
 
     Notes
     -----
@@ -64,8 +66,10 @@ class ReleaseMemory:
     drawn is kept in both.
     """
 
-    def __init__(self, own: Path, uploaded: Path, lasts: bool, limits: Limits) -> None:
-        self.lasts = lasts
+    def __init__(
+        self, own: Path, uploaded: Path, lasts: bool, limits: Limits, *, shared: bool = False
+    ) -> None:
+        self.lasts, self._shared = lasts, shared
         self._own, self._uploaded, self._limits = Earlier(own), Earlier(uploaded), limits
 
     @property
@@ -106,7 +110,8 @@ class ReleaseMemory:
             unpack(file, name, self._uploaded, limits.upload_bytes)
         finally:
             shutil.rmtree(draft.path, ignore_errors=True)
-        self._own.key(self._uploaded)
+        if not self._shared:
+            self._own.key(self._uploaded)
         self._gather()
 
     def forget(self) -> None:
@@ -175,8 +180,8 @@ class ReleaseMemory:
         self._own.keep(table, release, people)
 
     def packed(self) -> bytes:
-        """Return the folder that the next run goes on from as a ZIP file."""
-        return packed(self._first)
+        """Return the folder that the next run goes on from as a ZIP file; nothing of a folder with strangers' releases."""
+        return b"" if self._shared and not self.uploads else packed(self._first)
 
     @property
     def _first(self) -> Earlier:
@@ -199,7 +204,7 @@ class ReleaseMemory:
 
     def _gather(self) -> None:
         """Copy the releases of the session's own folder to the uploaded ones, if they have one key."""
-        if not self._own.kept or self._has_another_key:
+        if self._shared or not self._own.kept or self._has_another_key:
             return
         for file in sorted((self._own.path / MEMORY).glob("[0-9]*.npz")):
             target = self._uploaded.path / MEMORY / file.name

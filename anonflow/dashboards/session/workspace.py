@@ -130,6 +130,7 @@ class Workspace(param.Parameterized):
     limits = param.ClassSelector(class_=Limits, default=Limits(), doc="Caps.")
     folder = param.ClassSelector(class_=Path, default=None, allow_None=True, doc="This session's own.")
     owner = param.ClassSelector(class_=Path, default=None, allow_None=True, doc="Remembers releases.")
+    shares_owner = param.Boolean(default=False, doc="Whether strangers' releases are remembered there, too.")
     table = param.Parameter(None, doc="The frame coded under the draft's columns, or None.")
     coding = param.Boolean(default=False, doc="Whether the frame is being coded aside.")
     problems = param.Parameter((), doc="What cannot work, one sentence each.")
@@ -168,7 +169,10 @@ class Workspace(param.Parameterized):
         super().__init__(folder=place.files, **params)
         self._place = place
         own = place.path / OWNER if self.owner is None else self.owner
-        self.memory = ReleaseMemory(own, place.path / "earlier", self.owner is not None, self.limits)
+        lasts = self.owner is not None
+        self.memory = ReleaseMemory(
+            own, place.path / "earlier", lasts, self.limits, shared=lasts and self.shares_owner
+        )
         self._schedule = schedule or (lambda change: change())
         self._pending: deque[Callable[[], None]] = deque()
         self._line = line or local_line()

@@ -242,6 +242,34 @@ def test_several_folders_are_uploaded_and_have_one_key(second: Workspace, tmp_pa
     assert "140 of 170" in screen.released_before.object
 
 
+def test_a_folder_with_strangers_releases_is_not_handed_out(tmp_path: Path) -> None:
+    """People come to a server without a name: all their releases are in one folder, and its key undoes them."""
+    place, frame = tmp_path / "shared", people(180)
+    first = session(place, frame.iloc[:100])
+    draw(first)
+    first.close()
+    stranger = Workspace(owner=place, shares_owner=True)
+    stranger.open_frame(frame.iloc[:60], NAMED, "people")
+    try:
+        assert sum(each.people for each in stranger.memory.known(stranger.table).shared) == 60
+        assert stranger.memory.packed() == b""
+        screen = RiskScreen(workspace=stranger)
+        assert "1 release with" in upload(screen, packed_release(tmp_path / "own", frame.iloc[5:50]))
+        (tmp_path / "out.zip").write_bytes(stranger.memory.packed())
+        unpack(tmp_path / "out.zip", "out.zip", Earlier(tmp_path / "out"))
+        assert Earlier(tmp_path / "out").kept == 1
+        assert Earlier(tmp_path / "out").key() != Earlier(place).key()
+    finally:
+        stranger.close()
+    # nor does a folder without releases take a key that somebody knows
+    empty = Workspace(owner=tmp_path / "empty", shares_owner=True)
+    try:
+        upload(RiskScreen(workspace=empty), packed_release(tmp_path / "own", frame.iloc[5:50], 1))
+        assert Earlier(tmp_path / "empty").key() != Earlier(tmp_path / "own").key()
+    finally:
+        empty.close()
+
+
 def test_an_upload_with_the_key_of_the_session_adds_what_its_folder_has(
     second: Workspace, tmp_path: Path
 ) -> None:

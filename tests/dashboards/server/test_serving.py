@@ -19,6 +19,7 @@ from bokeh.util.token import generate_jwt_token, get_session_id
 from anonflow.dashboards import Limits, Workspace
 from anonflow.dashboards.server import server
 from anonflow.dashboards.server.accounts import Accounts, LoginThrottle, add_account, hashed
+from anonflow.dashboards.server.server import ServerSettings
 from anonflow.dashboards.session.folders import SessionFolders
 from anonflow.engine.flows.spec import SourceSpec
 from anonflow.errors import ParameterError
@@ -169,6 +170,13 @@ def test_a_request_has_no_large_body(running: Callable[..., Running], users: Pat
     item = running(users=users, workers=0)
     # announced, not sent: what arrives after the answer would reset the connection, and the answer with it
     assert item.ask("POST", "/login", "", Content_Length=str(2 << 20))[0] == 400
+
+
+def test_who_comes_without_a_name_shares_the_owners_folder_with_strangers() -> None:
+    at_home, opened = ServerSettings(), ServerSettings(open_to_all=True, hosts=("anon.example",))
+    assert not at_home.shares_owner("")
+    assert opened.shares_owner("")
+    assert not opened.shares_owner("anna")
 
 
 def test_accounts_are_hashes_that_only_their_owner_reads(quick_hashes: None, tmp_path: Path) -> None:
