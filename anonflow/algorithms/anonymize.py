@@ -28,7 +28,7 @@ from anonflow.algorithms.budget import (
 )
 from anonflow.algorithms.cohorts import anonymized_again
 from anonflow.algorithms.method import Algorithm, Outcome, Progress
-from anonflow.algorithms.pilots import TimedTable, run_pilots
+from anonflow.algorithms.pilots import LOOK, TimedTable, run_pilots
 from anonflow.algorithms.registry import algorithm_named
 from anonflow.algorithms.seeds import checked_seed
 from anonflow.algorithms.solve import in_a_partition, partition_rng, solve
@@ -251,10 +251,6 @@ def anonymize(
     return anonymization
 
 
-_LOOK = 1.0
-"""Seconds of the stretches that an expectation is read off: Ctrl-C waits for them."""
-
-
 def _expected(
     method: Algorithm,
     records: Records,
@@ -268,7 +264,7 @@ def _expected(
     largest = max(index, key=len)
     timed = TimedTable(np.array([len(largest)]), (), lambda cut: records.take(largest[cut]))
     try:
-        model = run_pilots(method, timed, k, loss=loss, options=options, seconds=_LOOK)
+        model = run_pilots(method, timed, k, loss=loss, options=options, seconds=LOOK)
     except InfeasibleError:
         return None
     return model.expected(*np.unique([len(part) for part in index], return_counts=True), threads).wall

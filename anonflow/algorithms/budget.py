@@ -24,24 +24,6 @@ from anonflow.table.records import Records
 AUTO = "auto"
 """The partition size that stands for the largest one that fits the budget, and the method that stands for the one of least loss."""
 
-HOW_STRONG = "How strong is the protection to be?"
-HOW_LONG = "How long may each candidate take?"
-FIND = "Find the best for me"
-
-STRENGTHS = {
-    "Low: each person hides among 3": 3,
-    "Usual: among 5": 5,
-    "Strong: among 10": 10,
-    "Very strong: among 25": 25,
-}
-"""How strong the protection is, in words -> k."""
-
-TIMES = {"10 seconds": 10.0, "1 minute": 60.0, "10 minutes": 600.0}
-"""How long a candidate may take, in words -> seconds."""
-
-BESIDE = ("k-member", "mondrian")
-"""Methods that run beside the one that is chosen for the time: both make classes of equal rows, with little loss, and at once."""
-
 MOST_SECONDS = 1e9
 """A longer budget is as good as this one, of 31 years."""
 

@@ -20,6 +20,9 @@ from anonflow.partition import Cuts, bounded, cut_classes, ordered, sizes_kept_a
 from anonflow.table.records import Records
 from anonflow.threads import results_of
 
+LOOK = 1.0
+"""Seconds of the stretches from which whoever waits is told how long a call may take; Ctrl-C waits for them."""
+
 SMALLEST = 128
 """Records of the first stretches, at least; fewer are solved by other means in some methods."""
 

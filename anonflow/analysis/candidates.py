@@ -58,8 +58,7 @@ class CandidateColumn:
     unbounded : bool
         Whether these may stand for values that no cell names: their domain is not published.
     labels : bool
-        Whether cells are labels of a hierarchy that is not public: any value may be below each, and all but a missing one (an empty
-        text) stand for that.
+        Whether cells are labels of a hierarchy that is not public: any value may be below a label. An empty cell is a missing value.
     values : numpy.ndarray, shape (D,), object, or None
         The values of categories; None for numbers.
     low, high : numpy.ndarray, shape (u,), float64, or None

@@ -83,7 +83,7 @@ def _met_range(
     step = 1.0 if column.whole_numbers else 0.0
     if condition.values is not None:
         # single numbers: as many as a range of whole numbers has; of others, nothing of its width
-        numbers = condition.numbers(column.dates, column.codes.tolist())
+        numbers = condition.numbers(column.dates)
         hits = _within(numbers, low, high)
         if step:
             share = _within(numbers[numbers == np.floor(numbers)], low, high) / (high - low + 1)

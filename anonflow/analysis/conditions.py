@@ -13,9 +13,10 @@ import numpy as np
 import pandas as pd
 
 from anonflow.errors import ParameterError
-from anonflow.table.published.published_cells import IS_NUMBER, code_name
+from anonflow.table.published.published_cells import IS_NUMBER, code_name, day_number
 from anonflow.table.schema import did_you_mean
 
+_DIGIT = re.compile(r"[0-9]")
 _WRITTEN = re.compile(r"-?(?:0|[1-9][0-9]{0,15})(?:\.[0-9]{1,17})?(?:[eE][+-]?[0-9]{1,3})?")
 
 
@@ -90,19 +91,20 @@ class ColumnCondition:
             )
         return (-np.inf if self.low is None else self.low, np.inf if self.high is None else self.high)
 
-    def numbers(self, dates: bool, codes: Sequence[str] = ()) -> np.ndarray:
-        """Return those of the values that are numbers, or dates as days since 1970-01-01, ascending, each once.
+    def numbers(self, dates: bool) -> np.ndarray:
+        """Return those of the values that are numbers, or dates as days since 1970-01-01, ascending, each once; others are codes.
 
         Raises
         ------
         ParameterError
-            If the column has dates, and a value that is none of its `codes` is a number.
+            If the column has dates, and a value is a number, or a date that could be read in two ways.
         """
-        values = (self.values or frozenset()) - set(codes)
-        if dates and any(_number(value) is not None for value in values):
+        values = self.values or frozenset()
+        read = {value: day_number(value) if dates else _number(value) for value in values}
+        unread = [value for value, number in read.items() if number is None] if dates else []
+        if any(_days(value) is not None for value in unread if _DIGIT.search(value)):
             raise self._needs_dates("the values")
-        read = map(_days if dates else _number, values)
-        return np.unique([number for number in read if number is not None])
+        return np.unique([number for number in read.values() if number is not None])
 
     def _needs_dates(self, form: str) -> ParameterError:
         return ParameterError(

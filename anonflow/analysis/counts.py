@@ -85,9 +85,9 @@ def count(
     -----
     The bounds hold for every release whose rows cover their originals: ``*`` may be any value, also one that no cell
     names, unless the release or the schema says which values there are; a hidden position may be any character. A label of a
-    hierarchy that is not public may be any value, and the expected numbers count the labels that a condition names: give the
-    schema with the hierarchy. For the expected numbers a range of whole numbers is spread
-    evenly over the whole numbers in it, any other over its width, and ``*`` over what the other cells name; of a column
+    hierarchy that is not public may be any value; give the schema with the hierarchy. The expected numbers count such labels
+    as they are. For them a range of whole numbers is spread evenly over the whole numbers in it, any other over its width,
+    and ``*`` over what the other cells name; of a column
     that is ``*`` throughout they are NaN. O(60 n c H) for c columns and H latent classes.
 
     Examples
@@ -101,7 +101,7 @@ def count(
     wanted = conditions(where, candidates.names)
     n = candidates.n
     certain, possible, uniform = np.ones(n, bool), np.ones(n, bool), np.ones(n)
-    likely = np.ones(n, bool)
+    likely = np.ones(n, bool)  # rows that count in expectation: a label is only itself
     for condition in wanted:
         column = candidates[condition.column]
         all_of, some_of, share = rows_meeting(column, condition)
@@ -128,14 +128,14 @@ def _share_of_candidates(column: CandidateColumn, condition: ColumnCondition) ->
 def _fitted(
     candidates: CandidateTable,
     wanted: tuple[ColumnCondition, ...],
-    rows_that_may: np.ndarray,
+    likely_rows: np.ndarray,
     classes: int | None,
     seed: int,
 ) -> float:
     if any(candidates[condition.column].whole.all() for condition in wanted):
         return float("nan")
     general = [condition for condition in wanted if not candidates[condition.column].exact]
-    rows = np.flatnonzero(rows_that_may)
+    rows = np.flatnonzero(likely_rows)
     if not general or not len(rows):
         return float(len(rows))
     model = Model(candidates, default_classes(candidates.n) if classes is None else classes)

@@ -12,6 +12,11 @@ LONG, FIRST, APART = 10.0, 2.0, 1.0
 """Seconds: what is expected to take longer says so, after so many, and anew after so many more."""
 
 
+def rough(seconds: float) -> float:
+    """Return expected seconds with two digits: they are no better than that."""
+    return float(f"{seconds:.2g}")
+
+
 class Countdown:
     """Parts of a call that are done; who reads along sees how long the others will take if the whole takes over 10 seconds.
 
@@ -60,9 +65,7 @@ class Countdown:
         if self.expect is not None:
             expect, self.expect = self.expect, None
             expected = expect()
-            self.expected = (
-                None if expected is None else float(f"{expected:.2g}")
-            )  # it is no better than that
+            self.expected = None if expected is None else rough(expected)
             now = self.clock()
         self.next = now + self.apart
         passed = now - self.start

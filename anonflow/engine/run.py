@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from anonflow.algorithms.diversity.target import Targets
-from anonflow.drawing.countdown import LONG
+from anonflow.algorithms.pilots import LOOK
+from anonflow.drawing.countdown import LONG, rough
 from anonflow.engine import publish
 from anonflow.engine.context import Session, checked_executor, checked_keep
 from anonflow.engine.countdowns import for_who_reads
@@ -54,9 +55,6 @@ from anonflow.table.files.metadata_file import metadata_path
 
 AT_ONCE = 5_000
 """Records of a partition beyond which a run says how long it is expected to take."""
-
-_LOOK = 1.0
-"""Seconds of the stretches that this is read off."""
 
 
 def run(
@@ -338,11 +336,10 @@ class _Runner:
         run, largest = run_plan.run, int(run_plan.cuts.lengths[0].max())
         if largest <= AT_ONCE or opens(run):
             return
-        (expected,) = expected_of(flow.over(table), workers=self.session.workers, seconds=_LOOK)
+        (expected,) = expected_of(flow.over(table), workers=self.session.workers, seconds=LOOK)
         if expected.seconds is not None and expected.seconds > LONG:
-            seconds = float(f"{expected.seconds:.2g}")  # it is no better than that
             self.session.events.log(
-                f"{run.name} is expected to take about {seconds:,.0f} s on {largest:,} records at once; "
+                f"{run.name} is expected to take about {rough(expected.seconds):,.0f} s on {largest:,} records at once; "
                 "partition: {size: 250} takes less time"
             )
 

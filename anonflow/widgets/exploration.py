@@ -13,13 +13,14 @@ import pandas as pd
 
 from anonflow import engine
 from anonflow.algorithms.anonymize import Anonymization
-from anonflow.algorithms.budget import AUTO, BESIDE, GUARANTEES
+from anonflow.algorithms.budget import AUTO, GUARANTEES
 from anonflow.algorithms.registry import REGISTRY, algorithm_named
 from anonflow.engine.brief import brief_flow, compiled_for
 from anonflow.engine.execution.events import Log, PartitionDone
 from anonflow.engine.execution.plan import why_not
 from anonflow.engine.execution.result import COLUMNS
 from anonflow.engine.execution.totals import infeasible
+from anonflow.engine.first_questions import BESIDE
 from anonflow.errors import BUG, AnonflowError, ParameterError, unforeseen
 from anonflow.table import Column, Schema, Table
 from anonflow.table.identification.uniqueness import Uniqueness

@@ -12,10 +12,10 @@ import pandas as pd
 from markupsafe import Markup
 
 from anonflow.algorithms.anonymize import Anonymization
-from anonflow.algorithms.budget import FIND, HOW_LONG, HOW_STRONG, STRENGTHS, TIMES
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.criteria.guarantee import promises_one_in_k
 from anonflow.drawing import facts, grid, note, plots, share, view
+from anonflow.engine.first_questions import FIND, HOW_LONG, HOW_STRONG, STRENGTHS, TIMES
 from anonflow.errors import AnonflowError
 from anonflow.table import Table
 from anonflow.table.schema import ROLES

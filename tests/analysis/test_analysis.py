@@ -399,6 +399,8 @@ def test_a_date_is_a_condition_in_a_release_and_in_a_complete_table(value: Any) 
         {"day": {"from": "2019"}},
         {"day": 2020},
         {"day": ["2020"]},
+        {"day": "10.02.2020"},
+        {"day": ["2020-02-10", "02/10/2020"]},
         {"age": ("2019-01-01", None)},
     ],
 )

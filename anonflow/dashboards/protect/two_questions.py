@@ -8,7 +8,7 @@ import panel as pn
 import param
 from markupsafe import Markup
 
-from anonflow.algorithms.budget import AUTO, BESIDE, FIND, HOW_LONG, HOW_STRONG, STRENGTHS, TIMES
+from anonflow.algorithms.budget import AUTO
 from anonflow.criteria.registry import promise_of
 from anonflow.dashboards.components.html import card, facts, html, labelled
 from anonflow.dashboards.protect.settings import Protection
@@ -16,6 +16,7 @@ from anonflow.dashboards.session.draft_spec import DraftSpec, MethodSpec
 from anonflow.dashboards.session.screen_words import on_screen
 from anonflow.dashboards.session.validation import judged
 from anonflow.dashboards.session.workspace import FinishedRun, Workspace
+from anonflow.engine.first_questions import BESIDE, FIND, HOW_LONG, HOW_STRONG, STRENGTHS, TIMES
 from anonflow.errors import AnonflowError
 
 __all__ = ["TwoQuestions"]

@@ -8,6 +8,7 @@ import shutil
 import tempfile
 import zipfile
 import zlib
+from functools import partial
 from pathlib import Path, PurePosixPath
 
 from anonflow.errors import AnonflowError, DataError
@@ -78,8 +79,7 @@ def unpack(file: Path, name: str, place: Earlier, most: int | None = None) -> li
         for part in releases:
             target = place.path / MEMORY / part
             if not target.exists():
-                source = home / part
-                write_whole(target, lambda path, source=source: shutil.copyfile(source, path), OWNER_ONLY)  # type: ignore[misc]
+                write_whole(target, partial(shutil.copyfile, home / part), OWNER_ONLY)
     return people
 
 

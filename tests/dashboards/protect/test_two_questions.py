@@ -11,8 +11,9 @@ from anonflow.algorithms.budget import AUTO
 from anonflow.dashboards.app import App
 from anonflow.dashboards.protect.screen import ProtectScreen
 from anonflow.dashboards.protect.settings import Protection
-from anonflow.dashboards.protect.two_questions import BESIDE, STRENGTHS, TwoQuestions
+from anonflow.dashboards.protect.two_questions import TwoQuestions
 from anonflow.dashboards.session.workspace import Workspace
+from anonflow.engine.first_questions import BESIDE, STRENGTHS
 
 WAIT = 300
 
