@@ -312,14 +312,19 @@ def test_another_years_table_may_have_other_columns(tmp_path: Path) -> None:
     assert af.verify(again.table, release, ["covers", "guarantee", request])
 
 
+def second_year(folder: Path) -> tuple[af.Table, af.Anonymization]:
+    """The whole table of a second year, and its anonymization that goes on from the first one, with some people held back."""
+    first_release(folder, k=10)
+    whole = year(list(range(7, 103)), 1)
+    return whole, af.anonymize(whole, "k-member", k=10, people=4, earlier=folder)
+
+
 def test_a_published_file_is_verified_with_the_whole_table(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The owner's folder says who was held back."""
     folder = tmp_path / "owner"
-    first_release(folder, k=10)
-    whole = year(list(range(7, 103)), 1)
-    again = af.anonymize(whole, "k-member", k=10, people=4, earlier=folder)
+    whole, again = second_year(folder)
     release = again.release(seed=2**127, owner=folder)
     assert again.facts["held_back"] > 0
     request = {"repeated": {"earlier": folder, "people": 4}}
@@ -376,9 +381,7 @@ def test_the_shell_attacks_with_all_earlier_releases(
 ) -> None:
     """Folders of releases, or a flow's own folder in one; of the year's whole table, some of which was held back."""
     folder = tmp_path / "owner"
-    first_release(folder, k=10)
-    whole = year(list(range(7, 103)), 1)
-    again = af.anonymize(whole, "k-member", k=10, people=4, earlier=folder)
+    whole, again = second_year(folder)
     assert again.facts["held_back"] > 0
     release = again.release(seed=2**127, owner=folder)
     write_release(release, tmp_path / "out.csv")

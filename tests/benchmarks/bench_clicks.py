@@ -11,6 +11,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -108,9 +109,7 @@ def _loop(process: Any) -> float:
 
 def run(small: bool) -> list[dict[str, Any]]:
     """Two methods with two k on census-like people; the worst of ten clicks for each screen, named; the first click of each kind builds what it shows."""
-    try:
-        import playwright  # noqa: F401
-    except ImportError:
+    if find_spec("playwright") is None:
         return []
     if not any(map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))):
         return []
