@@ -171,6 +171,10 @@ def attack(
             "attack takes an anonflow.Table; make one with af.Table(frame, schema), or say schema= of a frame"
         )
     folders, others = _of_owners(earlier)
+    if folders and isinstance(table, Schema):
+        raise ParameterError(
+            "an owner's folder of earlier releases says who is in them: attack needs the original table, too"
+        )
     if folders and isinstance(table, Table):
         published = subject_of(release, table)
         if published.frame is not None and published.rows < table.n:

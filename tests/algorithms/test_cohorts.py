@@ -410,7 +410,7 @@ def test_the_shell_attacks_with_all_earlier_releases(
     named = af.attack(again.table, release, "prosecutor", earlier=folder)
     assert named["attacker"].tolist() == ["prosecutor", "linker"]
     assert "2 releases of these people" in named["sentence"][1]
-    with pytest.raises(ParameterError, match="linker: needs the original table"):
+    with pytest.raises(ParameterError, match="says who is in them: attack needs the original table"):
         af.attack(whole.schema, release, k=4, earlier=folder)
     for wrong, words in (
         (tmp_path, "has no earlier release"),
