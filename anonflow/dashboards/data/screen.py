@@ -559,7 +559,7 @@ class DataScreen(pn.viewable.Viewer):
             header_tooltips=TOOLTIPS,
             widths={
                 "column": 146, "values": 156, "who": 124, "role": 140, "kind": 96, "no value": 92, "codes": 68,
-                "form": 64, "why": 270,
+                "form": 64, "why": 232,
             },
             configuration={"columnDefaults": {"headerWordWrap": True}},
             sizing_mode="stretch_width",
