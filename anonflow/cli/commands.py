@@ -941,8 +941,10 @@ def compare(
     ] = "greedy,hungarian,k-member,mondrian",
     partition_size: Annotated[
         str,
-        typer.Option(help="Records in a partition; 0 is the whole table; auto the largest in the budget."),
-    ] = "250",
+        typer.Option(
+            help="Records in a partition, such as 250, which takes less time; 0 is the whole table; auto the largest in the budget."
+        ),
+    ] = "0",
     budget: Annotated[
         float | None,
         typer.Option(help="Seconds for each run: with --partition-size auto, or for the method auto."),
