@@ -266,7 +266,7 @@ class _Runner:
         if picked is None or not session.flow.draws(picked) or not all(result.ok for result in results):
             return None
         number = picked.number
-        publish.warn_of_earlier(session)
+        publish.warn_of_earlier(session, storage.table)
         findings, drawn = storage.draw(results[number])
         results[number] = with_findings(results[number], findings)
         return drawn if results[number].ok else None
