@@ -776,9 +776,9 @@ def risk(
         bool, typer.Option("--owner", help="List the riskiest records by position: for the owner only.")
     ] = False,
     earlier: Annotated[
-        Path | None,
+        list[Path] | None,
         typer.Option(
-            help="A folder owner/ of earlier releases: list who is in one, by position: for the owner only.",
+            help="A folder owner/ of earlier releases: list who is in one, by position: for the owner only; may be given several times.",
             metavar="FOLDER",
         ),
     ] = None,
@@ -796,7 +796,7 @@ def risk(
     # shared out among records for simple random samples only, as the models of a population are
     share = people.fraction if people is not None else None
     frame, part, top = sets.frame(), sets.contributions(), sets.riskiest(fraction=share)
-    matched = None if earlier is None else _matched(earlier, table)
+    matched = _matched(earlier, table) if earlier else None
     if as_json:
         answer: dict[str, Any] = {"sets": frame.to_dict("records"), "columns": part.to_dict("records")}
         if owner:
@@ -829,13 +829,17 @@ def risk(
     return 0
 
 
-def _matched(folder: Path, table: Any) -> Any:
-    """Return the records of a table that are in earlier releases from an owner's folder."""
+def _matched(folders: list[Path], table: Any) -> Any:
+    """Return the records of a table that are in earlier releases from some owner's folders, with the number of these releases."""
+    import pandas as pd
+
     from anonflow.release import Earlier
 
-    if not folder.is_dir():
-        raise ParameterError(f"{folder}: is no folder; name the folder owner/ beside a flow")
-    return Earlier(folder).matched(table)
+    for folder in folders:
+        if not folder.is_dir():
+            raise ParameterError(f"{folder}: is no folder; name the folder owner/ beside a flow")
+    lists = pd.concat([Earlier.of(folder).matched(table) for folder in dict.fromkeys(folders)])
+    return lists.groupby("position", as_index=False).sum()
 
 
 def _text_rows(frame: Any) -> list[list[str]]:
@@ -941,8 +945,10 @@ def compare(
     ] = "greedy,hungarian,k-member,mondrian",
     partition_size: Annotated[
         str,
-        typer.Option(help="Records in a partition; 0 is the whole table; auto the largest in the budget."),
-    ] = "250",
+        typer.Option(
+            help="Records in a partition, such as 250, which takes less time; 0 is the whole table; auto the largest in the budget."
+        ),
+    ] = "0",
     budget: Annotated[
         float | None,
         typer.Option(help="Seconds for each run: with --partition-size auto, or for the method auto."),
