@@ -13,8 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import anonflow as af
+from anonflow.algorithms import lowering
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.errors import ParameterError
+from anonflow.kernels.lowering import lower_cells
 from tests.cases.column_sets import ROWS, TABLES, kinds, may_be, table
 from tests.naive.compatible import fewest, names_nobody
 from tests.strategies import examples
@@ -177,6 +179,23 @@ def test_every_kind_of_column(method: str, subtests: Any) -> None:
             assert attacked["worst"].max() <= 1 / 3 + 1e-9
 
 
+def test_plain_kernels_and_small_batches_do_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    people = people_for("local-recoding", 60, 2)
+    compiled = af.anonymize(people, "local-recoding", k=3, of=2)
+    monkeypatch.setattr(lowering, "lower_cells_jit", lower_cells)
+    monkeypatch.setattr(lowering, "MOST_COVERED", 500)
+    pd.testing.assert_frame_equal(af.anonymize(people, "local-recoding", k=3, of=2).frame(), compiled.frame())
+
+
+def test_a_large_table_begins_with_the_cells_that_sets_need(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lowering, "FROM_CLASSES", 0)
+    for method in ("k-member", "mondrian", "local-recoding"):
+        people = people_for(method, 60, 3)
+        anon = af.anonymize(people, method, k=3, of=2, seed=1)
+        assert af.verify(people, anon, ["covers", "guarantee"], k=3)
+        assert anon.loss() < 0.9 * af.anonymize(people, method, k=3, seed=1).loss()
+
+
 def test_a_column_in_no_set_is_published_as_it_is() -> None:
     people = kinds(60, 3)
     anon = af.anonymize(people, "k-member", k=3, sets=[["age", "town"]], seed=1)
@@ -249,7 +268,7 @@ def test_a_flow_makes_and_proves_it(tmp_path: Path) -> None:
     )
     text = (
         f"flow: sets\nversion: 1\ntable:\n  source: {{csv: people.csv}}\n  columns:\n{columns}partition: {{size: 20}}\n"
-        "steps:\n  - anonymize: {algorithm: ALGORITHM, k: 3, of: 2}\nMORE  - draw: {}\n  - verify: [covers, guarantee]\n"
+        "steps:\n  - anonymize: {algorithm: ALGORITHM, k: 3, of: 2, importance: {town: 1}}\nMORE  - draw: {}\n  - verify: [covers, guarantee]\n"
         "publish: {table: out/sets.csv, report: out/sets.html}\n"
     )
     for method in ("k-member", "mondrian", "pattern-guided"):

@@ -50,7 +50,7 @@ def k_member(
     improve, rounds, kicks, threads : optional
         As :mod:`anonflow.algorithms.classes.class_chains` declares them: classes are improved by chains, or not.
     sets : list of lists of str, optional
-        Columns that others may know, each set by itself: cells that no set needs generalized are published as they were.
+        Columns that others may know, each set by itself: cells are lowered as far as each set allows.
 
         See :func:`anonflow.algorithms.lowering.for_sets`.
     of : int, optional

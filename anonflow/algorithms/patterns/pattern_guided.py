@@ -105,7 +105,9 @@ def pattern_guided(
         Columns that others may know, each set by itself: cells that no set needs hidden are published as they were. Only with patterns of
         which each may also hide less, and without levels.
 
-        See :func:`anonflow.algorithms.lowering.for_sets`.
+        Where patterns let each QI be hidden or not by itself, and `fallback` is not ``strict``, there are no classes, and neither a local
+        search nor orders: as :func:`anonflow.algorithms.recoding.local_suppression.local_suppression`. Under other patterns as
+        :func:`anonflow.algorithms.lowering.for_sets`.
     of : int, optional
         Instead of sets: all sets of so many columns.
     importance : mapping, optional

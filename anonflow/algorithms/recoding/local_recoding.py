@@ -54,7 +54,7 @@ def local_recoding(
     widths, time_limit : optional
         As of :func:`anonflow.algorithms.recoding.full_domain.full_domain`, of each round.
     sets : list of lists of str, optional
-        Columns that others may know, each set by itself: cells that no set needs generalized are published as they were.
+        Columns that others may know, each set by itself: cells are lowered as far as each set allows.
 
         See :func:`anonflow.algorithms.lowering.for_sets`.
     of : int, optional
