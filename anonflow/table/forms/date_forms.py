@@ -66,6 +66,8 @@ _NAME_FIRST = (
     rf"^(?P<b>{_NAME})[ \t\x{{00A0}}\-]+(?P<a>[0-9]{{1,2}}){_ORDINAL},?[ \t\x{{00A0}}\-]+(?P<c>[0-9]{{2,4}})"
     + _TIME
 )
+_TIGHT = rf"^(?P<a>[0-9]{{1,2}})(?P<b>{_NAME})(?P<c>[0-9]{{2}}|[0-9]{{4}})" + _TIME.replace("[Tt]", "[Tt:]")
+"""As SAS writes them: 18MAY1944, 18MAY1944:13:45:00."""
 _MONTH_FIRST = (
     rf"^(?P<b>[0-9]{{1,2}})(?P<s>{_BETWEEN})(?P<a>[0-9]{{1,2}})(?P<t>{_BETWEEN})(?P<c>[0-9]{{1,4}})" + _TIME
 )
@@ -142,6 +144,7 @@ class DateForm:
             (_MONTH_YEAR, ""),
             (_EAST, "ymd"),
             (_NAME_FIRST, "dmy"),
+            (_TIGHT, "dmy"),
             (_MONTH_FIRST if order == "mdy" else _THREE, order if order == "ymd" else "dmy"),
             *(((_THREE, "name"),) if order == "mdy" else ()),
         ):
@@ -196,12 +199,11 @@ class DateForm:
             century = year + pivot // 100 * 100
             year = np.where(short, np.where(century < pivot, century + 100, century), year)
         day = np.array([int(text or 1) for text in day_text], np.int64)
-        inside = (month >= 1) & (month <= 12) & (year >= 1) & (day >= 1)
+        century_open = short & (self.pivot is None)  # 00 is a year then, too
+        inside = (month >= 1) & (month <= 12) & ((year >= 1) | century_open) & (day >= 1)
         leap = (year % 4 == 0) & ((year % 100 != 0) | (year % 400 == 0))
         # of a year that is not known every 29 February may be there
-        inside &= day <= _LAST_DAY[np.clip(month, 0, 12)] - (
-            (month == 2) & ~leap & ~(short & (self.pivot is None))
-        )
+        inside &= day <= _LAST_DAY[np.clip(month, 0, 12)] - ((month == 2) & ~leap & ~century_open)
         good &= inside
         clock, is_time = _clock(part, "hour" in names)
         good &= is_time
@@ -329,7 +331,8 @@ def date_forms(texts: Sequence[str]) -> list[DateForm]:
     """
     forms: list[DateForm] = []
     readings: list[list[str]] = []
-    for order in _ORDERS:
+    named = all(text.lstrip()[:1].isalpha() for text in texts)  # May 18, 1944 has the month before the day
+    for order in ("mdy", "dmy", "ymd") if named else _ORDERS:
         form = DateForm("/".join(order))
         for part in (texts[:1000], texts):
             reading = form.read(part)
