@@ -274,7 +274,7 @@ def _refuse_lines(
     if comment:
         raise DataError(
             f"{name}: line {lines + 1} looks like a comment; "
-            + setting("comment", f'set comment: "{comment[0]}" in the source')
+            + setting("comment", f'set comment: "{comment[0]}" in the source', comment[0])
         )
     titles = _is_title(rows, usual)
     first = next(
@@ -284,7 +284,7 @@ def _refuse_lines(
         above = lines + starts[first]
         raise DataError(
             f"{name}: what stands above line {above + 1} has fewer cells than the rows, as titles have; "
-            + setting("skip", f"set skip: {above} in the source")
+            + setting("skip", f"set skip: {above} in the source", above)
         )
 
 
