@@ -185,35 +185,61 @@ def for_sets(
     if the counts of rows and people allow it. Where complete matchings have become too few, the rows have the cells of
     :func:`_wide` again, and in the end their classes.
 
-    Fewer than k suppressed records stay as they are and cover nobody, and so do all of them where there are boundaries or limits; k or
-    more are a class. O(s n log n + E) for s sets, E the people whom the rows of wide cells cover on the sets.
+    Of fewer than k suppressed records, and of all where there are boundaries or limits, those are published as they are whose values are
+    frequent on each set; the others stay suppressed, and cover nobody. k or more are a class. O(s n log n + E) for s sets, E the people whom the rows of wide cells cover on the sets.
     """
     records, names = part.records, columns_of(part.records.domains)
     chosen = sets_of(records, sets, of, importance, subject)
     if not chosen:
         return outcome
-    suppressed, joined = outcome.suppressed, replace(outcome.generalization, domains=records.domains)
-    rows = np.flatnonzero(~suppressed)
+    outcome = replace(outcome, generalization=replace(outcome.generalization, domains=records.domains))
+    suppressed = outcome.suppressed
+    own = Generalization.of(records)
+    classes = outcome.generalization.classes() if outcome.classes is None else outcome.classes
     if suppressed.sum() >= k and not (limited(records) or bounded(records)):
-        rows = np.arange(records.n)  # a class; under limits a record is suppressed whole, or not at all
-    classes = joined.classes() if outcome.classes is None else outcome.classes
+        suppressed = np.zeros(
+            records.n, bool
+        )  # a class; under limits a record is suppressed whole, or not at all
+    shown = suppressed & _all_frequent(records, chosen, k, suppressed)
+    suppressed = suppressed & ~shown
+    rows = np.flatnonzero(~suppressed)
+    classes = np.where(outcome.suppressed, -1, classes)
+    classes = np.where(shown, classes.max(initial=0) + 1 + np.arange(records.n), classes)
+    joined = outcome.generalization.take(np.arange(records.n))
+    write_cells(joined, own, range(records.q), np.flatnonzero(shown))
     lowering = _Lowering(
         records.take(rows),
         joined.take(rows),
-        [level.take(rows) for level in (Generalization.of(records), *levels)],
-        np.unique(np.where(suppressed, -1, classes)[rows], return_inverse=True)[1],
+        [level.take(rows) for level in (own, *levels)],
+        np.unique(classes[rows], return_inverse=True)[1],
         [[names.index(name) for name in columns] for columns in chosen],
         k,
     )
     cells = joined.take(np.arange(records.n))
-    lowered = lowering.run(part.loss, [float((importance or {}).get(name, 0)) for name in names])
+    lowering.run(part.loss, [float((importance or {}).get(name, 0)) for name in names])
     for part_of in ("lo", "hi", "bits"):
         getattr(cells, part_of)[:, rows] = getattr(lowering.cells, part_of)
     facts = outcome.facts | {
         "guarantee": promise_of_sets(sets, chosen, "matches"),
-        "lowered_cells": lowered,
+        "lowered_cells": sum(int(_differ(cells, outcome.generalization, at).sum()) for at in lowering.qis),
     }
-    return Outcome(cells, suppressed=suppressed & cells.suppressed_rows(), facts=facts)
+    return Outcome(cells, suppressed=outcome.suppressed & cells.suppressed_rows(), facts=facts)
+
+
+def _all_frequent(
+    records: Records, chosen: Sequence[Sequence[str]], k: int, suppressed: np.ndarray
+) -> np.ndarray:
+    """Return which records have values that k have on each set, of those that are not suppressed, and of these themselves."""
+    sets = [[a for a, domain in enumerate(records.domains) if domain.column in names] for names in chosen]
+    labels = [equal_columns(records.codes[:, at].T, records.n) for at in sets] if suppressed.any() else []
+    good = np.ones(records.n, bool)
+    while True:
+        there = ~suppressed | good
+        frequent = [np.bincount(label[there], minlength=len(label))[label] >= k for label in labels]
+        now = good & np.all(frequent, axis=0)
+        if (now == good)[suppressed].all():
+            return good
+        good = now
 
 
 @dataclass(eq=False)
@@ -260,8 +286,8 @@ class _Lowering:
             np.int32,
         )
 
-    def run(self, loss: str, importance: Sequence[float]) -> int:
-        """Lower the cells; return how many of them are lower than those of their classes."""
+    def run(self, loss: str, importance: Sequence[float]) -> None:
+        """Lower the cells."""
         domains = self.records.domains
         weight = np.array([domain.weight for domain in domains])[:, None]
         more = weight * (cell_costs(self.joined, loss) - cell_costs(self.levels[0], loss))
@@ -283,7 +309,6 @@ class _Lowering:
         order = np.lexsort((row, c, -prices[c, row]))
         self._lower(c[order], row[order])
         self._complete_matchings(wide, prices)
-        return int((self.at < self.top).sum())
 
     def _rare(self, columns: Sequence[int]) -> np.ndarray:
         """Return which records have values that fewer than k have, on some columns, shape (n,), bool."""

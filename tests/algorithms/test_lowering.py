@@ -203,6 +203,20 @@ def test_a_column_in_no_set_is_published_as_it_is() -> None:
     assert (anon.frame()["zip"] == people.frame["zip"]).all()
 
 
+def test_values_that_are_frequent_on_each_set_are_published(subtests: Any) -> None:
+    """Also of the few records that a method suppresses because they fit no class."""
+    frame = pd.DataFrame({"age": np.arange(40) % 7 + 20, "sex": list("FM") * 20, "town": list("abcd") * 10})
+    qi = {"role": "quasi-identifier"}
+    kind = {**qi, "kind": "suppression"}
+    people = af.Table(frame, {"age": {**qi, "kind": "numeric"}, "sex": kind, "town": kind})
+    assert af.anonymize(people, "local-recoding", k=3, seed=1).suppressed.any()
+    for method in METHODS:
+        with subtests.test(method=method):
+            anon = af.anonymize(people, method, k=3, sets=[["age"], ["sex", "town"]], seed=1)
+            assert anon.loss() == 0
+            assert not anon.suppressed.any()
+
+
 def test_limits_and_boundaries_are_kept() -> None:
     for method in ("k-member", "mondrian", "pattern-guided"):
         for age in ({"max-width": 4}, {"boundary": {"width": 5}} if method != "pattern-guided" else {}):
