@@ -216,6 +216,13 @@ def test_names_of_targets(name: str) -> None:
     assert role_of(f"{name}ish", [f"v{i % 2}" for i in range(N)]) == "quasi-identifier"
 
 
+def test_several_numbers_below_zero_are_asked_about_together() -> None:
+    (advised,) = advise(pd.DataFrame({"hours": [*range(60), -8, -8, -9]}))
+    assert any("3 values are -8, -9, and no other is below 0" in reason for reason in advised.reasons)
+    (advised,) = advise(pd.DataFrame({"gain": [*range(60), -8, -9, -20]}))
+    assert not any("below 0" in reason for reason in advised.reasons)
+
+
 def test_classes_of_a_school_are_known_to_others() -> None:
     values = [f"{5 + at % 6}{'abC'[at % 3]}" for at in range(N)]
     for name in ("class", "school_class", "Class"):
@@ -324,6 +331,7 @@ def test_only_a_column_that_tells_nobody_apart_is_insensitive() -> None:
         ("hh_size", "quasi-identifier"),
         ("family_name", "identifier"),
         ("Familie", "household"),
+        ("SERIALNO", "household"),
         ("Familiennummer", "household"),
         ("patient_id", "unit"),
         ("customer", "unit"),

@@ -43,6 +43,7 @@ _PERSON_THINGS = {
     "eleve",
     "participant",
     "teilnehmer",
+    "serial",
     "matrikel",
     "policy",
     "contract",
@@ -102,7 +103,7 @@ _COMPOUND = re.compile(rf"({'|'.join(sorted(_PERSON_THINGS))})(s|n|en)?({'|'.joi
 """Both in one word: Fallnummer, Mitgliedsnummer, casenumber."""
 
 _HOUSEHOLDS = (
-    "household|hh|haushalts?|hogar|foyer|ménage|menage|hushåll|husholdning|huishouden|"
+    "household|hh|serial|haushalts?|hogar|foyer|ménage|menage|hushåll|husholdning|huishouden|"
     "famiglia|familia|famille|familie|familien|familj|family|gospodarstwo"
 )
 _HOUSEHOLD = re.compile(rf"({_HOUSEHOLDS})({'|'.join(sorted(_NUMBERS))})?")
