@@ -29,6 +29,7 @@ from anonflow.release import (
     read_release,
     write_release,
 )
+from anonflow.release.columns import told_by_values
 from anonflow.table.forms.text_columns import text_type
 from anonflow.whole_file import write_whole
 from tests import ROOT
@@ -157,6 +158,42 @@ def test_3_a_telling_column_is_warned_of(cells: list[Any], says: str) -> None:
     table = af.Table(frame, {**schema, "note": {"role": "insensitive"}})
     with pytest.warns(ReleaseWarning, match=says):
         af.anonymize(table, "mondrian", k=4).release(seed=SEED)
+
+
+@pytest.mark.parametrize("alone", [11, 12])
+def test_3_a_fifth_of_values_that_nobody_else_has_are_too_many(alone: int) -> None:
+    cells = np.random.default_rng(2).permutation(
+        [*range(alone), *([-1] * ((60 - alone) // 2)), *([-2] * (60 - alone - (60 - alone) // 2))]
+    )
+    table = af.Table(
+        pd.DataFrame({"age": [20, 30] * 30, "note": cells}),
+        {"age": {"role": "quasi-identifier", "kind": "numeric"}, "note": {"role": "insensitive"}},
+    )
+    assert told_by_values(table) == (
+        [
+            "column 'note' is nearly unique: 12 records have a value that nobody else has, which undoes the shuffle; leave it out or make it coarser"
+        ]
+        if alone == 12
+        else []
+    )
+
+
+@pytest.mark.parametrize("alone", [28, 30])
+def test_3_half_of_combinations_that_nobody_else_has_are_too_many(alone: int) -> None:
+    """Each value of a column is twice there; of so many records the pair is there once."""
+    one = np.repeat(np.arange(30), 2)
+    two = np.concatenate([np.roll(one[:alone], 1), one[alone:]])
+    order = np.random.default_rng(2).permutation(60)
+    frame = pd.DataFrame({"age": [20, 30] * 30, "one": one[order], "two": two[order]})
+    columns = {
+        "age": {"role": "quasi-identifier", "kind": "numeric"},
+        "one": {"role": "insensitive"},
+        "two": {"role": "insensitive"},
+    }
+    assert [
+        f"{alone} of 60 records have a combination" in sentence
+        for sentence in told_by_values(af.Table(frame, columns))
+    ] == [True] * (alone >= 30)
 
 
 # --------------------------------------------------------------------------------- 4. shuffled and plain

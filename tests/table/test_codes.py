@@ -348,7 +348,7 @@ def test_published_cells_as_numbers() -> None:
 
 def test_what_is_told_of_the_release(tmp_path: Path) -> None:
     table = people(60)
-    release = af.anonymize(table, "mondrian", k=4, seed=1).release(seed=2**127)
+    release = af.anonymize(table, "greedy", k=4, seed=1).release(seed=2**127)
     release.write(tmp_path / "release.csv")
     for read in (release, af.read_release(tmp_path / "release.csv", table.schema)):
         column = read.column("income")
@@ -372,6 +372,11 @@ def test_what_is_told_of_the_release(tmp_path: Path) -> None:
         both = texts.str.match(r"[0-9-]+\|N$")
         assert (column.share_of(["N"])[both] == 0.5).all()
         assert (column.share_of((-100, 1000))[both] == 0.5).all()
+        least = column.share_of((0, 30))[both]
+        inside = (np.minimum(high, 30) - np.maximum(low, 0) + 1).clip(0) / (high - low + 1)
+        assert np.allclose(least, inside[both] / 2)
+        assert 0 < least.mean() < 0.5
+        assert (column.exact == texts.str.fullmatch("-?[0-9.]+|N|")).all()
         plain = read.to_frame("nullable")
         assert (plain["income"].notna() == texts.str.fullmatch("-?[0-9.]+")).all()
         assert (plain.loc[texts == "N", "income (code)"] == "N").all()

@@ -8,7 +8,7 @@ from typing import Any
 from anonflow.algorithms.budget import AUTO
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.engine.flows.flow import Run
-from anonflow.engine.flows.matrix import DIVERSITIES
+from anonflow.engine.flows.matrix import DIVERSIFY
 from anonflow.engine.flows.references import diversify_problem
 from anonflow.engine.flows.sections import Sections
 from anonflow.engine.flows.spec import AnonymizeSpec, DiversifySpec, PartitionSpec, TargetSpec
@@ -18,7 +18,7 @@ from anonflow.engine.search.trials import SearchTarget
 from anonflow.errors import ParameterError
 from anonflow.table.schema import Schema
 
-SEARCHED = ("anonymize.algorithm", "anonymize.k", "partition.size", DIVERSITIES)
+SEARCHED = ("anonymize.algorithm", "anonymize.k", "partition.size", DIVERSIFY)
 """What a matrix may list beside a target: the space of the search."""
 
 CHECKED = ("mondrian", 2)
@@ -130,7 +130,7 @@ class Goal:
             return None
         if not all(isinstance(name, str) and name in REGISTRY for name in (*algorithms, *options)):
             return None  # said with the runs
-        diversities = self._diversities(matrix.get(DIVERSITIES, ()), schema)
+        diversities = self._diversities(matrix.get(DIVERSIFY, ()), schema)
         try:
             return Space(algorithms, ks, sizes, options, diversities)
         except ParameterError:
@@ -139,7 +139,7 @@ class Goal:
     def _diversities(self, steps: Sequence[Any], schema: Schema | None) -> tuple[dict[str, Any], ...]:
         """Return the steps diversify that a matrix lists, each checked; an empty one is the flow's own, or none."""
         for at, step in enumerate(steps):
-            place = ("matrix", DIVERSITIES, at)
+            place = ("matrix", DIVERSIFY, at)
             if not isinstance(step, dict):
                 self.problems.add(
                     place, "a step diversify is a mapping such as {criterion: l-diversity, l: 3}", value=True

@@ -17,7 +17,7 @@ from anonflow.algorithms.method import Algorithm
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.criteria.registry import CRITERIA
 from anonflow.engine.flows import spec
-from anonflow.engine.flows.matrix import DIVERSITIES
+from anonflow.engine.flows.matrix import DIVERSIFY
 from anonflow.option import NEEDED, Option, options_of
 from anonflow.risk import ATTACKERS
 from anonflow.table.forms.date_forms import DATES
@@ -80,7 +80,7 @@ def flow_schema() -> dict[str, Any]:
     }
     swept = [f"anonymize.{name}" for name in anonymize["properties"] if name != "options"]
     swept += [f"partition.{name}" for name in parts["PartitionSpec"]["properties"]]
-    swept.append(DIVERSITIES)
+    swept.append(DIVERSIFY)
     schema["properties"]["matrix"]["propertyNames"] = {"enum": swept}
     # what can be swept is given by the matrix instead
     anonymize.pop("required", None)

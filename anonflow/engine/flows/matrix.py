@@ -21,7 +21,7 @@ from anonflow.errors import setting
 from anonflow.table.domain import Domain
 from anonflow.table.schema import Schema
 
-DIVERSITIES = "diversify"
+DIVERSIFY = "diversify"
 """A key beside a target alone: the steps diversify that a search tries."""
 
 MAX_RUNS = 1000
@@ -63,7 +63,7 @@ class Matrix:
         searched = isinstance(target, dict) and not target.get("tried")
         for key, values in swept.items():
             part, _, name = key.partition(".")
-            if key == DIVERSITIES and searched and isinstance(values, list) and values:
+            if key == DIVERSIFY and searched and isinstance(values, list) and values:
                 matrix[key] = values
             elif part not in ("anonymize", "partition") or not name:
                 self.problems.add(
@@ -91,7 +91,7 @@ class Matrix:
         """Return one run for each combination; none if one of them has a problem."""
         if "anonymize" not in steps.settings:
             return ()
-        matrix = {key: values for key, values in self.values.items() if key != DIVERSITIES}
+        matrix = {key: values for key, values in self.values.items() if key != DIVERSIFY}
         home = steps.place("anonymize")
         base = steps.settings["anonymize"]
         if not isinstance(base, dict):

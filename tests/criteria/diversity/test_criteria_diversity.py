@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import warnings
 from types import SimpleNamespace
 from typing import Any
@@ -10,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from anonflow.algorithms.diversity.target import target_of
 from anonflow.candidate_lists import Candidates
 from anonflow.criteria import verify
 from anonflow.errors import DataError, ParameterError
@@ -365,3 +368,32 @@ def test_complete_components_of_a_listing() -> None:
     assert labels([0, 0], [1, 0]) is None
     assert labels([0, 1], [0, 1], [0, 1]) is None
     assert labels([0, 5], [1, 0]) is None
+
+
+@loop(
+    ("request_", "union"),
+    [
+        (request_, name in ("l-diversity", "beta-likeness", "enhanced-beta-likeness", "p-sensitivity"))
+        for request_ in REQUESTS
+        for name in request_[0]
+    ],
+)
+def test_independent_rows_keep_a_criterion_as_often_as_said(request_: Any, union: bool) -> None:
+    """Whoever is told that the risk is kept, keeps it; and a bound of values added up is no more than that many times the chance."""
+    (wanted, holds), rng = request_, np.random.default_rng(3)
+    name, parameters = next(iter(wanted.items()))
+    for _ in range(12):
+        counts = rng.integers(1, 9, rng.integers(2, 5))
+        whole = [value for value, count in enumerate(counts.tolist()) for _ in range(count)]
+        target = target_of(name, parameters, counts / counts.sum(), True)
+        for rows in (1, 3, 6):
+            chance = math.fsum(
+                math.prod(counts[value] / counts.sum() for value in rows_of)
+                for rows_of in itertools.product(range(len(counts)), repeat=rows)
+                if not holds(list(rows_of), whole)
+            )
+            for risk in (0.5, 0.1, 0.01, 1e-4):
+                unsafe = target.unsafe(rows, risk)
+                assert unsafe > 0 or chance <= risk * (1 + 1e-9), (counts, rows, risk)
+                if union and holds(whole, whole):
+                    assert unsafe == 0 or len(counts) * chance > risk * (1 - 1e-9), (counts, rows, risk)

@@ -25,12 +25,23 @@ def coded(sizes: list[tuple[str, int]], n: int, seed: int, missing: float = 0.0)
     domains, columns = [], []
     for a, (kind, size) in enumerate(sizes):
         column = rng.integers(0, size, n).astype(np.int32)
-        if kind == "numeric":
-            column[rng.random(n) < missing] = -1
+        if kind != "categorical":
+            column[rng.random(n) < (0.2 if kind == "coded" else missing)] = -1
         labels = tuple(str(v) for v in range(size))
         counts = np.bincount(column[column >= 0], minlength=size).astype(np.int64)
         points = np.arange(size, dtype=np.float64)
-        domains.append(Domain(f"q{a}", kind, labels, points, counts, has_missing=bool((column < 0).any())))  # type: ignore[arg-type]
+        has_none = bool((column < 0).any())
+        beside = {"has_codes": True} if kind == "coded" else {"has_missing": has_none}
+        domains.append(
+            Domain(
+                f"q{a}",
+                "categorical" if kind == "categorical" else "numeric",
+                labels,
+                points,
+                counts,
+                **beside,
+            )
+        )
         columns.append(column)
     return Records(tuple(domains), np.ascontiguousarray(np.stack(columns, axis=1)))
 
@@ -55,6 +66,8 @@ def dense(u: int, start: np.ndarray, end: np.ndarray) -> np.ndarray:
         [("categorical", 1500), ("numeric", 1025)],
         [("numeric", 4), ("categorical", 9), ("numeric", 2500), ("categorical", 128), ("categorical", 129)],
         [("numeric", 3)] * 64,
+        [("coded", 9)],
+        [("coded", 1500), ("categorical", 9), ("numeric", 4), ("coded", 3)],
     ],
     ids=lambda sizes: f"{len(sizes)} QIs, {sizes[0][0]} {sizes[0][1]}",
 )
@@ -63,7 +76,8 @@ def test_covered_pairs_are_those_of_the_definition(sizes: list[tuple[str, int]])
         records = coded(sizes, n, seed, missing=0.1 if seed % 2 else 0.0)
         rng = np.random.default_rng(seed)
         lists = rng.integers(0, n, (n, int(rng.integers(1, 4))))
-        boxes = Generalization.join_of(records, lists).with_suppressed(rng.random(n) < 0.1)
+        # in every second table no row is hidden, so that whole pieces of rows are ranges
+        boxes = Generalization.join_of(records, lists).with_suppressed(rng.random(n) < 0.1 * (seed % 2))
         covers = adjacency(records, boxes)
         assert np.array_equal(dense(n, *covered_pairs(records, boxes)), covers)
         merged = consistency_graph(records, boxes)
