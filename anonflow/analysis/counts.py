@@ -75,7 +75,7 @@ def count(
     Returns
     -------
     Count
-        Zeros, with a warning that names the column, if no row can meet a condition: its value may be written in another way.
+        With a warning that names the column, if no cell names a value that meets a condition: it may be written in another way.
 
     Raises
     ------
@@ -108,9 +108,9 @@ def count(
     for condition in wanted:
         column = candidates[condition.column]
         all_of, some_of, share = rows_meeting(column, condition)
-        if not some_of.any():
+        if not share.any():  # a hidden cell may be any value, also one that is misspelt
             warnings.warn(
-                f"condition on {condition.column!r}: no row of the release can meet it; look how its cells are written",
+                f"condition on {condition.column!r}: no cell of the release names such a value; look how they are written",
                 AnonflowWarning,
                 stacklevel=2,
             )

@@ -816,7 +816,13 @@ def risk(
     table = _table(file, schema, FileForm(delimiter, encoding, source))
     sets = room.key_sets(table.frame, table.qi_columns, columns)
     is_population = fraction is not None or table.schema.weight_column is not None
-    people = room.population_risk(table, fraction=fraction) if is_population else None
+    try:
+        people = room.population_risk(table, fraction=fraction) if is_population else None
+    except AnonflowError as error:
+        if fraction is not None:
+            raise
+        people = None  # nobody asked for it: the weights of the schema cannot be used, and the sets need none
+        say(f"warning: the population is left out: {error.message}", err=True)
     # shared out among records for simple random samples only, as the models of a population are
     share = people.fraction if people is not None else None
     frame, part, top = sets.frame(), sets.contributions(), sets.riskiest(fraction=share)

@@ -155,6 +155,19 @@ def test_marks_of_people_are_keyed_hashes_of_128_bits(tmp_path: Path) -> None:
     assert unit_marks(frame, [], key).tolist() == [0] * 4
 
 
+def test_people_with_several_rows_are_counted_once(tmp_path: Path) -> None:
+    frame = pd.DataFrame(
+        {"who": [f"p{at // 3}" for at in range(60)], "age": [20 + at // 3 for at in range(60)]}
+    )
+    columns = {"who": {"role": "unit"}, "age": {"role": "quasi-identifier", "kind": "numeric"}}
+    first = af.Table(frame, columns)
+    memory = Earlier(tmp_path)
+    memory.keep(first, af.anonymize(first, "mondrian", k=4).release())
+    overlap = memory.overlap(af.Table(frame.iloc[30:].reset_index(drop=True), columns))
+    assert (overlap.people, overlap.again) == (10, 10)
+    assert [(each.people, each.released) for each in memory.shared(first)] == [(20, 20)]
+
+
 def test_an_older_key_and_its_marks_are_read(tmp_path: Path) -> None:
     """A folder of an earlier version has a key of 64 bits, and marks that are sums."""
     home = tmp_path / ".releases"

@@ -78,6 +78,24 @@ def test_risk_says_that_it_shows_some_sets_only(tmp_path: Path, capsys: pytest.C
     assert "sets;" not in out
 
 
+def test_risk_shows_the_sets_where_the_weights_cannot_be_used(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A person's rows have different weights: the sets of columns need none. Whoever names a fraction asks for the population."""
+    (tmp_path / "t.csv").write_text(
+        "who,age,w\n" + "".join(f"p{at // 2},{20 + at},{1 + at % 3}\n" for at in range(40))
+    )
+    (tmp_path / "s.yaml").write_text(
+        "columns:\n  who: {role: unit}\n  age: {role: quasi-identifier, kind: numeric}\n  w: {role: weight}\n"
+    )
+    command = ("risk", tmp_path / "t.csv", "--schema", tmp_path / "s.yaml")
+    status, out, err = shell(capsys, *command)
+    assert status == 0
+    assert out.splitlines()[0].startswith("columns")
+    assert "the population is left out: column 'w': 20 units have rows of different weights" in err
+    assert shell(capsys, *command, "--fraction", "0.1")[0] == 2
+
+
 def test_commands_that_read_tables_name_all_formats(capsys: pytest.CaptureFixture[str]) -> None:
     for command in ("schema", "init", "prepare", "risk"):
         _, out, _ = shell(capsys, command, "--help")

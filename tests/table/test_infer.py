@@ -181,10 +181,46 @@ def test_names_of_identifiers_over_numbers_that_others_may_share(name: str) -> N
     assert role_of(name, [100 + i % 40 for i in range(N)]) == "identifier"
 
 
+@loop(
+    "name",
+    [
+        "Pupil name", "student_name", "PatientName", "Schülername", "Patientenname", "name of child", "Mother's name", "employee last name",
+        "Names of the participants", "pupil", "pupil no",
+    ],
+)  # fmt: skip
+def test_names_of_people_may_repeat(name: str) -> None:
+    assert role_of(name, [f"Ana B{at % 40}" for at in range(N)]) == "identifier"
+
+
+@loop(
+    "name",
+    [
+        "town name",
+        "product_name",
+        "school name",
+        "hospital name",
+        "partner",
+        "owner",
+        "children",
+        "staff size",
+        "renamed",
+    ],
+)
+def test_names_of_other_things_are_none_of_people(name: str) -> None:
+    assert role_of(name, [f"v{at % 4}" for at in range(N)]) == "quasi-identifier"
+
+
 @loop("name", ["label", "response", "y", "target", "outcome", "class"])
 def test_names_of_targets(name: str) -> None:
     assert role_of(name, [i % 2 for i in range(N)]) == "sensitive"
     assert role_of(f"{name}ish", [f"v{i % 2}" for i in range(N)]) == "quasi-identifier"
+
+
+def test_several_numbers_below_zero_are_asked_about_together() -> None:
+    (advised,) = advise(pd.DataFrame({"hours": [*range(60), -8, -8, -9]}))
+    assert any("3 values are -8, -9, and no other is below 0" in reason for reason in advised.reasons)
+    (advised,) = advise(pd.DataFrame({"gain": [*range(60), -8, -9, -20]}))
+    assert not any("below 0" in reason for reason in advised.reasons)
 
 
 def test_classes_of_a_school_are_known_to_others() -> None:
@@ -294,6 +330,9 @@ def test_only_a_column_that_tells_nobody_apart_is_insensitive() -> None:
         ("household", "household"),
         ("hh_size", "quasi-identifier"),
         ("family_name", "identifier"),
+        ("Familie", "household"),
+        ("SERIALNO", "household"),
+        ("Familiennummer", "household"),
         ("patient_id", "unit"),
         ("customer", "unit"),
         ("phone", "identifier"),

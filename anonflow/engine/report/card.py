@@ -474,8 +474,8 @@ def _measured(
     says += "".join(f" {rows[name][0]['sentence']}" for name in by_keys if name not in by_rows)
     if not good and risk.ATTACKERS[who].of_people:
         remedies = (Remedy("make one row of each unit", None, "no price: the table changes"),)
-    if threshold is not None and prices is not None and by_rows and largest(by_rows)[0] >= threshold:
-        enough = smallest_k(threshold)
+    if threshold is not None and prices is not None and largest(by_keys)[0] >= threshold:
+        enough = smallest_k(threshold / prices.unit_rows)
         if enough > k:
             more = prices.of(f"k = {enough}", lambda few: prices.run_again(few, k=enough))
             remedies = (*remedies, replace(more, change=((("steps", "anonymize", "k"), enough),)))
@@ -614,6 +614,11 @@ class Prices:
         self._tried = tried
         self._seed = derived_seed(seed, "prices")
         self._few: Anonymization | None = None
+
+    @property
+    def unit_rows(self) -> int:
+        """The most rows of a person."""
+        return self._anonymization.table.unit_rows
 
     @property
     def heterogeneous(self) -> bool:

@@ -35,6 +35,15 @@ _PERSON_THINGS = {
     "personal",
     "staff",
     "student",
+    "pupil",
+    "schüler",
+    "schueler",
+    "alumno",
+    "élève",
+    "eleve",
+    "participant",
+    "teilnehmer",
+    "serial",
     "matrikel",
     "policy",
     "contract",
@@ -81,11 +90,21 @@ _NUMBERS = {
     "zeichen",
     "ref",
 }
+_PEOPLE = r"""pupil|student|schüler|schueler|schülerin|alumno|alumna|élève|eleve|child|kindes|teacher|lehrer|parent|guardian|mother
+father|mutter|vater|spouse|partner|patient|patienten|paciente|paziente|customer|kunden?|client|cliente|klient|member|mitglied|employee
+mitarbeiter|staff|worker|user|person|people|participant|teilnehmer|respondent|proband|subject|citizen|resident|donor|voter|tenant|owner
+doctor|physician|arzt|nurse|contact""".replace("\n", "|")
+_NAME_OF_PERSON = re.compile(
+    rf"({_PEOPLE})( ?s|n|en)?( ?(first|last|full|sur|given|family|middle|maiden))? ?names?|names? of (the )?({_PEOPLE})s?"
+)
+"""Student name, mother's last name, name of child, Schülername."""
+
 _COMPOUND = re.compile(rf"({'|'.join(sorted(_PERSON_THINGS))})(s|n|en)?({'|'.join(sorted(_NUMBERS))})")
 """Both in one word: Fallnummer, Mitgliedsnummer, casenumber."""
 
 _HOUSEHOLDS = (
-    "household|hh|haushalts?|hogar|foyer|ménage|menage|hushåll|huishouden|famiglia|familia|famille|family"
+    "household|hh|serial|haushalts?|hogar|foyer|ménage|menage|hushåll|husholdning|huishouden|"
+    "famiglia|familia|famille|familie|familien|familj|family|gospodarstwo"
 )
 _HOUSEHOLD = re.compile(rf"({_HOUSEHOLDS})({'|'.join(sorted(_NUMBERS))})?")
 
@@ -103,7 +122,7 @@ _PHRASES = (
 
 _IDENTIFIERS: dict[str, set[str]] = {
     _NUMBER_OF_PERSON: {"id", "ids", "uuid", "guid", "ssn", "nin", "nino", "nhs", "mrn", "ein", "tin", "nif", "dni", "nie", "cpf", "cnpj", "nir", "insee", "svnr", "ahv", "bsn", "pesel", "personnummer", "sozialversicherungsnummer", "steuernummer", "steuerid", "passport", "pasaporte", "passeport", "reisepass", "ausweis", "passnummer", "iban", "bic", "userid", "username", "nickname", "login", "customerid", "custid", "custno", "customerno", "patientid", "patientno", "kundennummer", "accountno", "accountnumber", "matrikelnummer", "rowid", "recordid", "caseid", "serial", "imei", "mac", "vin", "handle", "codicefiscale", "steueridentifikationsnummer", "versichertennummer", "patientennummer", "medicalrecord", "aadhaar", "curp", "cedula", "cédula", "inn", "snils", "снилс", "инн", "паспорт", "身份证", "身份证号", "oib", "cnp", "tckn", "henkilötunnus", "personnr", "fodselsnummer", "fødselsnummer", "cpr"}
-    | {"user", "account", "patient", "paciente", "customer", "kunde", "client", "cliente", "member", "konto", "cuenta"},
+    | {"user", "account", "pupil", "schüler", "schueler", "alumno", "alumna", "élève", "eleve", "patient", "paciente", "customer", "kunde", "client", "cliente", "member", "konto", "cuenta"},
     "a name of a person": {"firstname", "lastname", "surname", "fullname", "forename", "givenname", "familyname", "vorname", "nachname", "familienname", "nombre", "apellido", "apellidos", "prenom", "prénom", "nom", "cognome", "nome", "sobrenome", "voornaam", "achternaam", "naam", "förnamn", "efternamn", "namn", "fornavn", "efternavn", "etternavn", "etunimi", "sukunimi", "nimi", "imię", "imie", "nazwisko", "jméno", "jmeno", "příjmení", "prijmeni", "vezetéknév", "keresztnév", "név", "soyad", "soyadı", "имя", "фамилия", "отчество", "фио", "όνομα", "επώνυμο", "ονοματεπώνυμο", "姓名", "氏名", "名前", "이름", "성명", "الاسم"},
     "a way to reach a person": {"email", "emails", "mail", "correo", "courriel", "phone", "phones", "telephone", "telefon", "telefono", "teléfono", "téléphone", "telefoon", "telefone", "telefonszám", "puhelin", "telefonnummer", "handynummer", "mobilnummer", "mobiltelefon", "телефон", "τηλέφωνο", "电话", "手机", "電話", "전화", "tel", "mobile", "handy", "celular", "movil", "móvil", "cell", "cellphone", "fax", "contact", "kontakt", "contacto", "address", "addresses", "adresse", "anschrift", "adres", "adress", "adresa", "osoite", "адрес", "διεύθυνση", "地址", "住所", "주소", "direccion", "dirección", "indirizzo", "endereço", "street", "strasse", "straße", "calle", "rue", "via", "url", "website", "homepage", "ip", "ipaddress"},
     "the plate of a vehicle": {"licenceplate", "licenseplate", "numberplate", "kennzeichen", "matricula", "matrícula", "immatriculation", "targa", "plate"},
@@ -158,8 +177,9 @@ def name_says(name: str) -> tuple[str, str] | None:
     number_of = len(words) > 1 and words[-1] in _NUMBERS and set(words[:-1]) & _PERSON_THINGS
     if number_of or any(_COMPOUND.fullmatch(word) for word in words):
         return "identifier", "its name is that of a number that stands for one person"
-    if words[-1:] == ["name"] and (
-        len(words) == 1 or words[-2] in ("first", "last", "full", "sur", "given", "family", "user")
+    if _NAME_OF_PERSON.fullmatch(" ".join(words)) or (
+        words[-1:] == ["name"]
+        and (len(words) == 1 or words[-2] in ("first", "last", "full", "sur", "given", "family", "user"))
     ):
         return "identifier", "its name is that of a name of a person"
     if _SENSITIVE.search(name):

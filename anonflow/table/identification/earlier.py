@@ -212,7 +212,8 @@ class Earlier:
         shared = [each.people for each in self.shared(table, release) if each.people]
         most, times = max(shared, default=0), len(shared)
         few, alone = self._left(table, release) if times and release is not None else (None, 0)
-        return Overlap(table.n, most, times, _named(table.unit_columns), few, alone)
+        people = table.n if table.unit is None else len(np.unique(table.unit))
+        return Overlap(people, most, times, _named(table.unit_columns), few, alone)
 
     def has_others_alone(self, table: Table) -> bool:
         """Return whether all releases kept here are of other people than a table's, each known by the same identifiers.
@@ -246,6 +247,8 @@ class Earlier:
         if not self.kept:
             return []
         mine, count = np.unique(self.marks_of(table), return_counts=True)
+        if table.unit is not None:  # a person with several rows is one
+            count = np.ones_like(count)
         same = None if release is None or release.frame is None else self.seal_of(release.frame)
         shared = []
         for then in self.releases():
@@ -254,7 +257,8 @@ class Earlier:
             theirs, often = np.unique(then.marks, return_counts=True)
             _, at, where = np.intersect1d(mine, theirs, assume_unique=True, return_indices=True)
             again = int(np.minimum(count[at], often[where]).sum())
-            shared.append(SharedPeople(then.when, len(then.marks), again))
+            released = len(then.marks) if table.unit is None else len(theirs)
+            shared.append(SharedPeople(then.when, released, again))
         return shared
 
     def _left(self, table: Table, release: Drawn) -> tuple[int | None, int]:

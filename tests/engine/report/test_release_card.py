@@ -120,6 +120,17 @@ def test_the_threshold_is_strict(k: int, meets: bool) -> None:
         assert line.remedies[0].price is not None
 
 
+def test_the_k_that_is_proposed_is_enough_for_people_with_several_rows() -> None:
+    """Three rows of a person are three chances: at k = 12 the risk would be 23%, not below 9%."""
+    frame = table(180).frame.assign(who=[f"p{at // 3}" for at in range(180)])
+    people = af.Table(frame, COLUMNS | {"who": {"role": "unit"}})
+    line = next(each for each in card(people, k=10, threshold=0.09).lines if each.name == "measured")
+    (proposed,) = [each.action for each in line.remedies if each.action.startswith("k = ")]
+    again = card(people, k=int(proposed.removeprefix("k = ")), threshold=0.09)
+    assert again.worst < 0.09
+    assert next(each for each in again.lines if each.name == "measured").verdict == "passed"
+
+
 @pytest.mark.parametrize(("threshold", "k"), [(0.09, 12), (1 / 11, 12), (0.1, 11), (0.5, 3), (1.0, 2)])
 def test_the_smallest_k_is_strictly_below(threshold: float, k: int) -> None:
     assert smallest_k(threshold) == k
