@@ -59,10 +59,6 @@ def column_losses(run: FinishedRun) -> dict[str, float]:
 def loss_of_blanks(run: FinishedRun) -> tuple[float, list[str]]:
     """Return the share of a run's loss (NCP) that blanks cause which only ``*`` covers, and their columns.
 
-    Parameters
-    ----------
-    run : FinishedRun
-
     Returns
     -------
     share : float
@@ -95,10 +91,6 @@ def loss_of_blanks(run: FinishedRun) -> tuple[float, list[str]]:
 
 class CompareModel(param.Parameterized):
     """The comparison of a workspace's runs.
-
-    Parameters
-    ----------
-    workspace : Workspace
 
     Notes
     -----
@@ -304,13 +296,7 @@ class CompareModel(param.Parameterized):
         return [changes(a, b) for a, b in itertools.pairwise(specs)][::-1]
 
     def take_up(self, id: int) -> None:
-        """Put the settings of a run into the flow, as one edit that can be undone.
-
-        Raises
-        ------
-        ParameterError
-            If there is no such run.
-        """
+        """Put the settings of a run into the flow, as one edit that can be undone."""
         self.workspace.draft.put(self.workspace.settings_of(id))
 
     # --------------------------------------------------------------------------------------- inside

@@ -65,12 +65,7 @@ _WIDTHS = {
 
 
 class CompareScreen(pn.viewable.Viewer):
-    """Runs side by side.
-
-    Parameters
-    ----------
-    workspace : Workspace
-    """
+    """Runs side by side."""
 
     workspace = param.ClassSelector(class_=Workspace, constant=True)
     model = param.ClassSelector(class_=CompareModel, constant=True)

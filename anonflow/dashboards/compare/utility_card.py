@@ -17,12 +17,7 @@ from anonflow.utility import MEASURES
 
 
 class UtilityCard(pn.viewable.Viewer):
-    """A measure, its settings, and its value for each run.
-
-    Parameters
-    ----------
-    workspace : Workspace
-    """
+    """A measure, its settings, and its value for each run."""
 
     workspace = param.ClassSelector(class_=Workspace, constant=True)
     model = param.ClassSelector(class_=UtilityModel, constant=True)

@@ -50,10 +50,6 @@ def _words(value: Any) -> str:
 class UtilityModel(param.Parameterized):
     """Measures of all runs of a workspace that have their records.
 
-    Parameters
-    ----------
-    workspace : Workspace
-
     Notes
     -----
     ``numbers`` is replaced, never changed in place: title of a request -> id of a run -> name -> number. It lies with

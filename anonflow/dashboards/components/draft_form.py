@@ -15,10 +15,6 @@ from anonflow.dashboards.session.workspace import Workspace
 class DraftForm(param.Parameterized):
     """Params over a part of a workspace's draft.
 
-    Parameters
-    ----------
-    workspace : Workspace
-
     Notes
     -----
     The draft is the state; params here are a reading of it, in the words of a form. A subclass says which of its

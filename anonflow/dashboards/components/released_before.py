@@ -31,12 +31,7 @@ UPLOAD = "An owner's folder with earlier releases, packed as a .zip; several one
 
 
 class ReleasesModel(param.Parameterized):
-    """The earlier releases of a table's people.
-
-    Parameters
-    ----------
-    workspace : Workspace
-    """
+    """The earlier releases of a table's people."""
 
     workspace = param.ClassSelector(class_=Workspace, constant=True)
     known = param.ClassSelector(
@@ -109,12 +104,7 @@ class ReleasesModel(param.Parameterized):
 
 
 class ReleasesUpload:
-    """Where packed owner's folders are uploaded.
-
-    Parameters
-    ----------
-    model : ReleasesModel
-    """
+    """Where packed owner's folders are uploaded."""
 
     def __init__(self, model: ReleasesModel) -> None:
         self._model, limits = model, model.workspace.limits

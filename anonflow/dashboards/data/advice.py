@@ -47,12 +47,7 @@ class BlankPrices:
 
 
 class DataAdvice(param.Parameterized):
-    """Advice about the columns of a workspace's table that takes its time.
-
-    Parameters
-    ----------
-    workspace : Workspace
-    """
+    """Advice about the columns of a workspace's table that takes its time."""
 
     workspace = param.ClassSelector(class_=Workspace, constant=True)
     prices = param.Parameter(

@@ -77,10 +77,6 @@ class ColumnFacts(NamedTuple):
 class ColumnChoice(DraftForm):
     """Roles and kinds of the columns, one edit of the draft for each choice.
 
-    Parameters
-    ----------
-    workspace : Workspace
-
     Notes
     -----
     Counts of a column are made once for a table, those of unique records once for its quasi-identifiers; of many

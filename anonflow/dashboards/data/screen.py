@@ -111,12 +111,7 @@ def _steps() -> str:
 
 
 class DataScreen(pn.viewable.Viewer):
-    """Open a table; see its first rows, types and missing values; choose roles and kinds of its columns.
-
-    Parameters
-    ----------
-    workspace : Workspace
-    """
+    """Open a table; see its first rows, types and missing values; choose roles and kinds of its columns."""
 
     workspace = param.ClassSelector(class_=Workspace)
     choice = param.ClassSelector(class_=ColumnChoice)

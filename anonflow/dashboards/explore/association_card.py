@@ -21,12 +21,7 @@ DIFFERENCE = "The difference"
 
 
 class AssociationCard(pn.viewable.Viewer):
-    """The associations of all pairs of published columns, of the chosen run.
-
-    Parameters
-    ----------
-    workspace : Workspace
-    """
+    """The associations of all pairs of published columns, of the chosen run."""
 
     workspace = param.ClassSelector(class_=Workspace, constant=True)
     computing = param.Boolean(default=False)

@@ -188,10 +188,6 @@ def _missing_losses(anonymization: Anonymization) -> tuple[MissingLoss, ...]:
 class ExploreModel(param.Parameterized):
     """The chosen run of a workspace.
 
-    Parameters
-    ----------
-    workspace : Workspace
-
     Notes
     -----
     ``column`` is one of the run's coded QIs, and ``record`` a position of its table, whenever there is a run.

@@ -49,12 +49,7 @@ SEPARATOR = " · "
 
 
 class ExploreScreen(pn.viewable.Viewer):
-    """The screen of the chosen run.
-
-    Parameters
-    ----------
-    workspace : Workspace
-    """
+    """The screen of the chosen run."""
 
     workspace = param.ClassSelector(class_=Workspace, constant=True)
     model = param.ClassSelector(class_=ExploreModel, constant=True)

@@ -30,12 +30,7 @@ _LEGEND = (
 
 
 class HierarchyBuilder(ShownPart):
-    """Choose a column, say where its hierarchy comes from, look at it, use it, click boundaries.
-
-    Parameters
-    ----------
-    choice : HierarchyChoice
-    """
+    """Choose a column, say where its hierarchy comes from, look at it, use it, click boundaries."""
 
     choice = param.ClassSelector(class_=HierarchyChoice)
 

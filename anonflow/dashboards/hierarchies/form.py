@@ -60,10 +60,6 @@ FROM_LOWEST = ("day", "weekday", "week", *UNITS[1:-2])
 class HierarchyChoice(DraftForm):
     """The hierarchy of one column, built and previewed; used when it is said so.
 
-    Parameters
-    ----------
-    workspace : Workspace
-
     Notes
     -----
     Columns are quasi-identifiers, and sensitive ones, whose hierarchy is the distance of t-closeness and has no boundary.
@@ -111,13 +107,7 @@ class HierarchyChoice(DraftForm):
     # ---------------------------------------------------------------------------------- the values
 
     def values(self) -> tuple[list[str], np.ndarray]:
-        """Return the column's distinct values as its form has them plainly, and their counts.
-
-        Raises
-        ------
-        DataError
-            If the column has values that no tree can have.
-        """
+        """Return the column's distinct values as its form has them plainly, and their counts."""
         frame, column = self.workspace.named, self.column
         if frame is None or column not in frame.columns:
             return [], np.zeros(0, np.int64)

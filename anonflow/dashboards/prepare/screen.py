@@ -15,12 +15,7 @@ from anonflow.dashboards.session.workspace import Workspace
 
 
 class PrepareScreen(pn.viewable.Viewer):
-    """The preparation steps of the open table.
-
-    Parameters
-    ----------
-    workspace : Workspace
-    """
+    """The preparation steps of the open table."""
 
     workspace = param.ClassSelector(class_=Workspace, constant=True)
     title = param.String(default="Prepare", constant=True)

@@ -28,12 +28,7 @@ STAY = options_of(STEPS["top-code"])["others"].label
 
 
 class StepsBefore(pn.viewable.Viewer):
-    """The steps of the draft, their changes in the open table, and a form to add a step.
-
-    Parameters
-    ----------
-    workspace : Workspace
-    """
+    """The steps of the draft, their changes in the open table, and a form to add a step."""
 
     workspace = param.ClassSelector(class_=Workspace, constant=True)
 

@@ -33,12 +33,7 @@ FIELDS = {
 
 
 class LimitChoice(DraftForm):
-    """Weight, boundary and limits of the quasi-identifiers, one edit of the draft for each number.
-
-    Parameters
-    ----------
-    workspace : Workspace
-    """
+    """Weight, boundary and limits of the quasi-identifiers, one edit of the draft for each number."""
 
     refusal = param.String(default="", doc="Why the last number was not taken; empty if it was.")
     rows = param.Parameter(default=None, doc="The table, a DataFrame, or None.")

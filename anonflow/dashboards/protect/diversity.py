@@ -27,12 +27,7 @@ def _default(field: str) -> dict[str, Any]:
 
 
 class DiversityChoice(DraftForm):
-    """The step ``diversify`` of the draft.
-
-    Parameters
-    ----------
-    workspace : Workspace
-    """
+    """The step ``diversify`` of the draft."""
 
     criterion = param.Selector(default=NONE, objects=list(CRITERIA))
     column = param.Selector(default=None, objects=[None], check_on_set=False)

@@ -13,12 +13,7 @@ from anonflow.dashboards.protect.diversity import CRITERIA, NONE, DiversityChoic
 
 
 class DiversityForm(pn.viewable.Viewer):
-    """Choose a criterion, its column and its parameters.
-
-    Parameters
-    ----------
-    choice : DiversityChoice
-    """
+    """Choose a criterion, its column and its parameters."""
 
     choice = param.ClassSelector(class_=DiversityChoice, constant=True)
 

@@ -30,10 +30,6 @@ METHODS = 1.0
 class ExpectedRuns(param.Parameterized):
     """Expectations of the runs of a workspace's draft, and of those that have been run since.
 
-    Parameters
-    ----------
-    workspace : Workspace
-
     Notes
     -----
     They wait in the same queue as all runs, off the event loop. Expectations belong to one draft and one table; when
@@ -113,12 +109,7 @@ class ExpectedRuns(param.Parameterized):
 
 
 class ExpectedCard(pn.viewable.Viewer):
-    """The expectations, beside each method, and their errors.
-
-    Parameters
-    ----------
-    model : ExpectedRuns
-    """
+    """The expectations, beside each method, and their errors."""
 
     model = param.ClassSelector(class_=ExpectedRuns, constant=True)
 

@@ -15,12 +15,7 @@ from anonflow.dashboards.protect.column_limits import FIELDS, LimitChoice
 
 
 class LimitTable(pn.viewable.Viewer):
-    """Type weights and limits.
-
-    Parameters
-    ----------
-    choice : LimitChoice
-    """
+    """Type weights and limits."""
 
     choice = param.ClassSelector(class_=LimitChoice, constant=True)
 

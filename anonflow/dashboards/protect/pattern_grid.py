@@ -22,12 +22,7 @@ SHOWN = 200
 
 
 def board(choice: PatternChoice) -> str:
-    """Return the grid as markup; a cell's key is ``cell:row:column``, the cross of a row ``drop:row``.
-
-    Parameters
-    ----------
-    choice : PatternChoice
-    """
+    """Return the grid as markup; a cell's key is ``cell:row:column``, the cross of a row ``drop:row``."""
     grid = choice.grid
     if grid is None or not len(grid):
         return ""
@@ -65,12 +60,7 @@ def board(choice: PatternChoice) -> str:
 
 
 class PatternBoard(ShownPart):
-    """Patterns: all, by predicates, or clicked one by one; always with the grid.
-
-    Parameters
-    ----------
-    choice : PatternChoice
-    """
+    """Patterns: all, by predicates, or clicked one by one; always with the grid."""
 
     choice = param.ClassSelector(class_=PatternChoice)
 

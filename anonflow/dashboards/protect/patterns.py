@@ -32,10 +32,6 @@ ALL = 12
 class PatternChoice(DraftForm):
     """The option ``patterns`` of the pattern-guided methods, and ``weights``.
 
-    Parameters
-    ----------
-    workspace : Workspace
-
     Notes
     -----
     Both pattern-guided methods are given the same, under ``options`` of the step. A row of `rows` is the set of the

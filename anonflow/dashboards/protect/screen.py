@@ -45,12 +45,7 @@ KS = [2, 3, 4, 5, 6, 8, 10, 15, 20, 25, 30, 40, 50, 75, 100]
 
 
 class ProtectScreen(pn.viewable.Viewer):
-    """Choose how the table is protected, and see the consequences before a run.
-
-    Parameters
-    ----------
-    workspace : Workspace
-    """
+    """Choose how the table is protected, and see the consequences before a run."""
 
     workspace = param.ClassSelector(class_=Workspace)
     protection = param.ClassSelector(class_=Protection)

@@ -35,10 +35,6 @@ LARGEST_K = 100
 class Protection(DraftForm):
     """k, methods, options, partitions and loss of the draft.
 
-    Parameters
-    ----------
-    workspace : Workspace
-
     Notes
     -----
     How many records are at risk is counted on the values as they are: records that fewer than k - 1 others equal on
@@ -136,13 +132,7 @@ class Protection(DraftForm):
         return self.flow.method.option(method, option)
 
     def set_option(self, method: str, name: str, value: Any) -> None:
-        """Set an option of a method; one edit of the draft. The default is not written.
-
-        Raises
-        ------
-        KeyError
-            If the method does not have the option.
-        """
+        """Set an option of a method; one edit of the draft. The default is not written."""
         step = self.flow.method.with_option(method, REGISTRY[method].options[name], value)
         self.workspace.draft.put(self.flow.with_steps(anonymize=step))
 

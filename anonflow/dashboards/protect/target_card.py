@@ -14,12 +14,7 @@ from anonflow.engine.search.trials import Trial, frontier_of, picked
 
 
 class TargetCard(pn.viewable.Viewer):
-    """The form of a search, and its trials.
-
-    Parameters
-    ----------
-    choice : TargetChoice
-    """
+    """The form of a search, and its trials."""
 
     choice = param.ClassSelector(class_=TargetChoice, constant=True)
 

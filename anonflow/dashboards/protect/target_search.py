@@ -30,10 +30,6 @@ KEPT = 40
 class TargetChoice(param.Parameterized):
     """The target, and the search for it.
 
-    Parameters
-    ----------
-    workspace : Workspace
-
     Notes
     -----
     A search waits in line with everybody's runs, and takes one place there. Each trial that has a result becomes a run of the
@@ -63,13 +59,7 @@ class TargetChoice(param.Parameterized):
 
     @property
     def target(self) -> SearchTarget:
-        """The target that the form describes.
-
-        Raises
-        ------
-        ParameterError
-            If the form has no target, or a value is outside its domain.
-        """
+        """The target that the form describes."""
         seconds, most = float(self.seconds), self.workspace.limits.seconds
         return SearchTarget(
             self.loss,

@@ -135,10 +135,6 @@ OWNER = {
 class PublishModel(param.Parameterized):
     """The release of the chosen run.
 
-    Parameters
-    ----------
-    workspace : Workspace
-
     Notes
     -----
     A run is drawn when it is asked for, with the run's own seed, so that asking again gives the same release.
@@ -371,13 +367,7 @@ class PublishModel(param.Parameterized):
         return "" if publication is None else publication.unwritten.get(TABLES.get(file, ""), "")
 
     def file_name(self, file: str) -> str:
-        """Return the name of a downloaded file: flow, method and k, and nothing of the table.
-
-        Raises
-        ------
-        KeyError
-            If there is no such file.
-        """
+        """Return the name of a downloaded file: flow, method and k, and nothing of the table."""
         _, ending, _ = (PUBLIC | OWNER)[file]
         run = self.run
         if run is None or ending == PACKAGE:

@@ -25,10 +25,6 @@ NO_BROWSER = (
 class ReviewForm(pn.viewable.Viewer):
     """The fields of the report, and the report with them as HTML and as PDF.
 
-    Parameters
-    ----------
-    model : PublishModel
-
     Notes
     -----
     What is filled in belongs to the workspace: it is in the project's file, and it is there again after the page is loaded

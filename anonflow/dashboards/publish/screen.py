@@ -65,12 +65,7 @@ if (navigator.clipboard) navigator.clipboard.writeText(text).then(said, select);
 
 
 class PublishScreen(ShownPart):
-    """The release of the chosen run.
-
-    Parameters
-    ----------
-    workspace : Workspace
-    """
+    """The release of the chosen run."""
 
     workspace = param.ClassSelector(class_=Workspace, constant=True)
     model = param.ClassSelector(class_=PublishModel, constant=True)

@@ -44,12 +44,7 @@ class PictureOfRisk:
 
 
 def set_sizes(columns: int, records: int) -> dict[int, int]:
-    """For each m that this screen offers, how many sets of up to m columns there are.
-
-    Parameters
-    ----------
-    columns, records : int
-    """
+    """For each m that this screen offers, how many sets of up to m columns there are."""
     offered: dict[int, int] = {}
     number = 0
     for m in range(1, columns + 1):
@@ -62,10 +57,6 @@ def set_sizes(columns: int, records: int) -> dict[int, int]:
 
 class RiskModel(param.Parameterized):
     """The table of a workspace, as a reviewer looks at it.
-
-    Parameters
-    ----------
-    workspace : Workspace
 
     Notes
     -----

@@ -24,20 +24,7 @@ BESIDE = ("prosecutor", "marketer", "linker", "linkable-columns")
 
 
 def register_figures(table: Table, register: Any) -> RegisterFits:
-    """Return how many people of a register the records of a table fit, as they are.
-
-    Parameters
-    ----------
-    table : Table
-    register : pandas.DataFrame
-
-    Raises
-    ------
-    ParameterError
-        If the register lacks a quasi-identifier, or has no people.
-    DataError, HierarchyError
-        If a value of it does not go with its column.
-    """
+    """Return how many people of a register the records of a table fit, as they are."""
     cells = Generalization.of(table.records).decode()
     counts = RegisterCounts.of(cells, table.schema, register, table)
     return RegisterFits(counts.people, counts.of_row)  # without the graph, which is large
@@ -45,10 +32,6 @@ def register_figures(table: Table, register: Any) -> RegisterFits:
 
 class RegisterModel(param.Parameterized):
     """The register that the draft's attackers have.
-
-    Parameters
-    ----------
-    workspace : Workspace
 
     Notes
     -----

@@ -32,10 +32,6 @@ ALL_SIZES = "all sizes"
 class RiskScreen(pn.viewable.Viewer):
     """Show which records are unique, on which columns, and in which population.
 
-    Parameters
-    ----------
-    workspace : Workspace
-
     Notes
     -----
     Nothing is computed while the screen is hidden.

@@ -85,10 +85,6 @@ class Accounts:
     Lines ``name:scrypt$N$r$p$salt$hash``, which earlier versions wrote, are read as well. A file that has changed is read again
     (:meth:`renew`).
 
-    Parameters
-    ----------
-    path : pathlib.Path
-
     Raises
     ------
     ParameterError

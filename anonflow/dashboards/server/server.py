@@ -144,10 +144,6 @@ class ServerSettings:
 class Server:
     """The dashboards, served.
 
-    Parameters
-    ----------
-    settings : ServerSettings
-
     Attributes
     ----------
     port : int

@@ -18,10 +18,6 @@ GRACE = 2.0
 class SharedCluster:
     """Worker processes on this machine, with one thread each, behind a Dask scheduler on the loopback interface.
 
-    Parameters
-    ----------
-    workers : int
-
     Attributes
     ----------
     address : str

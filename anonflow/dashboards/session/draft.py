@@ -109,11 +109,6 @@ class Draft(param.Parameterized):
         confined : bool
             Whether the flow is a stranger's: it may name files inside `folder` only, and is refused before any
             is opened.
-
-        Raises
-        ------
-        FlowError
-            If it is no strict YAML, no flow the loader takes, or names files that it may not.
         """
         document, home = strict_yaml.loads(text), folder or Path()
         if confined:
@@ -134,11 +129,6 @@ class Draft(param.Parameterized):
             A step is named by its word, ``("steps", "anonymize", "k")``; mappings on the way are made.
         value
             Anything a flow can hold.
-
-        Raises
-        ------
-        FlowError
-            If it is no flow then.
         """
         self.set_all([(path, value)])
 
@@ -149,11 +139,6 @@ class Draft(param.Parameterized):
         ----------
         edits : sequence of (path, value)
             As for :meth:`set`, one after the other.
-
-        Raises
-        ------
-        FlowError
-            As :meth:`set`; nothing is changed then.
         """
         self.put(self.spec.changed(edits))
 
@@ -200,23 +185,11 @@ class Draft(param.Parameterized):
             self._replace(self._future.pop())
 
     def text(self) -> str:
-        """Return the flow file; it reads back to an equal draft.
-
-        Raises
-        ------
-        FlowError
-            If the flow holds something YAML cannot.
-        """
+        """Return the flow file; it reads back to an equal draft."""
         return strict_yaml.dumps(self.document)
 
     def flow(self) -> Flow:
-        """Return the flow, checked by the engine's loader.
-
-        Raises
-        ------
-        FlowError
-            With every problem.
-        """
+        """Return the flow, checked by the engine's loader."""
         return self.spec.loaded(self.folder)
 
     @property

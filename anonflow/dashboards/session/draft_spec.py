@@ -233,11 +233,6 @@ class DraftSpec(FlowSpec):
         ----------
         edits : iterable of (path, value)
             A step is named by its word; None removes what is there; mappings on the way are made.
-
-        Raises
-        ------
-        FlowError
-            If it is no flow then.
         """
         document = self._by_name()
         for path, value in edits:
@@ -333,11 +328,6 @@ class DraftSpec(FlowSpec):
         ----------
         folder : pathlib.Path
             What its paths are relative to.
-
-        Raises
-        ------
-        FlowError
-            With every problem.
         """
         return flow_from(strict_yaml.Document(self.attacked().document, "this flow"), folder=folder)
 

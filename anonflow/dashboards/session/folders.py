@@ -194,11 +194,6 @@ class SessionFolders:
             Whether the last one that a lost server left of this key is taken up.
         wanted : str
             The name of the one that is taken up, as :meth:`lost` has it; the last one without it.
-
-        Raises
-        ------
-        ParameterError
-            If no folder can be made.
         """
         self.sweep()
         folder = self._lost_of(key, wanted) if key and resume else None

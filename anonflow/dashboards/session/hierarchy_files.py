@@ -138,11 +138,6 @@ def copy_hierarchy(workspace: Workspace, spec: Any, column: str) -> None:
     spec : mapping or str
         As under ``hierarchy`` of a flow.
     column : str
-
-    Raises
-    ------
-    HierarchyError, DataError
-        If it does not have the column's values.
     """
     values = [value for value in _values(workspace, column)[0] if value]
     _check(workspace, Hierarchy.from_mapping(spec, folder=workspace.draft.folder, values=values), column)

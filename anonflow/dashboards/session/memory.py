@@ -126,11 +126,6 @@ class ReleaseMemory:
         table : Table
         release : Release, optional
             One of this table, which does not count.
-
-        Raises
-        ------
-        DataError
-            If what is kept cannot be read.
         """
         first = self._first
         counted = first.shared(table, release)
@@ -150,13 +145,7 @@ class ReleaseMemory:
         return max((place.overlap(table, release) for place in places), key=lambda each: each.again)
 
     def checked(self, anonymization: Anonymization, release: Release) -> tuple[ReleasedPeople, str]:
-        """Return the people of a release that goes on from earlier ones, as :meth:`Earlier.check_left`, and what this does not count.
-
-        Raises
-        ------
-        VerificationError, DataError
-            As there.
-        """
+        """Return the people of a release that goes on from earlier ones, as :meth:`Earlier.check_left`, and what this does not count."""
         table = anonymization.table
         people = self._first.check_left(table, release, anonymization.earlier)
         again = max((each.people for each in self._elsewhere(table, release)), default=0)
@@ -166,13 +155,7 @@ class ReleaseMemory:
         )
 
     def keep(self, table: Table, release: Release, people: ReleasedPeople | None) -> None:
-        """Keep a release in each folder: with its people by the first one's key, where they are known.
-
-        Raises
-        ------
-        DataError, AnonflowError
-            As :meth:`Earlier.keep`.
-        """
+        """Keep a release in each folder: with its people by the first one's key, where they are known."""
         if self._has_another_key:
             people = people or self._uploaded.people_of(table, release)
             self._uploaded.keep(table, release, people)

@@ -227,11 +227,6 @@ class Project:
             Where the table is read from.
         folder : pathlib.Path
             Where the files are.
-
-        Raises
-        ------
-        FlowError
-            If the flow, or that of a run, cannot be used.
         """
 
         def moved(spec: DraftSpec) -> DraftSpec:
@@ -243,13 +238,7 @@ class Project:
         return replace(self, spec=moved(self.spec), runs=runs)
 
     def unpack(self, folder: Path, limits: Limits) -> None:
-        """Write the files into a folder, for their owner alone, with the checks of an upload.
-
-        Raises
-        ------
-        DataError
-            As :func:`~anonflow.dashboards.session.table_sources.take_upload`.
-        """
+        """Write the files into a folder, for their owner alone, with the checks of an upload."""
         with TemporaryDirectory(dir=folder) as place:
             for name, content in self.files.items():
                 path = Path(place) / "upload"
@@ -420,15 +409,7 @@ def read_project(path: Path, folder: Path, limits: Limits) -> Project:
 
 
 def stranger_flow(text: str, folder: Path, limits: Limits) -> DraftSpec:
-    """Return a stranger's flow whose files may not be there yet; :meth:`Project.over` checks the rest.
-
-    Raises
-    ------
-    FlowError
-        If it is no strict YAML, no flow, or names files outside `folder`.
-    DataError
-        If it is too large.
-    """
+    """Return a stranger's flow whose files may not be there yet; :meth:`Project.over` checks the rest."""
     limits.check_flow(text)
     spec = DraftSpec.of(strict_yaml.loads(text).data)
     check_confined(spec, folder)

@@ -129,11 +129,6 @@ def card_of_run(
         What attackers were tried already on this release.
     prices : bool
         Whether remedies of lines that fail are tried, each a run of the method.
-
-    Raises
-    ------
-    DataError
-        If the consistency graph is too large.
     """
     anonymization = result.anonymization
     if anonymization is None:
@@ -156,11 +151,6 @@ def measured_risk(seed: int, result: engine.RunResult) -> float:
         The run's own.
     result : RunResult
         With its anonymization.
-
-    Raises
-    ------
-    DataError
-        If the consistency graph is too large.
     """
     assert result.anonymization is not None
     release = publish(result.anonymization, seed=seed, rehearsal=True)
@@ -182,10 +172,6 @@ def publication(
         What the flow's paths are relative to.
     memory : ReleaseMemory
         The earlier releases that the session knows.
-
-    Returns
-    -------
-    Publication
 
     Raises
     ------

@@ -119,11 +119,6 @@ def merged(spec: DraftSpec, shared: LinkSpec) -> DraftSpec:
     -------
     DraftSpec
         Hierarchies that came with a built-in table are its own.
-
-    Raises
-    ------
-    FlowError
-        If it is no flow then.
     """
     table: dict[str, Any] = {}
     if shared.columns is not None:

@@ -60,15 +60,7 @@ FEW = 64
 
 
 def load_dataset(name: str, limits: Limits, **options: Any) -> pd.DataFrame:
-    """Return a built-in table, inside the caps.
-
-    Raises
-    ------
-    ParameterError
-        If the name or an option is unknown.
-    DataError
-        If it cannot be loaded, or is too large.
-    """
+    """Return a built-in table, inside the caps."""
     for option, check in (("n", limits.check_rows), ("q", limits.check_columns)):
         wanted = options.get(option)
         if isinstance(wanted, int):
@@ -79,13 +71,7 @@ def load_dataset(name: str, limits: Limits, **options: Any) -> pd.DataFrame:
 
 
 def first_columns(name: str, frame: pd.DataFrame, hierarchies: bool) -> dict[str, dict[str, Any]]:
-    """Return the schema of a built-in table to start from, without columns that this frame does not have.
-
-    Raises
-    ------
-    ParameterError
-        If the name is unknown.
-    """
+    """Return the schema of a built-in table to start from, without columns that this frame does not have."""
     return {
         column: dict(entry)
         for column, entry in datasets.schema(name, hierarchies).items()
@@ -107,11 +93,6 @@ def edited_column(
         values suggest.
     cells : pandas.DataFrame
         The column alone.
-
-    Raises
-    ------
-    FlowError
-        If it is no column then.
     """
     entry: dict[str, Any] = {} if before is None else written(before)
     column = dict(entry)
@@ -144,10 +125,6 @@ def take_upload(name: str, path: Path, folder: Path, limits: Limits) -> Path:
     folder : pathlib.Path
         Of the workspace.
     limits : Limits
-
-    Returns
-    -------
-    pathlib.Path
 
     Raises
     ------
@@ -196,11 +173,6 @@ def read_upload(path: Path, limits: Limits, **options: Any) -> tuple[pd.DataFram
     limits : Limits
     **options
         ``delimiter``, ``encoding``, ``missing`` of a CSV file; without, the delimiter is found out, and the kind of UTF.
-
-    Returns
-    -------
-    frame : pandas.DataFrame
-    source : SourceSpec
 
     Raises
     ------
@@ -254,11 +226,6 @@ def read_table(path: Path, limits: Limits, **options: Any) -> tuple[pd.DataFrame
     source : SourceSpec
     columns : dict
         As under ``columns`` of a flow.
-
-    Raises
-    ------
-    DataError
-        As :func:`read_upload`.
     """
     frame, source = read_upload(path, limits, **options)
     return frame, source, infer_columns(frame)
@@ -279,13 +246,7 @@ class TableReading:
     def __call__(
         self, path: Path, limits: Limits, **options: Any
     ) -> tuple[pd.DataFrame, SourceSpec, dict[str, Any]]:
-        """Return what :func:`read_table` returns; a copy has the time of the file's last change.
-
-        Raises
-        ------
-        DataError
-            As :func:`read_upload`.
-        """
+        """Return what :func:`read_table` returns; a copy has the time of the file's last change."""
         about = path.stat()
         version = path.name, about.st_size, about.st_mtime_ns
         if self._answer is None or version != self._version:

@@ -214,13 +214,6 @@ class Workspace(param.Parameterized):
             One of :func:`anonflow.datasets.names`.
         **options
             Those of :func:`anonflow.datasets.load`; and ``hierarchies``, as :func:`anonflow.datasets.schema` has it.
-
-        Raises
-        ------
-        ParameterError
-            If the name or an option is unknown.
-        DataError
-            If it cannot be had, or is too large here.
         """
         self.read_dataset(name, **options)()
 
@@ -231,11 +224,6 @@ class Workspace(param.Parameterized):
         ----------
         name, **options
             As for :meth:`open_dataset`.
-
-        Raises
-        ------
-        ParameterError, DataError
-            As :meth:`open_dataset`.
         """
         hierarchies = bool(options.pop("hierarchies", False))
         frame = load_dataset(name, self.limits, **options)
@@ -253,11 +241,6 @@ class Workspace(param.Parameterized):
             Where it was uploaded to.
         **options
             ``delimiter``, ``encoding``, ``missing`` of a CSV file.
-
-        Raises
-        ------
-        DataError
-            If it is too large, or no table.
         """
         self.read_file(name, path, **options)()
 
@@ -371,13 +354,6 @@ class Workspace(param.Parameterized):
         ----------
         text : str
             Of the flow file.
-
-        Raises
-        ------
-        FlowError
-            If it is no flow, or names files that it may not.
-        DataError, ParameterError
-            If its table cannot be had; of an uploaded file, upload it first.
         """
         self.limits.check_flow(text)
         self._open_spec(Draft.read(text, folder=self._own_folder(), confined=True).spec)
@@ -405,13 +381,7 @@ class Workspace(param.Parameterized):
         return self._place.draft is not None
 
     def resume(self) -> None:
-        """Continue with the data that a lost server left in this workspace's folder.
-
-        Raises
-        ------
-        FlowError, DataError, ParameterError
-            As :meth:`open_flow`.
-        """
+        """Continue with the data that a lost server left in this workspace's folder."""
         if self._place.draft is None:
             return
         # opening the table begins without them
@@ -489,15 +459,7 @@ class Workspace(param.Parameterized):
             self._restorer.start(tables, begin, lambda problem: None)
 
     def open_own_flow(self, path: Path) -> None:
-        """Go on with a flow file of one's own: what it names beside it is copied into the workspace.
-
-        Raises
-        ------
-        FlowError
-            If it is no flow.
-        DataError, ParameterError
-            If its table cannot be had.
-        """
+        """Go on with a flow file of one's own: what it names beside it is copied into the workspace."""
         home, folder = Path(path).parent, self._own_folder()
         spec = bring(DraftSpec.read(strict_yaml.read(path, error=FlowError), home), home, folder)
         check_confined(spec, folder)
@@ -543,15 +505,6 @@ class Workspace(param.Parameterized):
         -------
         callable
             To be called where params may change; it opens what was read, and may raise the same errors.
-
-        Raises
-        ------
-        DataError
-            If it is no project, is too large, or its table cannot be read.
-        FlowError
-            If it contains no valid flow, or the flow names files outside its folder.
-        ParameterError
-            As :meth:`open_flow`.
         """
         folder = self._own_folder()
         with path.open("rb") as stream:
@@ -676,11 +629,6 @@ class Workspace(param.Parameterized):
         columns : mapping, optional
             As under ``columns`` of a flow; a guess without it.
         name : str
-
-        Raises
-        ------
-        DataError
-            If it has no names, or values that are no plain ones.
         """
         place = self._own_folder() / f"{flow_name(name)}.parquet"
         write_frame(frame, place)
@@ -688,13 +636,7 @@ class Workspace(param.Parameterized):
         self._open(read, source, dict(columns) if columns else infer_columns(read), name, not columns)
 
     def open_table(self, table: Table, name: str = "table") -> None:
-        """Open a table with its schema.
-
-        Raises
-        ------
-        DataError
-            As :meth:`open_frame`.
-        """
+        """Open a table with its schema."""
         kept = {column: table.schema[column] for column in table.schema if column in table.frame.columns}
         columns = {
             column: _entry(entry, self._own_folder(), at) for at, (column, entry) in enumerate(kept.items())
@@ -758,11 +700,6 @@ class Workspace(param.Parameterized):
         **declared
             ``role``, ``kind``, ``hierarchy``, ``boundary``, ``weight``, ...: as under ``columns`` of a flow; None takes
             away. What does not go with the new role or kind is taken away, too.
-
-        Raises
-        ------
-        ParameterError
-            If the table has no such column.
         """
         self.set_columns({column: declared})
 
@@ -842,26 +779,14 @@ class Workspace(param.Parameterized):
     # ------------------------------------------------------------------------------------- the draft
 
     def set_algorithms(self, names: Sequence[str]) -> None:
-        """Set the methods; one edit of the draft.
-
-        Raises
-        ------
-        ParameterError
-            If there are none.
-        """
+        """Set the methods; one edit of the draft."""
         spec = self.draft.spec
         if AUTO not in names and spec.method.algorithm == AUTO:
             spec = spec.with_method(guarantee=None, budget=None)
         self._sweep(spec, "algorithm", list(names))
 
     def set_ks(self, ks: Sequence[int]) -> None:
-        """Set the ks; one edit of the draft.
-
-        Raises
-        ------
-        ParameterError
-            If there are none.
-        """
+        """Set the ks; one edit of the draft."""
         self._sweep(self.draft.spec, "k", sorted(set(ks)))
 
     def _sweep(self, spec: DraftSpec, key: Literal["algorithm", "k"], values: list[Any]) -> None:
@@ -1016,13 +941,6 @@ class Workspace(param.Parameterized):
         id : int
         change : sequence of (path, value)
             As :meth:`Draft.set_all` takes them.
-
-        Raises
-        ------
-        ParameterError
-            If there is no such run.
-        FlowError
-            If the flow cannot run with this change.
         """
         if self.running:
             return
@@ -1045,13 +963,7 @@ class Workspace(param.Parameterized):
             self._chooses_next &= self.running
 
     def settings_of(self, id: int) -> DraftSpec:
-        """Return the flow of a finished run, without what it publishes.
-
-        Raises
-        ------
-        ParameterError
-            If there is no such run.
-        """
+        """Return the flow of a finished run, without what it publishes."""
         return self.run_of(id).spec.unpublished().model_copy(update={"target": None})
 
     def _begin(self, runs: Sequence[tuple[engine.Flow, engine.Run, DraftSpec]], table: Table) -> None:
@@ -1190,25 +1102,13 @@ class Workspace(param.Parameterized):
         return runs
 
     def edit_run(self, id: int, **changes: Any) -> None:
-        """Say how a run is called (``label``), a note on it (``note``), or whether it is ``pinned``.
-
-        Raises
-        ------
-        ParameterError
-            If there is no such run.
-        """
+        """Say how a run is called (``label``), a note on it (``note``), or whether it is ``pinned``."""
         changed = replace(self.run_of(id), **changes)
         self.runs = [changed if run.id == id else run for run in self.runs]
         self._keep_runs()
 
     def delete_run(self, id: int) -> None:
-        """Delete a run, and its drawn release.
-
-        Raises
-        ------
-        ParameterError
-            If there is no such run.
-        """
+        """Delete a run, and its drawn release."""
         self.run_of(id)
         left = [run for run in self.runs if run.id != id]
         chosen = self.chosen if self.chosen != id else None
@@ -1218,13 +1118,7 @@ class Workspace(param.Parameterized):
         self._keep_runs()
 
     def choose(self, id: int) -> None:
-        """Choose the run that is explored and published.
-
-        Raises
-        ------
-        ParameterError
-            If there is no such run.
-        """
+        """Choose the run that is explored and published."""
         self.run_of(id)
         self.chosen = id
         self._keep_runs()
@@ -1262,13 +1156,6 @@ class Workspace(param.Parameterized):
         id : int
         again : bool
             Whether it is wanted if its people are in an earlier release, too; what is not wanted is not remembered.
-
-        Raises
-        ------
-        ParameterError
-            If there is no such run, or it has no result.
-        AnonflowError
-            If it cannot be drawn.
         """
         run = self.run_of(id)
         files = publication(run.spec, run.seed, run.result, self.draft.folder, self.memory)

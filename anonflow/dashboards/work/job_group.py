@@ -34,10 +34,6 @@ class JobGroup:
     ended : callable
         ``ended(batch, job, result)``, through `schedule`, once for each job; the result is None if it was cancelled.
 
-    Attributes
-    ----------
-    jobs : tuple of Job
-
     Notes
     -----
     Invariant: after :meth:`abandon` neither `progressed` nor `ended` is called.
