@@ -65,7 +65,11 @@ class ConditionForm:
             ends = {key: _plain(field.value) for key, field in (("from", self.low), ("to", self.high))}
             known = {key: value for key, value in ends.items() if value is not None}
             return {name: known} if known else None
-        values = self.values.value if self.values.visible else _parts(self.typed.value)
+        values = (
+            self.values.value
+            if self.values.visible
+            else [part.strip() for part in self.typed.value.split(",") if part.strip()]
+        )
         return {name: list(values)} if values else None
 
     def _ask(self, *events: Any) -> None:
@@ -138,7 +142,3 @@ def _field(key: str, option: Option, names: list[str]) -> Any:
 def _plain(value: Any) -> Any:
     """Return a whole number as one."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def _parts(text: str) -> list[str]:
-    return [part.strip() for part in text.split(",") if part.strip()]

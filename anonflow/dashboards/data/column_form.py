@@ -405,7 +405,7 @@ def _form_text(column: ColumnSpec) -> str:
     form = form_of(written(column))
     if form is None or isinstance(form, str):
         return ""
-    return _form_text_text(keys_text(form), column.write == "source")
+    return keys_text(form) + ", write: source" * (column.write == "source")
 
 
 def about_datasets() -> dict[str, str]:
@@ -492,8 +492,3 @@ def reasons_of(advice: Advice | None, role: str) -> str:
 def _about_dataset(rows: int, columns: int, origin: str, licence: str) -> str:
     """Return the line about a built-in table."""
     return f"{rows:,} records, {columns} columns · {origin} · {licence}"
-
-
-def _form_text_text(keys: str, in_release: bool) -> str:
-    """Return the form of a column as it is typed."""
-    return keys + ", write: source" * in_release

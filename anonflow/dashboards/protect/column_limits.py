@@ -89,7 +89,7 @@ class LimitChoice(DraftForm):
             field
         ]
         if number is not None and number <= least:
-            raise ParameterError(_outside_domain(column, field))
+            raise ParameterError(f"column {column!r}: {field} is a number {DOMAINS[field]}")
         plain = None if number is None else int(number) if number.is_integer() else number
         if field == "weight":
             self.workspace.set_column(column, weight=None if plain == 1 else plain)
@@ -124,8 +124,3 @@ def _other_kind(column: str, limit: str, home: str, kind: str) -> str:
     """Return why a limit does not go with a column; `home` is the kind that it goes with."""
     sentence = "boundaries of a hierarchy are clicked on its tree" if kind == "hierarchy" else f"it is {kind}"
     return f"column {column!r}: {limit} goes with kind {home}; {sentence}"
-
-
-def _outside_domain(column: str, limit: str) -> str:
-    """Return which numbers a limit takes."""
-    return f"column {column!r}: {limit} is a number {DOMAINS[limit]}"

@@ -34,13 +34,13 @@ def alone(risk: RiskBefore) -> Markup:
         [
             (f"{risk.records:,}", "records"),
             (f"{risk.unique:,}", "unique on all quasi-identifiers"),
-            (f"{risk.special:,}", _special_uniques(m)),
+            (f"{risk.special:,}", f"special uniques: on {plural(m, 'column')} or fewer"),
             (f"{int(risk.sizes.min(initial=n)):,}", "records in the smallest class"),
             (f"{risk.average:.1%}", "average risk (1 / class size)"),
             (f"{risk.above():,}", f"records with a risk above {THRESHOLD:g}"),
         ]
     )
-    known = [(_any_columns(s), count) for s, count in risk.unique_by_size()]
+    known = [(f"any {plural(s, 'column')}", count) for s, count in risk.unique_by_size()]
     if len(risk.columns) > m:
         known.append((f"all {len(risk.columns)} columns", risk.unique))
     picture = bars(
@@ -273,16 +273,6 @@ def owners(risk: RiskBefore) -> Markup:
 def _owners(risk: RiskBefore) -> list[tuple[str, Owners]]:
     both = (("people (the unit)", risk.people), ("households", risk.households))
     return [(name, each) for name, each in both if each is not None]
-
-
-def _special_uniques(columns: int) -> str:
-    """Return what special uniques are counted on."""
-    return f"special uniques: on {plural(columns, 'column')} or fewer"
-
-
-def _any_columns(number: int) -> str:
-    """Return that somebody knows any so many columns."""
-    return f"any {plural(number, 'column')}"
 
 
 def _none_unique(columns: int) -> str:

@@ -120,7 +120,10 @@ class RiskScreen(pn.viewable.Viewer):
             return
         assert table is not None
         sizes = self.model.sizes()
-        options = {_combinations(m, number): m for m, number in sizes.items()}
+        options = {
+            f"{'' if m == 1 else 'up to '}{plural(m, 'column')}: {plural(number, 'set')}": m
+            for m, number in sizes.items()
+        }
         self.most.param.update(options=options, value=min(self.model.most, max(sizes)))
         self.fraction.visible = not self.model.weighted
         weight = table.schema.weight_column
@@ -322,8 +325,3 @@ class RiskScreen(pn.viewable.Viewer):
 def _left_out(records: int) -> str:
     """Return that records of the file are not in the picture."""
     return f"{plural(records, 'record')} of the file {'is' if records == 1 else 'are'} left out, by the steps on the screen Prepare or for a missing value."
-
-
-def _combinations(columns: int, sets: int) -> str:
-    """Return how many sets of up to so many columns there are."""
-    return f"{'' if columns == 1 else 'up to '}{plural(columns, 'column')}: {plural(sets, 'set')}"

@@ -130,7 +130,9 @@ class Accounts:
             if not line.strip() or line.startswith("#"):
                 continue
             name, _, kept = line.strip().partition(":")
-            if not _NAME.fullmatch(name) or not _is_hash(kept):
+            if not _NAME.fullmatch(name) or not (
+                _parameters(kept) is not None or _Scrypt.read(kept) is not None
+            ):
                 raise ParameterError(
                     f"{path}: line {number} is no 'name:$argon2id$...'; make it with --add-user, never by hand"
                 )
@@ -322,10 +324,6 @@ def _parameters(kept: str) -> argon2.Parameters | None:
     bounds = ("time_cost", "memory_cost", "parallelism", "salt_len", "hash_len")
     small = all(0 < getattr(parameters, name) <= getattr(_LARGEST, name) for name in bounds)
     return parameters if parameters.type is argon2.Type.ID and small and parameters.hash_len >= 16 else None
-
-
-def _is_hash(kept: str) -> bool:
-    return _parameters(kept) is not None or _Scrypt.read(kept) is not None
 
 
 def _with_another_salt(kept: str) -> str:

@@ -164,7 +164,12 @@ def running_flow(flow: engine.Flow, run: engine.Run, table: Table | None = None)
     guarantee = run.anonymize.guarantee or run.anonymize.method.guarantee
     if not promises_classes(guarantee):
         # the diversity of what is not in classes is a property of the release
-        criteria = tuple(request for request in criteria if _criterion(request) not in DIVERSITIES)
+        criteria = tuple(
+            request
+            for request in criteria
+            if (request.partition("=")[0] if isinstance(request, str) else next(iter(request), ""))
+            not in DIVERSITIES
+        )
     bare = steps.model_copy(
         update={"anonymize": run.anonymize, "draw": None, "attack": (), "verify": criteria}
     )
@@ -174,7 +179,3 @@ def running_flow(flow: engine.Flow, run: engine.Run, table: Table | None = None)
     name = f"{run.anonymize.algorithm} k={run.anonymize.k}"
     alone = engine.Run(0, name, run.anonymize, run.partition)
     return replace(flow, spec=spec, runs=(alone,), published=None, target=None, space=None, table=table)
-
-
-def _criterion(request: str | Mapping[str, object]) -> str:
-    return request.partition("=")[0] if isinstance(request, str) else next(iter(request), "")
