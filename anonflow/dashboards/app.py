@@ -144,7 +144,6 @@ def four_numbers(
 
     Parameters
     ----------
-    workspace : Workspace
     at_risk : callable
         k -> how many records fewer than k - 1 others equal, and all records; as :meth:`Protection.at_risk`.
     """
@@ -183,7 +182,6 @@ class App(pn.viewable.Viewer):
 
     Parameters
     ----------
-    workspace : Workspace
     step : int
         The screen that is shown, from 0.
     page : bool

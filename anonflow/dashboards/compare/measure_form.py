@@ -31,8 +31,6 @@ class ConditionForm:
 
     Parameters
     ----------
-    label : str
-    table : Table
     optional : bool
         Whether there may be none.
     """
@@ -89,7 +87,6 @@ class MeasureForm:
 
     Parameters
     ----------
-    name : str
     table : Table
         Whose columns can be named.
     """

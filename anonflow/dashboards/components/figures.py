@@ -56,8 +56,6 @@ class Point:
         Of the run.
     name : str
         Of the run.
-    algorithm : str
-    x, y : float
     group : str
         The group of a line: runs over other quasi-identifiers are not on the same line.
     """
@@ -206,7 +204,6 @@ def against_k(
         ``x`` is k, ``y`` the measure. Of several runs of a method with the same k the latest is on the line.
     up : str
         What the measure is called.
-    look : Palette
     chosen : int, optional
         Id of the run that gets a ring.
     tap : callable, optional
@@ -293,7 +290,6 @@ def risk_and_loss(
         ``x`` is the risk, ``y`` the GCP, both between 0 and 1.
     across : str
         What the risk is.
-    look : Palette
     chosen, tap, height
         As for :func:`against_k`.
     """

@@ -64,7 +64,6 @@ def facts(header: Sequence[str], rows: Iterable[Sequence[Any]], numbers: Iterabl
 
     Parameters
     ----------
-    header : sequence of str, length c
     rows : iterable of sequences, each of length c
         Markup stands as it is.
     numbers : iterable of int

@@ -46,7 +46,6 @@ def option_field(option: Option, value: Any, width: int) -> Any:
 
     Parameters
     ----------
-    option : Option
     value : object
         What it shows at first.
     width : int

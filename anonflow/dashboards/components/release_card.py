@@ -37,7 +37,6 @@ class Remedies(pn.viewable.Viewer):
 
     Parameters
     ----------
-    workspace : Workspace
     price : callable
         Begins to try the remedies: the card that is shown next has their prices.
     """

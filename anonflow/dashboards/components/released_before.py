@@ -79,7 +79,6 @@ class ReleasesModel(param.Parameterized):
         ----------
         name : str
             As its user calls it.
-        path : pathlib.Path
         """
         place, memory = self.workspace.set_aside(path), self.workspace.memory
 
@@ -147,7 +146,6 @@ def releases_with_them(shared: Sequence[SharedPeople], n: int) -> Markup:
 
     Parameters
     ----------
-    shared : sequence of SharedPeople
     n : int
         Records of the table.
     """

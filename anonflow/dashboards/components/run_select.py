@@ -22,8 +22,6 @@ class RunSelect(pn.viewable.Viewer):
 
     Parameters
     ----------
-    workspace : Workspace
-    label : str
     width : int
         In pixels.
     """

@@ -34,8 +34,6 @@ class Bar(JSComponent):
         Names of the screens, and a few words on each.
     step : int
         The one that is shown.
-    can_undo, can_redo, running, dark : bool
-    status : str
     share : float
         The finished share of all runs.
     troubles : int

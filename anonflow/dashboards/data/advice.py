@@ -34,7 +34,6 @@ class BlankPrices:
 
     Attributes
     ----------
-    column : str
     blanks : int
         Of the whole table.
     losses : dict of str to float or None

@@ -219,10 +219,8 @@ class ColumnChoice(DraftForm):
 
         Parameters
         ----------
-        columns : sequence of str
         field : str
             ``who``, ``role`` or ``kind``.
-        value : str
 
         Returns
         -------

@@ -42,7 +42,6 @@ class BeforeAfter:
     ----------
     before, after : pandas.DataFrame, shape (n, QI columns), categorical
         Row i is record i.
-    changed : numpy.ndarray, shape (n, QI columns), bool
     """
 
     before: pd.DataFrame
@@ -93,7 +92,6 @@ class MissingLoss:
 
     Attributes
     ----------
-    column : str
     cells : int
         Records without a value.
     loss, others : float
@@ -116,7 +114,6 @@ class RunView:
 
     Attributes
     ----------
-    records : BeforeAfter
     missing : tuple of MissingLoss
         A line for each column in which originals have no value.
     worst : int

@@ -454,7 +454,6 @@ class HierarchyChoice(DraftForm):
         ----------
         path : pathlib.Path
             In the layout that :meth:`anonflow.Hierarchy.from_csv` reads.
-        delimiter, encoding : str
         """
         try:
             read = Hierarchy.from_csv(path, delimiter, encoding)

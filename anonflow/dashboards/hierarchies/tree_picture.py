@@ -40,7 +40,6 @@ class TreeDrawing:
 
     Parameters
     ----------
-    tree : Hierarchy
     boundary : sequence of str
         Labels of nodes beyond which nothing may be generalized.
     picked : collection of str

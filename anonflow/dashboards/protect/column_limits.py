@@ -57,7 +57,6 @@ class LimitChoice(DraftForm):
 
         Parameters
         ----------
-        column : str
         field : str
             One of `FIELDS`.
         value : object

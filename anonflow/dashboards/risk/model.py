@@ -28,7 +28,6 @@ class PictureOfRisk:
 
     Attributes
     ----------
-    risk : RiskBefore
     riskiest : pandas.DataFrame
         As :meth:`anonflow.table.identification.key_sets.KeySets.riskiest`.
     smallest : list of list of tuple of str

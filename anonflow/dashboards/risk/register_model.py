@@ -64,7 +64,6 @@ class RegisterModel(param.Parameterized):
         ----------
         name : str
             As its user calls it.
-        path : pathlib.Path
         """
         table = self.workspace.table
         if table is None:

@@ -161,7 +161,6 @@ class SignedIn:
     ----------
     lasts : float
         Seconds.
-    clock : callable, optional
 
     Notes
     -----
@@ -242,7 +241,6 @@ class LoginThrottle:
         Wrong guesses that cost nothing.
     longest : float
         Seconds that one waits at most.
-    clock : callable, optional
 
     Notes
     -----

@@ -77,7 +77,6 @@ class Gateway(Router):
 
     Parameters
     ----------
-    inside : tornado.web.Application
     hosts : iterable of str
         Allowed host names, with or without a port; the server's own address is always allowed.
     accounts : Accounts or None

@@ -24,7 +24,6 @@ class Seat:
     ----------
     key : str
         A secret of the browser that it belongs to; empty for nobody's.
-    workspace : Workspace
     document : bokeh.document.Document or None
         Of the page; None while no page shows it.
     begun : DraftSpec
@@ -116,7 +115,6 @@ class Seats:
 
         Parameters
         ----------
-        key : str
         leaving : str
             Number of the page that is about to go: a page that is loaded anew is asked for before it is gone.
         """

@@ -76,7 +76,6 @@ class Draft(param.Parameterized):
 
         Parameters
         ----------
-        source : SourceSpec or dict
         columns : dict
             As under ``table`` in a flow.
         name : str
@@ -103,7 +102,6 @@ class Draft(param.Parameterized):
 
         Parameters
         ----------
-        text : str
         folder : pathlib.Path, optional
             What paths in the flow are relative to.
         confined : bool

@@ -40,7 +40,6 @@ class SessionFolder:
 
     Parameters
     ----------
-    path : pathlib.Path
     lock : int
         Descriptor of the lock's file; it is closed in the end.
     draft : str or None

@@ -134,10 +134,8 @@ def copy_hierarchy(workspace: Workspace, spec: Any, column: str) -> None:
 
     Parameters
     ----------
-    workspace : Workspace
     spec : mapping or str
         As under ``hierarchy`` of a flow.
-    column : str
     """
     values = [value for value in _values(workspace, column)[0] if value]
     _check(workspace, Hierarchy.from_mapping(spec, folder=workspace.draft.folder, values=values), column)

@@ -55,7 +55,6 @@ class ReleaseMemory:
         Where the releases lie that its user uploaded; it ends with the session.
     lasts : bool
         Whether `own` stays when the session ends.
-    limits : Limits
     shared : bool
         Whether strangers' releases are in `own`, too: then it is compared with, and neither handed out nor given a key from outside.
 
@@ -123,7 +122,6 @@ class ReleaseMemory:
 
         Parameters
         ----------
-        table : Table
         release : Release, optional
             One of this table, which does not count.
         """

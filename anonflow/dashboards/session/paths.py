@@ -22,7 +22,6 @@ def check_confined(spec: DraftSpec, folder: Path) -> None:
 
     Parameters
     ----------
-    spec : DraftSpec
     folder : pathlib.Path
         What its paths are relative to.
 

@@ -266,8 +266,6 @@ def save_project(
         The flow.
     folder : pathlib.Path
         Where the files are that it names.
-    runs : sequence of FinishedRun
-    records : int
     columns : sequence of str
         Of the table that is open.
     with_table : bool
@@ -328,7 +326,6 @@ def session_runs_text(
 
     Parameters
     ----------
-    runs : sequence of FinishedRun
     chosen : int or None
         Id of the run that is explored and published.
     drawn : mapping
@@ -377,7 +374,6 @@ def read_project(path: Path, folder: Path, limits: Limits) -> Project:
 
     Parameters
     ----------
-    path : pathlib.Path
     folder : pathlib.Path
         Where its files will lie; the flow may name nothing outside.
     limits : Limits

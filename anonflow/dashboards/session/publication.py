@@ -72,7 +72,6 @@ class Publication:
         What the owner should know before publishing.
     attacks : pandas.DataFrame or None
         As :func:`anonflow.attack` gives it; the owner's.
-    release : Release or None
     card : ReleaseCard or None
         Promise, measured risk, and remedies, which have no price until it is asked for (:func:`card_of_run`).
     review : bytes
@@ -121,8 +120,6 @@ def card_of_run(
 
     Parameters
     ----------
-    seed : int
-    result : RunResult
     release : Release, optional
         Drawn for the purpose without it.
     attacks : pandas.DataFrame, optional
@@ -166,8 +163,6 @@ def publication(
     ----------
     spec : DraftSpec
         The flow of this run alone.
-    seed : int
-    result : RunResult
     folder : pathlib.Path
         What the flow's paths are relative to.
     memory : ReleaseMemory

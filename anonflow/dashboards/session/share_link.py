@@ -113,7 +113,6 @@ def merged(spec: DraftSpec, shared: LinkSpec) -> DraftSpec:
     ----------
     spec : DraftSpec
         Of the table that is open.
-    shared : LinkSpec
 
     Returns
     -------

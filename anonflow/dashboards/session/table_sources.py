@@ -124,7 +124,6 @@ def take_upload(name: str, path: Path, folder: Path, limits: Limits) -> Path:
         Where it is now.
     folder : pathlib.Path
         Of the workspace.
-    limits : Limits
 
     Raises
     ------
@@ -169,8 +168,6 @@ def read_upload(path: Path, limits: Limits, **options: Any) -> tuple[pd.DataFram
 
     Parameters
     ----------
-    path : pathlib.Path
-    limits : Limits
     **options
         ``delimiter``, ``encoding``, ``missing`` of a CSV file; without, the delimiter is found out, and the kind of UTF.
 
@@ -344,10 +341,8 @@ def bring(spec: DraftSpec, home: Path, folder: Path) -> DraftSpec:
 
     Parameters
     ----------
-    spec : DraftSpec
     home : pathlib.Path
         What its paths are relative to.
-    folder : pathlib.Path
 
     Raises
     ------

@@ -67,7 +67,6 @@ def judged(spec: DraftSpec, folder: Path, table: Table, source: SourceSpec) -> J
 
     Parameters
     ----------
-    spec : DraftSpec
     folder : pathlib.Path
         What its paths are relative to.
     table : Table
@@ -153,7 +152,6 @@ def running_flow(flow: engine.Flow, run: engine.Run, table: Table | None = None)
 
     Parameters
     ----------
-    flow : Flow
     run : Run
         Of that flow.
     table : Table, optional

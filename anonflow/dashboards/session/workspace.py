@@ -100,7 +100,6 @@ class Workspace(param.Parameterized):
         Called when a run was cancelled or ran too long, and may still occupy a worker.
     place : SessionFolder, optional
         The session's own folder, which is deleted with the workspace.
-    limits : Limits, optional
     owner : pathlib.Path, optional
         Where keyed marks of the people of its releases are kept, as in the owner's folder of a flow; they outlive it.
     aside : bool
@@ -625,10 +624,8 @@ class Workspace(param.Parameterized):
 
         Parameters
         ----------
-        frame : pandas.DataFrame
         columns : mapping, optional
             As under ``columns`` of a flow; a guess without it.
-        name : str
         """
         place = self._own_folder() / f"{flow_name(name)}.parquet"
         write_frame(frame, place)
@@ -696,7 +693,6 @@ class Workspace(param.Parameterized):
 
         Parameters
         ----------
-        column : str
         **declared
             ``role``, ``kind``, ``hierarchy``, ``boundary``, ``weight``, ...: as under ``columns`` of a flow; None takes
             away. What does not go with the new role or kind is taken away, too.
@@ -897,7 +893,6 @@ class Workspace(param.Parameterized):
 
         Parameters
         ----------
-        id : int
         **options
             As the method takes them; None takes one away.
 
@@ -938,7 +933,6 @@ class Workspace(param.Parameterized):
 
         Parameters
         ----------
-        id : int
         change : sequence of (path, value)
             As :meth:`Draft.set_all` takes them.
         """
@@ -1153,7 +1147,6 @@ class Workspace(param.Parameterized):
 
         Parameters
         ----------
-        id : int
         again : bool
             Whether it is wanted if its people are in an earlier release, too; what is not wanted is not remembered.
         """

@@ -24,7 +24,6 @@ class JobGroup:
 
     Parameters
     ----------
-    jobs : sequence of Job
     schedule : callable
         Takes a callable and has it called where params may change.
     freed : callable

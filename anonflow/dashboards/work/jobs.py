@@ -88,7 +88,6 @@ class Job:
         The flow of this run alone, as it will be handed to the owner.
     flow : anonflow.engine.Flow
         What is run: the same without draw and publication.
-    table : Table
     settings : dict
         How: ``scheduler`` and ``workers``, as :func:`anonflow.engine.start` takes them.
     seconds : float or None
@@ -102,7 +101,6 @@ class Job:
     ----------
     share : float
         The finished share, 0 to 1.
-    begun, ended, cancelled, compiling : bool
     compiled_in : float
         Seconds that compiling took.
     seed : int

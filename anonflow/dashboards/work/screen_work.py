@@ -29,7 +29,6 @@ class Background:
 
     Parameters
     ----------
-    workspace : Workspace
     at_once : bool
         Whether it begins at once, in a thread of its own, instead of waiting in line with the runs of everybody.
 
