@@ -16,10 +16,9 @@ from anonflow.algorithms.registry import REGISTRY, look_of
 from anonflow.dashboards.compare.model import RISKS, CompareModel
 from anonflow.dashboards.compare.utility_card import UtilityCard
 from anonflow.dashboards.components import figures
-from anonflow.dashboards.components.clickable import PARTS
 from anonflow.dashboards.components.direction import arrow, better
 from anonflow.dashboards.components.figure_files import LOSS_BY_COLUMN, figures_of_runs, zipped
-from anonflow.dashboards.components.html import card, empty, facts, figure_pane, html, labelled, sheet
+from anonflow.dashboards.components.html import card, empty, facts, figure_pane, html, labelled
 from anonflow.dashboards.components.run_select import RunSelect, names_of_runs
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.drawing.comparisons import pairs
@@ -90,7 +89,6 @@ class CompareScreen(pn.viewable.Viewer):
             inline=True,
             label="Methods",
             css_classes=["af-methods"],
-            stylesheets=[sheet()],
         )
         self.ks = pn.widgets.TextInput(label="k, one or several", placeholder="5, 10, 25", width=220)
         self.five = pn.widgets.Button(label=f"The papers' five: {', '.join(FIVE)}", align="end")
@@ -219,7 +217,6 @@ class CompareScreen(pn.viewable.Viewer):
             hidden_columns=["id", "problem"],
             text_align={"partition": "right"},
             css_classes=["af-runs"],
-            stylesheets=[sheet()],
             configuration={"columnDefaults": {"headerWordWrap": True}},
             margin=(6, 0),
         )
@@ -246,11 +243,9 @@ class CompareScreen(pn.viewable.Viewer):
         self.blanks = html("", "af-warn", visible=False)
         self.legend = html("")
         self.figures: dict[str, pn.pane.Bokeh] = {}
-        self.figure_row = pn.Row(
-            css_classes=["af-figures"], sizing_mode="stretch_width", stylesheets=[sheet()]
-        )
+        self.figure_row = pn.Row(css_classes=["af-figures"], sizing_mode="stretch_width")
         self.drawn = pn.widgets.CheckBoxGroup(
-            label="Drawn against k", options={}, inline=True, css_classes=["af-boxes"], stylesheets=[PARTS]
+            label="Drawn against k", options={}, inline=True, css_classes=["af-boxes"]
         )
         self.drawn_box = labelled(self.drawn, visible=False)
         pn.bind(self._draw_figures, self.drawn, watch=True)
@@ -466,7 +461,6 @@ class CompareScreen(pn.viewable.Viewer):
                 self.losses,
                 css_classes=["af-two"],
                 sizing_mode="stretch_width",
-                stylesheets=[sheet()],
             ),
         )
 

@@ -11,7 +11,6 @@ import param
 from markupsafe import Markup
 
 from anonflow.algorithms.cohorts import Outlook
-from anonflow.dashboards.components.clickable import PARTS
 from anonflow.dashboards.components.html import facts, html
 from anonflow.dashboards.components.upload import DiskDropper
 from anonflow.dashboards.session.memory import KnownReleases
@@ -109,7 +108,7 @@ class ReleasesUpload:
         self._model, limits = model, model.workspace.limits
         self.dropper = DiskDropper(
             lambda: model.workspace.folder, model.take, self._refused, most=limits.upload_bytes,
-            elsewhere=limits.elsewhere, stylesheets=[PARTS], label=UPLOAD,
+            elsewhere=limits.elsewhere, label=UPLOAD,
             sizing_mode="stretch_width", css_classes=["af-dropper"],
         )  # fmt: skip
         self.forget = pn.widgets.Button(label="Remove the uploaded releases", visible=False)

@@ -16,7 +16,6 @@ import param
 from markupsafe import Markup
 
 from anonflow import datasets
-from anonflow.dashboards.components.clickable import PARTS
 from anonflow.dashboards.components.html import card, facts, html
 from anonflow.dashboards.components.markup import unique_bars
 from anonflow.dashboards.components.option_field import option_field
@@ -162,7 +161,7 @@ class DataScreen(pn.viewable.Viewer):
         limits = self.workspace.limits
         self.dropper = DiskDropper(
             self._folder, self._open_file, self._refused, most=limits.upload_bytes, elsewhere=limits.elsewhere,
-            stylesheets=[PARTS], label="CSV, Parquet or Excel file, alone or with its hierarchies and its flow",
+            label="CSV, Parquet or Excel file, alone or with its hierarchies and its flow",
             multiple=True, sizing_mode="stretch_width", css_classes=["af-dropper"],
         )  # fmt: skip
         caps = []
@@ -210,7 +209,7 @@ class DataScreen(pn.viewable.Viewer):
             sizing_mode="stretch_width",
         )
         self.projects = DiskDropper(
-            self._folder, self._open_project, self._refused, most=limits.upload_bytes, stylesheets=[PARTS],
+            self._folder, self._open_project, self._refused, most=limits.upload_bytes,
             label="Flow (.yaml) or project (.anonflow.zip)", sizing_mode="stretch_width", css_classes=["af-dropper"],
         )  # fmt: skip
         about_projects = pn.pane.HTML(
@@ -537,7 +536,7 @@ class DataScreen(pn.viewable.Viewer):
             layout="fit_columns",
             sortable=False,
             selectable="checkbox",
-            stylesheets=[PARTS],
+
             hidden_columns=["type", "distinct", "missing"],
             formatters={"values": "html", "why": "textarea"},
             titles={
@@ -589,7 +588,7 @@ class DataScreen(pn.viewable.Viewer):
         self.linked = html("", "af-warn")
         self.guess = pn.widgets.Button(label="First guess again", on_click=lambda event: self.choice.infer())
         self.sentence = pn.pane.HTML("", sizing_mode="stretch_width", css_classes=["af-unique"])
-        self.bars = pn.pane.HTML("", stylesheets=[PARTS], sizing_mode="stretch_width")
+        self.bars = pn.pane.HTML("", sizing_mode="stretch_width")
         self.first = pn.widgets.Tabulator(
             pd.DataFrame(),
             show_index=False,
@@ -599,7 +598,6 @@ class DataScreen(pn.viewable.Viewer):
             layout="fit_data_fill",
             sortable=False,
             selectable=False,
-            stylesheets=[PARTS],
             sizing_mode="stretch_width",
         )
         self.counts = pn.pane.HTML("", sizing_mode="stretch_width", css_classes=["af-muted"])
@@ -629,7 +627,6 @@ class DataScreen(pn.viewable.Viewer):
             value=False,
             sizing_mode="stretch_width",
             css_classes=["af-wraps"],
-            stylesheets=[PARTS],
         )
         self.save = pn.widgets.FileDownload(
             callback=self._project_file, filename="project.anonflow.zip", label="Save the project", color="primary",
@@ -643,7 +640,7 @@ class DataScreen(pn.viewable.Viewer):
                 "columns and labels of hierarchies, and no record. To open it later, use A flow or project, above."
             ),
         )
-        self._steps_card = card("What happens here", pn.pane.HTML(_steps(), stylesheets=[PARTS]))
+        self._steps_card = card("What happens here", pn.pane.HTML(_steps()))
         self._above = pn.Column(sizing_mode="stretch_width", margin=0)
         self._below = pn.Column(self._steps_card, sizing_mode="stretch_width", margin=0)
         self._page = pn.Column(self._above, self._source, self._below, sizing_mode="stretch_width")

@@ -23,7 +23,6 @@ from anonflow.dashboards.components.html import (
     facts,
     figure_pane,
     html,
-    sheet,
     verdict_of,
 )
 from anonflow.dashboards.components.release_card import Remedies, card_lines
@@ -399,7 +398,6 @@ def _record_table(frame: Any, groups: dict[str, list[str]], titles: dict[str, st
         formatters={name: {"type": "plaintext"} for name in frame.columns},
         layout="fit_data",
         sizing_mode="stretch_width",
-        stylesheets=[sheet()],
         css_classes=["af-records"],
         margin=(6, 0),
     )

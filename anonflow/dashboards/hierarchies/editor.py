@@ -11,7 +11,7 @@ from typing import Any
 import panel as pn
 import param
 
-from anonflow.dashboards.components.clickable import PARTS, Clickable
+from anonflow.dashboards.components.clickable import Clickable
 from anonflow.dashboards.components.shown_part import ShownPart
 from anonflow.dashboards.components.upload import DiskDropper
 from anonflow.dashboards.hierarchies.form import FROM_LOWEST, HierarchyChoice
@@ -78,7 +78,7 @@ class HierarchyBuilder(ShownPart):
             width=150,
         )
         self.dropper = DiskDropper(
-            lambda: choice.workspace.folder, self._file, self._refused, most=MOST, stylesheets=[PARTS],
+            lambda: choice.workspace.folder, self._file, self._refused, most=MOST,
             label="CSV file: no header, a row for each value, from the value to the root",
             sizing_mode="stretch_width", css_classes=["af-dropper"],
         )  # fmt: skip
@@ -98,7 +98,7 @@ class HierarchyBuilder(ShownPart):
         self.state = pn.pane.HTML("", sizing_mode="stretch_width")
         self.problem = pn.pane.HTML("", sizing_mode="stretch_width", css_classes=["af-bad"], visible=False)
         self.tree = Clickable(on_click=choice.click, sizing_mode="stretch_width")
-        self.legend = pn.pane.HTML(_LEGEND, stylesheets=[PARTS], sizing_mode="stretch_width")
+        self.legend = pn.pane.HTML(_LEGEND, sizing_mode="stretch_width")
         self.intervals = pn.FlexBox(self.step, self.levels, self.fanout, self.origin, gap="8px")
         self.positions = pn.Row(self.hide)
         self.prefixes = pn.Row(self.lengths)

@@ -10,7 +10,6 @@ import numpy as np
 import panel as pn
 import param
 
-from anonflow.dashboards.components.clickable import PARTS
 from anonflow.dashboards.components.html import card, facts, html
 from anonflow.dashboards.components.option_field import option_field
 from anonflow.dashboards.components.upload import DiskDropper
@@ -43,7 +42,7 @@ class StepsBefore(pn.viewable.Viewer):
         self.add = pn.widgets.Button(label="Add the step", on_click=self._add)
         self.remove = pn.widgets.Button(label="Remove the last step", on_click=self._remove)
         self.codebook = DiskDropper(
-            lambda: self.workspace.folder, self._take_codebook, self._refuse, most=MOST_BYTES, stylesheets=[PARTS],
+            lambda: self.workspace.folder, self._take_codebook, self._refuse, most=MOST_BYTES,
             label="A codebook of this column: CSV file with the header value,label", sizing_mode="stretch_width",
             css_classes=["af-dropper"],
         )  # fmt: skip

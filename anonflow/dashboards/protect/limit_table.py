@@ -10,7 +10,6 @@ import pandas as pd
 import panel as pn
 import param
 
-from anonflow.dashboards.components.clickable import PARTS
 from anonflow.dashboards.protect.column_limits import FIELDS, LimitChoice
 
 
@@ -50,7 +49,7 @@ class LimitTable(pn.viewable.Viewer):
             layout="fit_columns",
             widths={"column": 185, "kind": 94, "weight": 84, "interval": 104, "max-width": 112, "max-set": 98, "at-least": 96},
             sizing_mode="stretch_width",
-            stylesheets=[PARTS],
+
         )  # fmt: skip
         self.table.on_edit(self.edited)
         self.refusal = pn.pane.HTML("", css_classes=["af-bad"], visible=False, sizing_mode="stretch_width")

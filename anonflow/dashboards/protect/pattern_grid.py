@@ -9,7 +9,7 @@ from typing import Any
 import panel as pn
 import param
 
-from anonflow.dashboards.components.clickable import PARTS, Clickable
+from anonflow.dashboards.components.clickable import Clickable
 from anonflow.dashboards.components.html import labelled
 from anonflow.dashboards.components.shown_part import ShownPart
 from anonflow.dashboards.protect.patterns import METHODS, PatternChoice
@@ -82,7 +82,7 @@ class PatternBoard(ShownPart):
             label="At most so many hidden", placeholder="any number", value=None, start=0, width=250
         )
         self.never = pn.widgets.CheckBoxGroup(
-            label="Never hidden", options=[], inline=True, css_classes=["af-boxes"], stylesheets=[PARTS]
+            label="Never hidden", options=[], inline=True, css_classes=["af-boxes"]
         )
         self.fallback = pn.widgets.Select.from_param(
             choice.param.fallback,
@@ -95,7 +95,7 @@ class PatternBoard(ShownPart):
             width=330,
         )
         self.pair = pn.widgets.CheckBoxGroup(
-            label="Columns of a rule", options=[], inline=True, css_classes=["af-boxes"], stylesheets=[PARTS]
+            label="Columns of a rule", options=[], inline=True, css_classes=["af-boxes"]
         )
         self.tie = pn.widgets.Button(label="Hide together", on_click=lambda event: self._rule("together"))
         self.rival = pn.widgets.Button(
@@ -220,7 +220,6 @@ class PatternBoard(ShownPart):
             self.summary,
             self.grid,
             pn.FlexBox(self.weighted, self.weight, gap="12px"),
-            stylesheets=[PARTS],
             sizing_mode="stretch_width",
         )
 

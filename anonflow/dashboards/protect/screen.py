@@ -8,7 +8,7 @@ from typing import Any
 import panel as pn
 import param
 
-from anonflow.dashboards.components.clickable import PARTS, Clickable
+from anonflow.dashboards.components.clickable import Clickable
 from anonflow.dashboards.components.html import card, labelled
 from anonflow.dashboards.components.markup import methods_list, risk
 from anonflow.dashboards.components.option_field import field_value, option_field, option_value
@@ -67,7 +67,7 @@ class ProtectScreen(pn.viewable.Viewer):
         self._fields: dict[tuple[str, str], Any] = {}
         self._k_part()
         self._method_part()
-        self.verdict = pn.pane.HTML("", sizing_mode="stretch_width", stylesheets=[PARTS])
+        self.verdict = pn.pane.HTML("", sizing_mode="stretch_width")
         self._judge()
 
     # ---------------------------------------------------------------------------------------------- k
@@ -77,17 +77,15 @@ class ProtectScreen(pn.viewable.Viewer):
         self.k = pn.widgets.IntSlider(
             label="k: among how many records each one hides", start=2, end=choice.largest, value=choice.k,
             sizing_mode="stretch_width", css_classes=["af-k"],
-            stylesheets=[PARTS],
+
         )  # fmt: skip
         self.exact = pn.widgets.IntInput(label="or type k", value=choice.k, start=2, width=110)
         # boxes, not a list of choices: from that one the tabulator key does not lead on
         self.more = pn.widgets.CheckBoxGroup(
             label="Compare with these k, too", options=KS, value=[k for k in choice.more if k in KS],
-            inline=True, sizing_mode="stretch_width", css_classes=["af-boxes"], stylesheets=[PARTS],
+            inline=True, sizing_mode="stretch_width", css_classes=["af-boxes"],
         )  # fmt: skip
-        self.risk = pn.pane.HTML(
-            "", stylesheets=[PARTS], sizing_mode="stretch_width", css_classes=["af-risk"]
-        )
+        self.risk = pn.pane.HTML("", sizing_mode="stretch_width", css_classes=["af-risk"])
         # the count follows the slider; the draft follows when it is let go: one step of the history
         pn.bind(self._count, self.k, watch=True)
         pn.bind(self._set_k, self.k.param.value_throttled, watch=True)

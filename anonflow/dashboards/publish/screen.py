@@ -11,7 +11,7 @@ import param
 from markupsafe import Markup
 
 from anonflow.dashboards.components.direction import directed
-from anonflow.dashboards.components.html import badge, card, cards, empty, facts, html, sheet, verdict_of
+from anonflow.dashboards.components.html import badge, card, cards, empty, facts, html, verdict_of
 from anonflow.dashboards.components.release_card import Remedies, card_lines
 from anonflow.dashboards.components.released_before import (
     NOBODY_BEFORE,
@@ -348,7 +348,6 @@ class PublishScreen(ShownPart):
                 self.public,
                 self.owner,
                 css_classes=["af-two"],
-                stylesheets=[sheet()],
                 sizing_mode="stretch_width",
             ),
             ReviewForm(self.model),

@@ -8,7 +8,6 @@ import panel as pn
 import param
 from markupsafe import Markup
 
-from anonflow.dashboards.components.clickable import PARTS
 from anonflow.dashboards.components.html import badge, card, empty, html
 from anonflow.dashboards.components.released_before import (
     NOBODY_BEFORE,
@@ -157,7 +156,7 @@ class RiskScreen(pn.viewable.Viewer):
         limits = self.workspace.limits
         self.dropper = DiskDropper(
             lambda: self.workspace.folder, self.register.take, self._register_refused, most=limits.upload_bytes,
-            elsewhere=limits.elsewhere, stylesheets=[PARTS], label="A register of the population: CSV or Parquet file",
+            elsewhere=limits.elsewhere, label="A register of the population: CSV or Parquet file",
             sizing_mode="stretch_width", css_classes=["af-dropper"],
         )  # fmt: skip
         self.forget = pn.widgets.Button(label="Remove the register", visible=False)
