@@ -15,11 +15,11 @@ import param
 from anonflow.algorithms.registry import look_of
 from anonflow.criteria.guarantee import promises_one_in_k
 from anonflow.dashboards.components.direction import arrow, better, directed
-from anonflow.dashboards.components.figures import Point
 from anonflow.dashboards.session.diff import changes, differences
 from anonflow.dashboards.session.publication import measured_risk
 from anonflow.dashboards.session.workspace import FinishedRun, Workspace
 from anonflow.dashboards.work.screen_work import Background
+from anonflow.drawing.figures import Point
 from anonflow.drawing.method_mark import sparkline
 from anonflow.loss import cell_costs
 from anonflow.utility import MEASURES

@@ -55,6 +55,14 @@ def stack(*inside: Any, **params: Any) -> pn.Column:
     return pn.Column(*inside, **{"sizing_mode": "stretch_width", "margin": 0, **params})
 
 
+def head(title: str, lead: str, badge: Markup | None = None) -> pn.pane.HTML:
+    """Return the head of a screen."""
+    lead_of = (
+        soft(lead) if badge is None else Markup("<p>{} <span class='soft'>{}</span></p>").format(badge, lead)
+    )
+    return html(Markup("<h2>{}</h2>{}").format(title, lead_of))
+
+
 def empty(text: str) -> pn.pane.HTML:
     """Return the placeholder of an empty part, which says how to fill it."""
     return html(Markup("<p>{}</p>").format(text), "af-note")
@@ -62,21 +70,14 @@ def empty(text: str) -> pn.pane.HTML:
 
 def card(title: str, *inside: Any, lead: str = "", classes: Sequence[str] = ()) -> pn.Column:
     """Return a part of a screen with its title."""
-    head = Markup("<h3>{}</h3>").format(title)
-    if lead:
-        head += Markup('<p class="soft">{}</p>').format(lead)
-    return stack(html(head), *inside, css_classes=["af-card", *classes], margin=(8, 0))
+    heading = Markup("<h3>{}</h3>{}").format(title, soft(lead) if lead else "")
+    return stack(html(heading), *inside, css_classes=["af-card", *classes], margin=(8, 0))
 
 
 def labelled(widget: Any, **params: Any) -> pn.Column:
     """Return a group of boxes below its label, which Panel gives to screen readers alone."""
     label = html(Markup('<span class="label" aria-hidden="true">{}</span>').format(widget.label))
     return pn.Column(label, widget, margin=0, **params)
-
-
-def figure_pane(**params: Any) -> pn.pane.Bokeh:
-    """Return a pane for a figure that has its colours already."""
-    return pn.pane.Bokeh(None, sizing_mode="stretch_width", margin=(2, 0), **params)
 
 
 def facts(header: Sequence[str], rows: Iterable[Sequence[Any]], numbers: Iterable[int] = ()) -> Markup:
@@ -99,7 +100,7 @@ def facts(header: Sequence[str], rows: Iterable[Sequence[Any]], numbers: Iterabl
             extra += Markup(' scope="col"')
         return Markup("<{0}{1}>{2}</{0}>").format(Markup(tag), extra, value)
 
-    head = Markup("").join(cell("th", at, name) for at, name in enumerate(header))
+    header_cells = Markup("").join(cell("th", at, name) for at, name in enumerate(header))
     body = Markup("").join(
         Markup("<tr>{}</tr>").format(
             Markup("").join(cell("td", at, content) for at, content in enumerate(row))
@@ -107,7 +108,7 @@ def facts(header: Sequence[str], rows: Iterable[Sequence[Any]], numbers: Iterabl
         for row in rows
     )
     return Markup('<div class="scroll{}"><table class="facts"><thead><tr>{}</tr></thead><tbody>{}</tbody></table></div>').format(
-        " goes-on wide" if len(header) > WIDE else "", head, body
+        " goes-on wide" if len(header) > WIDE else "", header_cells, body
     )  # fmt: skip
 
 

@@ -88,11 +88,9 @@ class ReleasesModel(param.Parameterized):
                 place.unlink(missing_ok=True)
 
         def done(_: None) -> None:
-            self.taking = False
             self.workspace.uploads += 1
 
-        self.param.update(taking=True, problem="")
-        self.background.start(work, done, lambda problem: self.param.update(taking=False, problem=problem))
+        self.background.compute(self, "taking", work, done)
 
     def forget(self) -> None:
         """Delete the releases that were uploaded."""

@@ -65,17 +65,13 @@ class AssociationCard(pn.viewable.Viewer):
         if run is None or run.result.anonymization is None or self.computing:
             return
         anonymization = run.result.anonymization
-        self.param.update(computing=True, problem="")
 
         def done(result: Associations) -> None:
             if any(each.id == run.id for each in self.workspace.runs):
                 self.workspace.noted.associations[run.id] = result
-            self.computing = False
 
-        self.background.start(
-            lambda: associations_of(anonymization.table, anonymization),
-            done,
-            lambda problem: self.param.update(computing=False, problem=problem),
+        self.background.compute(
+            self, "computing", lambda: associations_of(anonymization.table, anonymization), done
         )
 
     @param.depends("workspace.chosen", "workspace.runs", "computing", "problem", watch=True)

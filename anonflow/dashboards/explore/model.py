@@ -352,7 +352,6 @@ class ExploreModel(param.Parameterized):
         run, anonymization = self.run, self.anonymization
         if run is None or anonymization is None or self.attacking:
             return
-        self.param.update(attacking=True, problem="")
         strangers = self.workspace.known_to_strangers(anonymization.table.qi_columns)
         published = self.workspace.noted.publications.get(run.id)
         drawn = None if published is None else published.release
@@ -378,29 +377,27 @@ class ExploreModel(param.Parameterized):
                 ]
             return Attacks(rows, covering, card)
 
-        def done(attacks: Attacks) -> None:
+        def done(attacks: Attacks) -> dict[str, Any]:
             self.workspace.noted.attacks[run.id] = attacks
-            still = self.workspace.noted.attacks.get(self.run.id) if self.run is not None else None
-            self.param.update(attacks=still, attacking=False)
+            return {"attacks": None if self.run is None else self.workspace.noted.attacks.get(self.run.id)}
 
-        self.background.start(work, done, lambda problem: self.param.update(attacking=False, problem=problem))
+        self.background.compute(self, "attacking", work, done)
 
     def price(self) -> None:
         """Try the remedies of the card's lines that fail, in the background; ``attacks`` has the card with their prices."""
         run, attacks = self.run, self.attacks
         if run is None or attacks is None or self.attacking:
             return
-        self.param.update(attacking=True, problem="")
 
-        def done(card: ReleaseCard | None) -> None:
+        def done(card: ReleaseCard | None) -> dict[str, Any]:
             priced = self.workspace.noted.attacks[run.id] = replace(attacks, card=card)
-            same = self.run is not None and self.run.id == run.id
-            self.param.update(attacking=False, **({"attacks": priced} if same else {}))
+            return {"attacks": priced} if self.run is not None and self.run.id == run.id else {}
 
-        self.background.start(
+        self.background.compute(
+            self,
+            "attacking",
             lambda: card_of_run(run.seed, run.result, None, frame_of(attacks.rows), prices=True),
             done,
-            lambda problem: self.param.update(attacking=False, problem=problem),
         )
 
     # --------------------------------------------------------------------------------------- inside

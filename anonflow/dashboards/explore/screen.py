@@ -12,25 +12,16 @@ import param
 from markupsafe import Markup
 
 from anonflow.algorithms.recoding.lattice_view import lattice_view
-from anonflow.dashboards.components import figures
 from anonflow.dashboards.components.clickable import Clickable
 from anonflow.dashboards.components.direction import directed
-from anonflow.dashboards.components.html import (
-    badge,
-    card,
-    cards,
-    empty,
-    facts,
-    figure_pane,
-    html,
-    verdict_of,
-)
+from anonflow.dashboards.components.html import badge, card, cards, empty, facts, html, verdict_of
 from anonflow.dashboards.components.release_card import Remedies, card_lines
 from anonflow.dashboards.components.run_select import RunSelect
 from anonflow.dashboards.explore.association_card import AssociationCard
 from anonflow.dashboards.explore.model import Attacks, ExploreModel, FoundRecords, called, in_plain_words
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.drawing.comparisons import heat, intervals
+from anonflow.drawing.figures import overlay
 from anonflow.drawing.neighbours import around_one
 from anonflow.drawing.plots import columns
 from anonflow.errors import AnonflowError
@@ -170,12 +161,7 @@ class ExploreScreen(pn.viewable.Viewer):
         self.column = pn.widgets.Select(label="Column", options=[], width=260)
         self.column.link(self.model, value="column")
         self.distance = html("")
-        self.overlay = figure_pane(css_classes=["af-overlay"])
-
-    @param.depends("workspace.dark", watch=True)
-    def _darken(self) -> None:
-        if self.overlay.object is not None:
-            figures.recolour(self.overlay.object, figures.look(self.workspace.dark))
+        self.overlay = html("", "af-overlay")
 
     @param.depends("model.column", watch=True)
     def _show_distribution(self) -> None:
@@ -184,7 +170,7 @@ class ExploreScreen(pn.viewable.Viewer):
         distribution = self.model.distribution()
         if distribution is None:
             return
-        self.overlay.object = figures.overlay(distribution, figures.look(self.workspace.dark))
+        self.overlay.object = str(overlay(distribution))
         self.distance.object = str(
             Markup("<p>{}</p>").format(
                 f"{distribution.distance:.1%} of the records would have to move to make the two equal; lower is better."

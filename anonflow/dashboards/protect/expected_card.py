@@ -63,7 +63,6 @@ class ExpectedRuns(param.Parameterized):
             self.problem = on_screen(error.message)
             return
         self._of = workspace.draft.spec
-        self.param.update(computing=True, problem="", answers=())
 
         def work() -> tuple[ExpectedRun, ...]:
             answers = []
@@ -73,13 +72,7 @@ class ExpectedRuns(param.Parameterized):
                 answers += [replace(each, name=name) for each in expected_of(flow, seconds=METHODS)]
             return tuple(answers)
 
-        def done(answers: tuple[ExpectedRun, ...]) -> None:
-            self.param.update(computing=False, answers=answers)
-
-        def failed(problem: str) -> None:
-            self.param.update(computing=False, problem=problem)
-
-        self.background.start(work, done, failed)
+        self.background.compute(self, "computing", work, lambda answers: {"answers": answers}, answers=())
 
     @param.depends("workspace.draft.spec", "workspace.frame", watch=True)
     def _changed(self) -> None:

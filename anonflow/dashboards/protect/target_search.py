@@ -90,28 +90,28 @@ class TargetChoice(param.Parameterized):
             single, flow = workspace.draft.spec.single(run), running_flow(draft, run, workspace.table)
             space = Space(tuple(workspace.algorithms) if self.chosen_only else ())
             work = engine.TargetSearch(
-                flow, target, space, watch=lambda trial: self._heard(work, flow, single)
+                flow,
+                target,
+                space,
+                # from the search's thread, after each trial
+                watch=lambda trial: workspace.later(lambda: self._show(work, flow, single, None)),
             )
         except AnonflowError as error:
             self.problem = on_screen(error.message)
             return
         self._work, self._ids = work, []
         self._stopped.clear()
-        self.param.update(searching=True, trials=(), report=None, problem="", doing=WAITING)
 
         def search() -> SearchReport:
             if self._stopped.is_set():
                 work.cancel()
             return work.run()
 
-        def done(report: SearchReport) -> None:
+        def done(report: SearchReport) -> dict[str, Any]:
             self._show(work, flow, single, report)
-            self.param.update(searching=False, doing="", report=report)
+            return {"doing": "", "report": report}
 
-        def failed(problem: str) -> None:
-            self.param.update(searching=False, doing="", problem=problem)
-
-        self.background.start(search, done, failed)
+        self.background.compute(self, "searching", search, done, trials=(), report=None, doing=WAITING)
 
     def stop(self) -> None:
         """End the search; its trials are kept."""
@@ -126,10 +126,6 @@ class TargetChoice(param.Parameterized):
         self.background.forget()
         self._work = None
         self.param.update(searching=False, doing="", trials=(), report=None, problem="")
-
-    def _heard(self, work: engine.TargetSearch, flow: engine.Flow, single: DraftSpec) -> None:
-        """From the search's thread, after each trial."""
-        self.workspace.later(lambda: self._show(work, flow, single, None))
 
     def _show(
         self,

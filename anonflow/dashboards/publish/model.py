@@ -215,26 +215,22 @@ class PublishModel(param.Parameterized):
         if run.id in self.workspace.noted.publications:
             self.publication = self.workspace.noted.publications[run.id]
             return
-        self.param.update(drawing=True, problem="", publication=None)
         table, agreed = self._table(), self.agreed
 
         def done(publication: Publication) -> None:
             if publication.again and not agreed:
                 self.workspace.noted.earlier[run.id] = publication.again
-                self.param.update(drawing=False)
                 self._changed()
                 return
             self.workspace.noted.publications[run.id] = publication
             self.workspace.drawings += 1
             if publication.ok:
                 self.workspace.note_drawn(table, run)
-            self.param.update(drawing=False, agreed=False)
             self._changed()
 
-        def failed(problem: str) -> None:
-            self.param.update(drawing=False, problem=problem)
-
-        self.background.start(lambda: self.workspace.publish(run.id, agreed), done, failed)
+        self.background.compute(
+            self, "drawing", lambda: self.workspace.publish(run.id, agreed), done, publication=None
+        )
 
     @property
     def goes_on(self) -> bool:
@@ -288,20 +284,16 @@ class PublishModel(param.Parameterized):
         run, publication = self.run, self.publication
         if run is None or publication is None or self.pricing:
             return
-        self.param.update(pricing=True, problem="")
 
         def done(card: ReleaseCard | None) -> None:
             self.workspace.noted.publications[run.id] = replace(publication, card=card)
-            self.pricing = False
             self._changed()
 
-        def failed(problem: str) -> None:
-            self.param.update(pricing=False, problem=problem)
-
-        self.background.start(
+        self.background.compute(
+            self,
+            "pricing",
             lambda: card_of_run(run.seed, run.result, publication.release, publication.attacks, prices=True),
             done,
-            failed,
         )
 
     def content(self, file: str) -> bytes:

@@ -89,13 +89,12 @@ class ReviewForm(pn.viewable.Viewer):
         page = self.page()
         if self.printing or not page:
             return
-        self.param.update(printing=True, problem="")
-
-        self.background.start(
+        # not what was printed before a field changed
+        self.background.compute(
+            self,
+            "printing",
             lambda: printed(page),
-            # not what was printed before a field changed
-            lambda content: self.param.update(pdf=content if page == self.page() else b"", printing=False),
-            lambda problem: self.param.update(printing=False, problem=problem),
+            lambda content: {"pdf": content if page == self.page() else b""},
         )
 
     # --------------------------------------------------------------------------------------- inside

@@ -102,7 +102,6 @@ class RiskModel(param.Parameterized):
             return
         self._computed = settings
         most, fraction = settings[1], settings[2]
-        self.param.update(computing=True, stale=self.picture is not None, problem="")
 
         def work() -> PictureOfRisk:
             risk = risk_before(table, most, fraction)
@@ -116,13 +115,13 @@ class RiskModel(param.Parameterized):
                 values.where(values.notna(), ""),
             )
 
-        def done(picture: PictureOfRisk) -> None:
-            self.param.update(picture=picture, computing=False, stale=False)
-
-        def failed(problem: str) -> None:
-            self.param.update(computing=False, stale=self.picture is not None, problem=problem)
-
-        self.background.start(work, done, failed)
+        self.background.compute(
+            self,
+            "computing",
+            work,
+            lambda picture: {"picture": picture, "stale": False},
+            stale=self.picture is not None,
+        )
 
     @property
     def is_current(self) -> bool:

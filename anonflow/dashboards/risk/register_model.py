@@ -111,13 +111,13 @@ class RegisterModel(param.Parameterized):
         if self._computed == (table, file) or self.computing:
             return
         self._computed = table, file
-
-        self.param.update(computing=True, problem="")
         place = self.workspace.folder / file
-        self.background.start(
+        self.background.compute(
+            self,
+            "computing",
             lambda: register_figures(table, self._read(place)),
-            lambda figures: self.param.update(figures=figures, computing=False),
-            lambda problem: self.param.update(figures=None, computing=False, problem=problem),
+            lambda figures: {"figures": figures},
+            figures=None,
         )
 
     def _read(self, place: Path) -> Any:

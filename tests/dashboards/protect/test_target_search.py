@@ -93,7 +93,7 @@ def test_it_is_stopped_at_will_and_a_new_table_forgets_it(
     hand.do_all()
     assert not choice.searching
     assert choice.report.ended == "it was stopped"
-    heard = TargetChoice._heard
+    heard = TargetChoice._show
     late: list[bool] = []
 
     def hear(*args: Any) -> None:  # a trial is over while the other table is opened
@@ -102,7 +102,7 @@ def test_it_is_stopped_at_will_and_a_new_table_forgets_it(
         heard(*args)
         late.append(True)
 
-    monkeypatch.setattr(TargetChoice, "_heard", hear)
+    monkeypatch.setattr(TargetChoice, "_show", hear)
     choice.start()
     hand.do_all()
     assert late
