@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
+from functools import partial, reduce
 from pathlib import Path
 from typing import Any
 
@@ -249,29 +251,20 @@ class HierarchyChoice(DraftForm):
         self.periods = list(periods) if isinstance(periods, list) else list(CALENDAR)
         intervals = declared.get("intervals")
         if isinstance(intervals, dict):
-            for name in ("step", "levels", "fanout", "origin"):
-                if name in intervals:
-                    try:
-                        setattr(self, name, intervals[name])
-                    except ValueError:
-                        continue
+            for name in {"step", "levels", "fanout", "origin"} & set(intervals):
+                with suppress(ValueError):
+                    self.param.update(**{name: intervals[name]})
 
     def _built(self, *events: param.parameterized.Event) -> None:
         """Draw the tree of the parameters, or show why there is none."""
         if self._busy:
             return
-        tree, problem = None, ""
-        if self.column is not None:
-            try:
-                tree = self._make()
-            except AnonflowError as error:
-                problem = error.problems[0]
-        used = False
-        if tree is not None:
-            try:
-                used = self.has_hierarchy and self.entry.hierarchy == self.spec()
-            except AnonflowError as error:
-                problem = error.problems[0]
+        tree, used, problem = None, False, ""
+        try:
+            tree = None if self.column is None else self._make()
+            used = tree is not None and self.has_hierarchy and self.entry.hierarchy == self.spec()
+        except AnonflowError as error:
+            problem = error.problems[0]
         self.param.update(
             tree=tree,
             problem=problem,
@@ -316,14 +309,12 @@ class HierarchyChoice(DraftForm):
     def _use(self, boundary: list[str]) -> None:
         if self.tree is None or self.column is None:
             return
-        try:
-            spec = self.spec()
-        except HierarchyError as error:
-            self.problem = error.problems[0]
-            return
-        self.workspace.set_column(
-            self.column, **declared_hierarchy(self.entry, spec), boundary=boundary or None
-        )
+
+        def use(column: str) -> None:
+            declared = declared_hierarchy(self.entry, self.spec())
+            self.workspace.set_column(column, **declared, boundary=boundary or None)
+
+        self.attempt(partial(use, self.column), "problem")
 
     def export(self) -> bytes:
         """Return the tree that is drawn, as the CSV file that is read back here.
@@ -347,14 +338,15 @@ class HierarchyChoice(DraftForm):
 
     def copy_to(self, column: str) -> None:
         """Give another column the hierarchy that is drawn, as one edit; `problem` says why it cannot have it."""
-        self.problem = ""
-        try:
+
+        def copy() -> None:
             spec = self.spec()
             if spec is None or self.tree is None:
                 raise HierarchyError("there is no hierarchy to copy; choose a column that has one")
             copy_hierarchy(self.workspace, spec, column)
-        except AnonflowError as error:
-            self.problem = f"{column}: {error.problems[0]}"
+
+        if not self.attempt(copy, "problem"):
+            self.problem = f"{column}: {self.problem}"
 
     def drop(self) -> None:
         """Remove the hierarchy: the column is then published as sets of values, or ranges; a sensitive one as it is."""
@@ -406,10 +398,9 @@ class HierarchyChoice(DraftForm):
 
     def pick(self, label: str) -> None:
         """Mark a label for a group, or no longer."""
-        if label in self.picked:
-            self.picked = [picked for picked in self.picked if picked != label]
-        else:
-            self.picked = [*self.picked, label]
+        self.picked = [picked for picked in self.picked if picked != label] + [label] * (
+            label not in self.picked
+        )
 
     def group(self, name: str) -> None:
         """Put the picked labels under a new node."""
@@ -419,15 +410,11 @@ class HierarchyChoice(DraftForm):
     def dissolve(self) -> None:
         """Dissolve the picked groups."""
 
-        def change(tree: Grouping) -> Grouping:
-            for label in self.picked:
-                tree = tree.dissolve(label)
-            return tree
-
         if not self.picked:
             self.problem = CHOOSE_GROUP
             return
-        self._regroup(change)
+        picked = list(self.picked)
+        self._regroup(lambda tree: reduce(Grouping.dissolve, picked, tree))
 
     def rename(self, name: str) -> None:
         """Rename the picked group."""
@@ -439,13 +426,14 @@ class HierarchyChoice(DraftForm):
     def _regroup(self, change: Callable[[Grouping], Grouping]) -> None:
         if self._grouping is None:
             return
-        try:
-            self._grouping = change(self._grouping)
-        except HierarchyError as error:
-            self.problem = error.problems[0]
-            return
-        self.param.update(picked=[], opened=[])
-        self._built()
+        grouping = self._grouping
+
+        def regroup() -> None:
+            self._grouping = change(grouping)
+
+        if self.attempt(regroup, "problem"):
+            self.param.update(picked=[], opened=[])
+            self._built()
 
     def take_file(self, path: Path, delimiter: str = ";", encoding: str = "utf-8") -> None:
         """Read an uploaded hierarchy file; it is drawn, and is used when it is said so.

@@ -13,8 +13,7 @@ pytest.importorskip("panel", reason="the dashboards are an extra")
 import anonflow as af
 from anonflow import strict_yaml
 from anonflow.dashboards.compare.model import CompareModel
-from anonflow.dashboards.protect.target_card import TargetCard
-from anonflow.dashboards.protect.target_search import TargetChoice
+from anonflow.dashboards.protect.target_search import TargetCard, TargetChoice
 from anonflow.dashboards.session.draft import Draft
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.dashboards.work.fair_queue import FairQueue
