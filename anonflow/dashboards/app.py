@@ -16,7 +16,7 @@ from panel.io.resources import get_dist_path
 
 from anonflow.criteria.guarantee import promises_one_in_k
 from anonflow.dashboards.compare.screen import CompareScreen
-from anonflow.dashboards.components.html import empty
+from anonflow.dashboards.components.html import empty, stack
 from anonflow.dashboards.components.theme import Bar, Theme
 from anonflow.dashboards.data.screen import DataScreen
 from anonflow.dashboards.explore.screen import ExploreScreen
@@ -115,20 +115,13 @@ def step_of(arguments: Mapping[str, Sequence[bytes]] | None) -> int:
 
 def captions(workspace: Workspace) -> list[str]:
     """Return a few words on each screen, for the bar."""
-    space = workspace
+    space, methods = workspace, workspace.algorithms
     data = "no table yet" if space.frame is None else plural(len(space.frame), "record")
     steps = len(space.draft.spec.table.prepare)
     prepare = plural(steps, "step") if steps else "nothing to do before"
-    if space.frame is None:
-        protect = "methods and k"
-    else:
-        ks = ", ".join(str(k) for k in space.ks[:3]) + (", ..." if len(space.ks) > 3 else "")
-        several = (
-            plural(len(space.algorithms), "method")
-            if len(space.algorithms) != 1
-            else str(space.algorithms[0])
-        )
-        protect = f"{several}, k = {ks}"
+    ks = ", ".join(str(k) for k in space.ks[:3]) + (", ..." if len(space.ks) > 3 else "")
+    several = str(methods[0]) if len(methods) == 1 else plural(len(methods), "method")
+    protect = "methods and k" if space.frame is None else f"{several}, k = {ks}"
     runs = len(space.runs)
     compare = plural(runs, "run") + (", running" if space.running else "")
     chosen = next((run.name for run in space.runs if run.id == space.chosen), "no run chosen")
@@ -215,19 +208,11 @@ class App(pn.viewable.Viewer):
         self.next.on_click(lambda event: self.param.update(step=min(len(STEPS) - 1, self.step + 1)))
         self._screens: list[Any] = [None] * len(STEPS)
         self._watchers: list[tuple[param.Parameterized, Any]] = []
-        self._main = pn.Column(css_classes=["af-main"], sizing_mode="stretch_width", margin=0)
+        self._main = stack(css_classes=["af-main"])
         self._ways = pn.Row(
             self.back, self.next, css_classes=["af-ways"], sizing_mode="stretch_width", margin=0
         )
-        self._root = pn.Column(
-            self.bar,
-            self._main,
-            self._ways,
-            css_classes=self._classes(),
-            design=Theme,
-            sizing_mode="stretch_width",
-            margin=0,
-        )
+        self._root = stack(self.bar, self._main, self._ways, css_classes=self._classes(), design=Theme)
         self._refresh()
         self._show()
 

@@ -11,7 +11,7 @@ import param
 from markupsafe import Markup
 
 from anonflow.algorithms.cohorts import Outlook
-from anonflow.dashboards.components.html import facts, html
+from anonflow.dashboards.components.html import facts, html, refused, soft
 from anonflow.dashboards.components.upload import DiskDropper
 from anonflow.dashboards.session.memory import KnownReleases
 from anonflow.dashboards.session.workspace import Workspace
@@ -105,7 +105,8 @@ class ReleasesUpload:
     def __init__(self, model: ReleasesModel) -> None:
         self._model, limits = model, model.workspace.limits
         self.dropper = DiskDropper(
-            lambda: model.workspace.folder, model.take, self._refused, most=limits.upload_bytes,
+            lambda: model.workspace.folder, model.take, lambda sentence: model.param.update(problem=sentence),
+            most=limits.upload_bytes,
             elsewhere=limits.elsewhere, label=UPLOAD,
             sizing_mode="stretch_width", css_classes=["af-dropper"],
         )  # fmt: skip
@@ -124,18 +125,15 @@ class ReleasesUpload:
         self.forget.visible = model.workspace.memory.uploads
         text = Markup("")
         if model.problem:
-            text = Markup("<p class='af-bad' role='alert'>{}</p>").format(model.problem)
+            text = refused(model.problem)
         elif model.taking:
-            text = Markup("<p class='soft' role='status'>{}</p>").format("Reading the releases…")
+            text = soft("Reading the releases…", "status")
         elif model.workspace.memory.uploads:
-            text = Markup("<p class='soft'>{}</p>").format(
+            text = soft(
                 f"{plural(model.workspace.memory.kept[0], 'release')} with the uploaded key. A release that you draw is kept beside: download it on the "
                 "screen Publish, because uploads end with this session."
             )
         self.state.object = str(text)
-
-    def _refused(self, sentence: str) -> None:
-        self._model.problem = sentence
 
 
 def releases_with_them(shared: Sequence[SharedPeople], n: int) -> Markup:
@@ -155,9 +153,7 @@ def releases_with_them(shared: Sequence[SharedPeople], n: int) -> Markup:
         ]
         for each in some[:MOST]
     ]
-    more = (
-        Markup("<p class='soft'>{}</p>").format(f"and {len(some) - MOST:,} more") if len(some) > MOST else ""
-    )
+    more = soft(f"and {len(some) - MOST:,} more") if len(some) > MOST else ""
     return facts(("release of (UTC)", "people in it", "people of this table in it"), rows, [1, 2]) + more
 
 

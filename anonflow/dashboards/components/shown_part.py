@@ -8,6 +8,8 @@ from typing import Any
 import panel as pn
 import param
 
+from anonflow.dashboards.components.html import stack
+
 
 class ShownPart(pn.viewable.Viewer):
     """A part of a page that is drawn while it is shown; changes that come while it is hidden are drawn together afterwards.
@@ -68,7 +70,7 @@ class LatePart(ShownPart):
 
     def __init__(self, build: Callable[[], Any], **params: Any) -> None:
         super().__init__(**{"shown": False, **params})
-        self._place = pn.Column(sizing_mode="stretch_width", margin=0)
+        self._place = stack()
         self._part: Any = None
 
         def first() -> None:

@@ -9,7 +9,7 @@ import panel as pn
 import param
 from markupsafe import Markup
 
-from anonflow.dashboards.components.html import facts, html
+from anonflow.dashboards.components.html import facts, html, soft
 from anonflow.dashboards.session.draft_spec import NO_FLOW
 from anonflow.dashboards.session.screen_words import OPEN_FIRST, on_screen
 from anonflow.dashboards.session.validation import running_flow
@@ -118,11 +118,7 @@ class ExpectedCard(pn.viewable.Viewer):
         model = self.model
         self.start.disabled = model.computing
         self.start.label = "Running the methods on a few records…" if model.computing else EXPECT
-        parts = [
-            Markup("<p class='soft' role='status'>{}</p>").format(model.problem)
-            if model.problem
-            else Markup("")
-        ]
+        parts = [soft(model.problem, "status")] if model.problem else []
         if model.answers:
             rows = [
                 (
