@@ -40,6 +40,7 @@ SORTING = {
 }
 VAGUE = {"utils", "util", "helpers", "helper", "common", "core", "misc"}
 LATE = (
+    "scipy.optimize",
     "scipy.stats",
     "panel",
     "bokeh",

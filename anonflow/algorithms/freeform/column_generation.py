@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import numpy as np
-from scipy.optimize import linprog
+import scipy
 
 from anonflow.kernels.jit import method_clock
 from anonflow.kernels.state import GRID
@@ -100,7 +100,7 @@ def relaxation(
         Rounded down, in multiples of ``GRID``, as `cost`.
     prices : numpy.ndarray, shape (rows,), int64
     """
-    solved = linprog(
+    solved = scipy.optimize.linprog(
         cost * GRID, A_eq=matrix, b_eq=sides, method="highs", options={"time_limit": max(seconds, 0.01)}
     )
     if solved.status != 0:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
+import scipy
 
 from anonflow.algorithms.freeform.reciprocal import Reciprocal, reciprocal_outcome
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
@@ -80,7 +80,7 @@ def hungarian_matches(part: Partition, k: int, compiled: bool = True, slack: flo
     for d in range(1, k):
         (increase_matrix_jit if compiled else increase_matrix)(part.plan, origin, joined, assigned, d, costs)
         if not (slack > 0.0 and bid(costs, slack, BIDS * n, to, price)):
-            to[:] = linear_sum_assignment(costs)[1]
+            to[:] = scipy.optimize.linear_sum_assignment(costs)[1]
         (take_assignment_jit if compiled else take_assignment)(
             part.plan, origin, joined, to, d, assigned, matches
         )

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
+import scipy
 
 from anonflow.algorithms.method import Outcome, Partition
 from anonflow.kernels.freeform import links, symmetric
@@ -176,7 +176,7 @@ def _assign(
     for _ in range(ROUNDS):
         try:
             with np.errstate(invalid="ignore"):
-                to = linear_sum_assignment(allowed - allowed.min(axis=0))[1]
+                to = scipy.optimize.linear_sum_assignment(allowed - allowed.min(axis=0))[1]
         except ValueError:  # too many pairs are forbidden: complete the result of the last round
             break
         pairs = np.flatnonzero((to[to] == own) & (own < to))
@@ -200,6 +200,6 @@ def _as_a_whole(costs: np.ndarray, near: np.ndarray, level: int, compiled: bool)
     """Compute a step of two links again: an assignment along arcs without inverse arcs."""
     arcs = np.empty(costs.shape, bool)
     _kernel("orient_unused", compiled)(near, level, arcs)
-    to = linear_sum_assignment(np.where(arcs, costs, np.inf))[1]
+    to = scipy.optimize.linear_sum_assignment(np.where(arcs, costs, np.inf))[1]
     near[:, level] = to
     near[to, level + 1] = np.arange(len(to))

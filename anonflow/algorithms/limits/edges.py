@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import fsum
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
+import scipy
 
 from anonflow.algorithms.method import Partition
 from anonflow.algorithms.near_blocks import near_blocks
@@ -65,7 +65,7 @@ def improve_within(
                 slot = slots[block, turn]
                 slot_costs_jit(plan, origin, inner, block, slot, rest, freed, costs)
                 costs[broken(records, inner, block, slot)] = np.inf
-                taken, to = linear_sum_assignment(costs - costs.min(axis=0))
+                taken, to = scipy.optimize.linear_sum_assignment(costs - costs.min(axis=0))
                 if fsum(costs[taken, to]) <= fsum(costs.diagonal()):
                     inner[block[to], slot[to]] = inner[block, slot]
         cover_jit(plan, origin, inner, 0, n, joined)

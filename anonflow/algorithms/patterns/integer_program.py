@@ -8,7 +8,8 @@ from concurrent.futures import Future
 from typing import Any
 
 import numpy as np
-from scipy import optimize, sparse
+import scipy
+from scipy import sparse
 
 from anonflow.algorithms.patterns.relaxation import relaxed
 from anonflow.algorithms.patterns.row_choices import RowChoices, searched
@@ -183,18 +184,18 @@ def _program(choices: RowChoices, cost: int, end: float) -> tuple[np.ndarray | N
     )
     costs = np.concatenate([choices.cost, np.zeros(m)]).astype(float)
     limits = [
-        optimize.LinearConstraint(everyone, choices.rows, choices.rows),
-        optimize.LinearConstraint(each, -np.inf, 0),
-        optimize.LinearConstraint(enough, 0, np.inf),
+        scipy.optimize.LinearConstraint(everyone, choices.rows, choices.rows),
+        scipy.optimize.LinearConstraint(each, -np.inf, 0),
+        scipy.optimize.LinearConstraint(enough, 0, np.inf),
     ]
     whole = np.concatenate([np.zeros(c), np.ones(m)])
     seconds = end - method_clock()
     solved = _in_time(
         end,
-        lambda: optimize.milp(
+        lambda: scipy.optimize.milp(
             costs,
             integrality=whole,
-            bounds=optimize.Bounds(0, np.concatenate([rows, np.ones(m)])),
+            bounds=scipy.optimize.Bounds(0, np.concatenate([rows, np.ones(m)])),
             constraints=limits,
             options={
                 "time_limit": max(seconds, 0.0),
@@ -267,7 +268,7 @@ def transported(choices: RowChoices, at: np.ndarray, on: np.ndarray, costs: np.n
     enough = sparse.csr_array(
         (-np.ones(len(into)), (number[at[into]], position[into])), shape=(int(on.sum()), len(column))
     )
-    solved = optimize.linprog(
+    solved = scipy.optimize.linprog(
         costs[column],
         A_ub=enough if on.any() else None,
         b_ub=np.full(int(on.sum()), -float(choices.k)) if on.any() else None,

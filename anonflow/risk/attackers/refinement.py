@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from scipy.optimize import linprog
+import scipy
 from scipy.sparse import csr_array
 
 from anonflow.errors import ParameterError
@@ -286,7 +286,7 @@ def _most(
     everybody = csr_array(np.ones((1, v)))
     for t, of in enumerate(place):
         for part in np.unique(of).tolist():
-            answer = linprog(
+            answer = scipy.optimize.linprog(
                 -(of == part).astype(float), A_ub=limits, b_ub=np.full(limits.shape[0], float(room)),
                 A_eq=everybody, b_eq=[float(size)], method="highs",
             )  # fmt: skip

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
+import scipy
 
 from anonflow.errors import ParameterError
 from anonflow.option import Option
@@ -74,7 +74,7 @@ class Simulator(
                 f"{int(_PAIRS**0.5):,}"
             )
         likelihood = self._likelihood(context, anonymization)
-        person, row = linear_sum_assignment(likelihood, maximize=True)
+        person, row = scipy.optimize.linear_sum_assignment(likelihood, maximize=True)
         right = np.zeros(n)
         right[person] = context.truth[row] == person
         risk = PeopleAtRisk.of(context.table, right)

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import codecs
-import csv
-import io
 import re
-from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from anonflow.table.files.csv_head import PLAIN, CsvShape, body_of
+from anonflow.table.files.csv_head import (
+    DELIMITERS,
+    PLAIN,
+    CsvShape,
+    body_of,
+    cell_counts,
+    likely_delimiter,
+    usual_cells,
+)
 
 AUTO = "auto"
 """The value of a delimiter or encoding that is to be detected."""
-
-DELIMITERS = (",", ";", "\t", "|")
-"""The delimiters that are tried, the usual one first."""
-
-_NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "spaces"}
 
 SAMPLE = 1 << 16
 """Bytes in which a delimiter is detected."""
@@ -28,9 +28,6 @@ BEGINNING = 1 << 22
 
 _LINES = 20
 """Lines that are enough."""
-
-_ROWS = 100
-"""Rows of them that are compared."""
 
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -77,10 +74,10 @@ class CsvForm:
         """Return the message about a file of this form."""
         if self.columns < 2:
             return (
-                f"{name}: has one column: none of {', '.join(_NAMES[mark] for mark in DELIMITERS)} is in its header; "
+                f"{name}: has one column: none of {', '.join(DELIMITERS.values())} is in its header; "
                 "if there are more columns, name the delimiter"
             )
-        between = _NAMES.get(self.delimiter, repr(self.delimiter))
+        between = {**DELIMITERS, " ": "spaces"}.get(self.delimiter, repr(self.delimiter))
         return f"{name}: {self.columns} columns between {between}, encoding {self.encoding}"
 
 
@@ -120,11 +117,10 @@ def form_of(stream: Any, delimiter: str = AUTO, encoding: str = AUTO, shape: Csv
     body, _, separator = body_of(text, shape)
     delimiter = separator or delimiter
     if delimiter == AUTO:
-        fits = {mark: _fits(_counts(body, mark)) for mark in DELIMITERS}
-        delimiter = max(DELIMITERS, key=lambda mark: fits[mark])
-    counts = _counts(body, delimiter)
+        delimiter = likely_delimiter(body)
+    counts = cell_counts(body, delimiter)
     first = next(iter(counts), 0)
-    return CsvForm(delimiter, encoding, first if first > 1 else max(first, _fits(counts)[1]))
+    return CsvForm(delimiter, encoding, first if first > 1 else max(first, usual_cells(counts)[1]))
 
 
 def complete_lines(sample: bytes, encoding: str, ended: bool) -> str:
@@ -172,26 +168,3 @@ def _encoding(sample: bytes, rest: Any) -> str:
             pass
     # what Windows' encoding lacks would be control signs in Latin-1, and no text has them
     return "mac-roman" if mac > letters or not windows else "cp1252"
-
-
-def _counts(text: str, delimiter: str) -> list[int]:
-    """Return cells of the first rows."""
-    counts = []
-    try:
-        for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter):
-            if row:
-                counts.append(len(row))
-            if len(counts) == _ROWS:
-                break
-    except (csv.Error, TypeError):  # the reader says what is wrong
-        pass
-    return counts
-
-
-def _fits(counts: list[int]) -> tuple[float, int]:
-    """Return how well a delimiter cuts rows: the share of them with the usual number of cells, and how many cells those are.
-
-    The first line may be a title or a comment, so that the rows decide.
-    """
-    cells, times = Counter(counts).most_common(1)[0] if counts else (0, 0)
-    return (times / len(counts), cells) if cells > 1 else (0.0, 0)

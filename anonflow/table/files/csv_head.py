@@ -51,6 +51,9 @@ _ROWS = 100
 _MOST = 0.9
 """The share of rows that must agree."""
 
+DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+"""The delimiters that are tried, the usual one first, and what each is called."""
+
 DROP = "drop"
 """The value of `index` that leaves out the first column."""
 
@@ -198,6 +201,35 @@ def head_of(name: str, text: str, delimiter: str, shape: CsvShape) -> CsvHead:
     return CsvHead(tuple(names), lines, True, delimiter, left_out, blank)
 
 
+def likely_delimiter(text: str) -> str:
+    """Return the delimiter that cuts most of the first rows into equally many cells, of several the one with more cells."""
+    fits = {mark: usual_cells(cell_counts(text, mark)) for mark in DELIMITERS}
+    return max(DELIMITERS, key=lambda mark: fits[mark])
+
+
+def cell_counts(text: str, delimiter: str) -> list[int]:
+    """Return how many cells each of the first rows has."""
+    counts = []
+    try:
+        for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter):
+            if row:
+                counts.append(len(row))
+            if len(counts) == _ROWS:
+                break
+    except (csv.Error, TypeError):  # the reader says what is wrong
+        pass
+    return counts
+
+
+def usual_cells(counts: Sequence[int]) -> tuple[float, int]:
+    """Return the share of rows with the usual number of cells, and how many cells those are; zeros if it is a cell each.
+
+    The first line may be a title or a comment, so that the rows decide.
+    """
+    cells, times = Counter(counts).most_common(1)[0] if counts else (0, 0)
+    return (times / len(counts), cells) if cells > 1 else (0.0, 0)
+
+
 def _without_header(name: str, row: Sequence[str], lines: int, delimiter: str, shape: CsvShape) -> CsvHead:
     names = list(shape.names) or [f"column {place}" for place in range(1, len(row) + 1)]
     if len(names) != len(row):
@@ -232,6 +264,12 @@ def _refuse_lines(
     name: str, body: str, rows: Sequence[Sequence[str]], starts: Sequence[int], lines: int, usual: int
 ) -> None:
     """Refuse a file with lines above its header that are not declared."""
+    between = likely_delimiter(body)
+    if len(rows[0]) == 1 and len(next(csv.reader([rows[0][0]], delimiter=between))) > 1:
+        raise DataError(
+            f"{name}: {DELIMITERS[between]} are between its cells; "
+            + setting("delimiter", f"set delimiter: {between!r} in the source")
+        )
     comment = _COMMENT.match(body)
     if comment:
         raise DataError(

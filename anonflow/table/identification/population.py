@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import minimize
+import scipy
 from scipy.special import betaln, gammaln, xlog1py, xlogy
 
 from anonflow.errors import ParameterError
@@ -305,7 +305,7 @@ def _fitted(
     """Return the estimate at the greatest likelihood of two parameters; not estimable where there is no proper maximum."""
     best = None
     for start in starts:
-        fit = minimize(
+        fit = scipy.optimize.minimize(
             minus_log_likelihood, start, method="Nelder-Mead",
             options={"xatol": 1e-7, "fatol": 1e-9, "maxiter": 2000, "maxfev": 4000},
         )  # fmt: skip

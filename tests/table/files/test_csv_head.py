@@ -176,3 +176,11 @@ def test_init_writes_the_shape_into_the_flow(
     assert shell(capsys, "run", "people.flow.yaml", "--quiet")[0] == 0
     assert list(pd.read_csv("out/people.csv").columns) == ["age", "town"]
     assert shell(capsys, "schema", "people.csv", "--source", "heather=1")[0] == 2
+
+
+def test_another_delimiter_is_named_where_rows_are_torn(tmp_path: Path) -> None:
+    file = tmp_path / "wages.csv"
+    file.write_text("town;wage;share\nUlm;1,5;2,5\nKiel;2,5;1,5\nUlm;3,0;7,5\n")
+    with pytest.raises(DataError, match="semicolons are between its cells; set delimiter: ';' in the source"):
+        read_csv(file)
+    assert list(read_csv(file, delimiter=";")) == ["town", "wage", "share"]
