@@ -30,19 +30,13 @@ QUICK = 1_000
 
 @dataclass(frozen=True)
 class BlankPrices:
-    """The ways with the blanks of a column, priced by quick runs on some of the records.
-
-    Attributes
-    ----------
-    blanks : int
-        Of the whole table.
-    losses : dict of str to float or None
-        Way -> loss (GCP) of the quick run; None where it is impossible.
-    """
+    """The ways with the blanks of a column, priced by quick runs on some of the records."""
 
     column: str
     blanks: int
+    """Of the whole table."""
     losses: Mapping[str, float | None]
+    """Way -> loss (GCP) of the quick run; None where it is impossible."""
 
 
 class DataAdvice(param.Parameterized):

@@ -88,20 +88,14 @@ class BeforeAfter:
 
 @dataclass(frozen=True)
 class MissingLoss:
-    """The loss of records without a value, separately from the others.
-
-    Attributes
-    ----------
-    cells : int
-        Records without a value.
-    loss, others : float
-        Mean loss (NCP) of those records in this column, and of the others, between 0 and 1.
-    """
+    """The loss of records without a value, separately from the others."""
 
     column: str
     cells: int
+    """Records without a value."""
     loss: float
     others: float
+    """Mean loss (NCP) of those records in this column, and of the others, between 0 and 1."""
 
     def sentence(self) -> str:
         """Return such as ``age: 12 records without a value lose 100.0 %, the others 8.1 %.``"""
@@ -110,19 +104,13 @@ class MissingLoss:
 
 @dataclass(frozen=True, eq=False)
 class RunView:
-    """The parts of a run's view that are slow to compute; they are kept while it is shown.
-
-    Attributes
-    ----------
-    missing : tuple of MissingLoss
-        A line for each column in which originals have no value.
-    worst : int
-        The first of the records that lose most.
-    """
+    """The parts of a run's view that are slow to compute; they are kept while it is shown."""
 
     records: BeforeAfter
     missing: tuple[MissingLoss, ...]
+    """A line for each column in which originals have no value."""
     worst: int
+    """The first of the records that lose most."""
 
     @classmethod
     def of(cls, anonymization: Anonymization) -> RunView:
@@ -133,37 +121,24 @@ class RunView:
 
 @dataclass(frozen=True, eq=False)
 class FoundRecords:
-    """The answer of a search.
-
-    Attributes
-    ----------
-    at : numpy.ndarray, int64
-        Positions of the records.
-    changed_cells : int
-        How many of their cells changed.
-    """
+    """The answer of a search."""
 
     at: np.ndarray
+    """Positions of the records."""
     changed_cells: int
+    """How many of their cells changed."""
 
 
 @dataclass(frozen=True, eq=False)
 class Attacks:
-    """The attackers' results for a run.
-
-    Attributes
-    ----------
-    rows : list of dict
-        As :func:`anonflow.attack` gives them, and ``column``: the sensitive column that is guessed, or who attacks, or None.
-    covering : tuple of (int, int)
-        How many people (second) are covered by how many rows (first).
-    card : ReleaseCard or None
-        That of the release that this run's own seed draws.
-    """
+    """The attackers' results for a run."""
 
     rows: list[dict[str, Any]]
+    """As :func:`anonflow.attack` gives them, and ``column``: the sensitive column that is guessed, or who attacks, or None."""
     covering: tuple[tuple[int, int], ...]
+    """How many people (second) are covered by how many rows (first)."""
     card: ReleaseCard | None = None
+    """That of the release that this run's own seed draws."""
 
 
 def _missing_losses(anonymization: Anonymization) -> tuple[MissingLoss, ...]:

@@ -24,22 +24,15 @@ MOST_CELLS = 100_000_000
 
 @dataclass(frozen=True, eq=False)
 class PictureOfRisk:
-    """The computed risk of a table.
-
-    Attributes
-    ----------
-    riskiest : pandas.DataFrame
-        As :meth:`anonflow.table.identification.key_sets.KeySets.riskiest`.
-    smallest : list of list of tuple of str
-        Of the same records, the smallest sets of columns on which each is unique.
-    values : pandas.DataFrame
-        Of the same records, their quasi-identifiers: the owner's.
-    """
+    """The computed risk of a table."""
 
     risk: RiskBefore
     riskiest: pd.DataFrame
+    """As :meth:`anonflow.table.identification.key_sets.KeySets.riskiest`."""
     smallest: list[list[tuple[str, ...]]]
+    """Of the same records, the smallest sets of columns on which each is unique."""
     values: pd.DataFrame
+    """Of the same records, their quasi-identifiers: the owner's."""
 
 
 def set_sizes(columns: int, records: int) -> dict[int, int]:

@@ -18,34 +18,23 @@ LOADING = 5.0
 
 @dataclass(eq=False)
 class Seat:
-    """A workspace, and the page that shows it.
-
-    Attributes
-    ----------
-    key : str
-        A secret of the browser that it belongs to; empty for nobody's.
-    document : bokeh.document.Document or None
-        Of the page; None while no page shows it.
-    begun : DraftSpec
-        The draft that every session begins with: as long as that is all there is, nothing is lost with it.
-    seen : bool
-        Whether a browser has drawn the page.
-    number : str
-        Of the page: what it tells when it is about to go. No secret.
-    since : float
-        Since when this page, or no page, shows it.
-    moved : callable
-        Called when another page takes the workspace up.
-    """
+    """A workspace, and the page that shows it."""
 
     key: str = field(repr=False)
+    """A secret of the browser that it belongs to; empty for nobody's."""
     workspace: Workspace
     document: Any
+    """Of the page; None while no page shows it."""
     begun: DraftSpec = field(repr=False)
+    """The draft that every session begins with: as long as that is all there is, nothing is lost with it."""
     seen: bool = False
+    """Whether a browser has drawn the page."""
     number: str = ""
+    """Of the page: what it tells when it is about to go. No secret."""
     since: float = field(default_factory=lambda: monotonic())
+    """Since when this page, or no page, shows it."""
     moved: Callable[[], None] = lambda: None
+    """Called when another page takes the workspace up."""
 
     @property
     def has_work(self) -> bool:

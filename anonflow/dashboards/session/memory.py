@@ -27,21 +27,14 @@ PAIRS = 100
 
 @dataclass(frozen=True, eq=False)
 class KnownReleases:
-    """The earlier releases of a table's people.
-
-    Attributes
-    ----------
-    shared : tuple of SharedPeople
-        How many are in each earlier release, in the order of their dates.
-    outlook : Outlook or None
-        What another release gives away and costs; None where nobody of them was released before.
-    problem : str
-        Why the releases cannot be counted together, a sentence.
-    """
+    """The earlier releases of a table's people."""
 
     shared: tuple[SharedPeople, ...] = ()
+    """How many are in each earlier release, in the order of their dates."""
     outlook: Outlook | None = None
+    """What another release gives away and costs; None where nobody of them was released before."""
     problem: str = ""
+    """Why the releases cannot be counted together, a sentence."""
 
 
 class ReleaseMemory:

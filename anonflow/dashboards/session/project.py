@@ -193,30 +193,20 @@ Entry = TypeVar("Entry", bound=_ProjectPart)
 
 @dataclass(frozen=True, eq=False)
 class Project:
-    """The content of a project file.
-
-    Attributes
-    ----------
-    spec : DraftSpec
-        The flow.
-    files : dict
-        Name -> bytes, of what the flow names.
-    runs : tuple of FinishedRun
-        Without their results' records: ids count from 1.
-    records : int
-        Records of its table; -1 if unknown.
-    columns : tuple of str
-        Of that table.
-    review : dict
-        What people filled in into the reviewer's report.
-    """
+    """The content of a project file."""
 
     spec: DraftSpec = field(repr=False)
+    """The flow."""
     files: dict[str, bytes] = field(repr=False)
+    """Name -> bytes, of what the flow names."""
     runs: tuple[FinishedRun, ...]
+    """Without their results' records: ids count from 1."""
     records: int = -1
+    """Records of its table; -1 if unknown."""
     columns: tuple[str, ...] = field(default=(), repr=False)
+    """Of that table."""
     review: dict[str, str] = field(default_factory=dict, repr=False)
+    """What people filled in into the reviewer's report."""
 
     def over(self, source: SourceSpec, folder: Path) -> Project:
         """Return the project over a table that is open, checked by the engine's loader.

@@ -47,56 +47,38 @@ DIGITS = 32
 
 @dataclass(frozen=True, eq=False)
 class Publication:
-    """A release with all its files.
-
-    Attributes
-    ----------
-    ok : bool
-        Whether every check passed; otherwise there is no release, and the bytes are empty.
-    findings : tuple of Finding
-        What was verified on the release.
-    tables : mapping
-        Ending of a file's name -> the release as such a file: what is published. A folder of Parquet files, packed, is
-        ``.parquet/``.
-    unwritten : mapping
-        Ending -> why there is no such file, a sentence.
-    report : bytes
-        An HTML page that may be published with it.
-    certificate : bytes
-        The owner's proof (.npz).
-    flow : str
-        The flow file that repeats the run, given the seed.
-    seed : str
-        The text of the seed file: a secret, the owner's.
-    warnings : tuple of str
-        What the owner should know before publishing.
-    attacks : pandas.DataFrame or None
-        As :func:`anonflow.attack` gives it; the owner's.
-    card : ReleaseCard or None
-        Promise, measured risk, and remedies, which have no price until it is asked for (:func:`card_of_run`).
-    review : bytes
-        The page for a reviewer, with the threshold 0.09: it may be published, too.
-    again : str
-        How many of its people are in an earlier release, and what that means; empty if none is known to be, or if it goes on from them.
-    people : ReleasedPeople or None
-        Of a release that goes on from earlier ones: whose each row may be, which the owner's folder keeps.
-    """
+    """A release with all its files."""
 
     ok: bool
+    """Whether every check passed; otherwise there is no release, and the bytes are empty."""
     findings: tuple[Finding, ...]
+    """What was verified on the release."""
     tables: Mapping[str, bytes] = field(repr=False)
+    """Ending of a file's name -> the release as such a file: what is published. A folder of Parquet files, packed, is
+    ``.parquet/``."""
     report: bytes = field(repr=False)
+    """An HTML page that may be published with it."""
     certificate: bytes = field(repr=False)
+    """The owner's proof (.npz)."""
     flow: str = field(repr=False)
+    """The flow file that repeats the run, given the seed."""
     seed: str = field(repr=False)
+    """The text of the seed file: a secret, the owner's."""
     warnings: tuple[str, ...] = ()
+    """What the owner should know before publishing."""
     attacks: pd.DataFrame | None = field(default=None, repr=False)
+    """As :func:`anonflow.attack` gives it; the owner's."""
     release: Release | None = field(default=None, repr=False)
     card: ReleaseCard | None = None
+    """Promise, measured risk, and remedies, which have no price until it is asked for (:func:`card_of_run`)."""
     review: bytes = field(default=b"", repr=False)
+    """The page for a reviewer, with the threshold 0.09: it may be published, too."""
     again: str = ""
+    """How many of its people are in an earlier release, and what that means; empty if none is known to be, or if it goes on from them."""
     unwritten: Mapping[str, str] = field(default_factory=dict)
+    """Ending -> why there is no such file, a sentence."""
     people: ReleasedPeople | None = field(default=None, repr=False)
+    """Of a release that goes on from earlier ones: whose each row may be, which the owner's folder keeps."""
 
     @property
     def table_csv(self) -> bytes:

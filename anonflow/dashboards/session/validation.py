@@ -30,24 +30,16 @@ MOST = 200
 
 @dataclass(frozen=True)
 class Judgement:
-    """The runs of a draft that may work, as far as is known before they run.
-
-    Attributes
-    ----------
-    runs : tuple of Run
-        Those that may have a result.
-    problems : tuple of str
-        The problems that prevent all runs, one sentence each; empty if there are runs.
-    impossible : dict
-        Name of a run that can have no result, or several with commas -> why, where others can.
-    flow : Flow or None
-        The flow as the engine has it, where there are runs.
-    """
+    """The runs of a draft that may work, as far as is known before they run."""
 
     runs: tuple[engine.Run, ...] = ()
+    """Those that may have a result."""
     problems: tuple[str, ...] = ()
+    """The problems that prevent all runs, one sentence each; empty if there are runs."""
     impossible: Mapping[str, str] = field(default_factory=dict)
+    """Name of a run that can have no result, or several with commas -> why, where others can."""
     flow: engine.Flow | None = None
+    """The flow as the engine has it, where there are runs."""
 
 
 def code(
