@@ -205,42 +205,18 @@ class Workspace(param.Parameterized):
     # ------------------------------------------------------------------------------------- the table
 
     def open_dataset(self, name: str, **options: Any) -> None:
-        """Open a built-in table.
-
-        Parameters
-        ----------
-        name : str
-            One of :func:`anonflow.datasets.names`.
-        **options
-            Those of :func:`anonflow.datasets.load`; and ``hierarchies``, as :func:`anonflow.datasets.schema` has it.
-        """
+        """Open a built-in table, with the options of :func:`anonflow.datasets.load`, and ``hierarchies``."""
         self.read_dataset(name, **options)()
 
     def read_dataset(self, name: str, **options: Any) -> Callable[[], None]:
-        """Make or read a built-in table, which takes its time and changes no param; what is handed back opens it.
-
-        Parameters
-        ----------
-        name, **options
-            As for :meth:`open_dataset`.
-        """
+        """Make or read a built-in table, which takes its time and changes no param; what is handed back opens it."""
         hierarchies = bool(options.pop("hierarchies", False))
         frame = load_dataset(name, self.limits, **options)
         columns = first_columns(name, frame, hierarchies)
         return partial(self._open, frame, SourceSpec(dataset=name, **options), columns, name, False)
 
     def open_file(self, name: str, path: Path, **options: Any) -> None:
-        """Open an uploaded file; it is moved into the workspace's own folder.
-
-        Parameters
-        ----------
-        name : str
-            As the user calls it; it tells CSV from Parquet.
-        path : pathlib.Path
-            Where it was uploaded to.
-        **options
-            ``delimiter``, ``encoding``, ``missing`` of a CSV file.
-        """
+        """Open an uploaded file, as its user calls it; it is moved into the workspace's own folder. Options are those of a CSV file: ``delimiter``, ``encoding``, ``missing``."""
         self.read_file(name, path, **options)()
 
     def read_file(
@@ -251,25 +227,7 @@ class Workspace(param.Parameterized):
         reading: Callable[..., tuple[Any, SourceSpec, dict[str, Any]]] = read_table,
         **options: Any,
     ) -> Callable[[], None]:
-        """Read an uploaded file, which takes its time and changes no param; what is handed back opens it.
-
-        Parameters
-        ----------
-        name, path, **options
-            As for :meth:`open_file`.
-        reading : callable
-            :func:`read_table`, or what answers like it.
-
-        Returns
-        -------
-        callable
-            To be called where params may change; it may raise what :meth:`open_file` raises.
-
-        Raises
-        ------
-        DataError
-            If it is too large, or no table.
-        """
+        """Read an uploaded file by :func:`read_table`, or what answers like it, which takes its time and changes no param; what is handed back opens it."""
         with self._reading:  # two files of one name are not read into each other
             place = take_upload(name, Path(path), self._own_folder(), self.limits)
             try:
@@ -287,17 +245,7 @@ class Workspace(param.Parameterized):
         return place
 
     def shelve(self, name: str, path: Path, copied: bool = False) -> Path:
-        """Put an uploaded file where no flow can name it, until what goes with it is there; its new place.
-
-        Parameters
-        ----------
-        name : str
-            As its user calls it.
-        path : pathlib.Path
-            Where it is now.
-        copied : bool
-            Whether it stays there, too.
-        """
+        """Put an uploaded file, or a copy of it, where no flow can name it, until what goes with it is there; its new place."""
         self._own_folder()
         place = self._place.path / f"shelved-{safe_name(name)}"
         if copied:
@@ -308,17 +256,12 @@ class Workspace(param.Parameterized):
         return place
 
     def reread(self, **options: Any) -> Callable[[], None]:
-        """Read the CSV file that is open again; as :meth:`read_file`, what is handed back opens it.
-
-        Parameters
-        ----------
-        **options
-            ``delimiter``, ``encoding``, ``missing``.
+        """Read the CSV file that is open again, in another form; as :meth:`read_file`, what is handed back opens it.
 
         Raises
         ------
         DataError
-            If no CSV file is open, or it cannot be read like this.
+            If no CSV file is open.
         """
         name = self.source.csv
         if name is None:
@@ -347,13 +290,7 @@ class Workspace(param.Parameterized):
         return "" if self.frame is None else self.source.file or self.source.dataset or "table"
 
     def open_flow(self, text: str) -> None:
-        """Continue with a flow file: load its data set, or read the file that it names and that was uploaded before.
-
-        Parameters
-        ----------
-        text : str
-            Of the flow file.
-        """
+        """Continue with the text of a flow file: load its data set, or read the file that it names and that was uploaded before."""
         self.limits.check_flow(text)
         self._open_spec(Draft.read(text, folder=self._own_folder(), confined=True).spec)
 
@@ -467,15 +404,12 @@ class Workspace(param.Parameterized):
     def save_project(self, with_table: bool = False) -> bytes:
         """Return the flow, its hierarchies, and the runs with their measures and notes, in one file.
 
-        Parameters
-        ----------
-        with_table : bool
-            Whether the table goes along, where it is a file, and the seeds of the runs: then it is the owner's.
+        With the table go the seeds of the runs: then it is the owner's.
 
         Raises
         ------
         DataError
-            If no table is open, or a file of it cannot be read any more.
+            If no table is open.
         """
         if self.frame is None:
             raise DataError(OPEN_FIRST)
@@ -491,19 +425,9 @@ class Workspace(param.Parameterized):
         )
 
     def read_project_file(self, path: Path) -> Callable[[], None]:
-        """Read a project, or a flow, and its table, which takes its time and changes no param.
+        """Read a project, or a flow, and its table, which takes its time and changes no param; what is handed back opens it.
 
         A project without its table, and a flow whose table is not there, go on with the next table that is opened.
-
-        Parameters
-        ----------
-        path : pathlib.Path
-            A project if it is an archive, else a flow.
-
-        Returns
-        -------
-        callable
-            To be called where params may change; it opens what was read, and may raise the same errors.
         """
         folder = self._own_folder()
         with path.open("rb") as stream:
@@ -620,13 +544,7 @@ class Workspace(param.Parameterized):
     def open_frame(
         self, frame: pd.DataFrame, columns: Mapping[str, Any] | None = None, name: str = "table"
     ) -> None:
-        """Open a frame that is in memory; the flow names the Parquet file that it is written to.
-
-        Parameters
-        ----------
-        columns : mapping, optional
-            As under ``columns`` of a flow; a guess without it.
-        """
+        """Open a frame that is in memory, with its columns as under ``columns`` of a flow, or a guess at them; the flow names the Parquet file that it is written to."""
         place = self._own_folder() / f"{flow_name(name)}.parquet"
         write_frame(frame, place)
         read, source = read_upload(place, self.limits)
@@ -646,11 +564,7 @@ class Workspace(param.Parameterized):
         Raises
         ------
         ParameterError
-            If it is no link, or names a table or an option that there is not.
-        FlowError
-            If it names files: no link of ours does.
-        DataError
-            If the table cannot be had, or is too large here.
+            If it names an option that its table does not have.
         """
         shared = configuration(text)
         source = shared.source
@@ -689,13 +603,9 @@ class Workspace(param.Parameterized):
         self._take(frame, source, spec, guessed)
 
     def set_column(self, column: str, **declared: Any) -> None:
-        """Declare a column, as one edit that can be undone.
+        """Declare a column by the keys of a flow, as one edit that can be undone.
 
-        Parameters
-        ----------
-        **declared
-            ``role``, ``kind``, ``hierarchy``, ``boundary``, ``weight``, ...: as under ``columns`` of a flow; None takes
-            away. What does not go with the new role or kind is taken away, too.
+        None takes a key away; what does not go with the new role or kind is taken away, too.
         """
         self.set_columns({column: declared})
 
@@ -869,12 +779,7 @@ class Workspace(param.Parameterized):
         self._begin([(flow, run, spec.single(run)) for run in runs], self.table)
 
     def start_flows(self, runs: Sequence[tuple[engine.Flow, engine.Run, DraftSpec]]) -> None:
-        """Run other flows than the draft on the open table, in the background.
-
-        Parameters
-        ----------
-        runs : sequence of (Flow, Run, DraftSpec)
-            A run of the flow, and the flow that it is alone.
+        """Run other flows than the draft on the open table, in the background: of each run its flow, and the flow that it is alone.
 
         Raises
         ------
@@ -889,19 +794,14 @@ class Workspace(param.Parameterized):
         self._begin(runs, self.table)
 
     def run_again(self, id: int, **options: Any) -> None:
-        """Run a finished run again, on its own table, with other options of its method; it is chosen when it is done, and the draft stays as it is.
+        """Run a finished run again on its own table, with other options of its method; it is chosen when it is done.
 
-        Parameters
-        ----------
-        **options
-            As the method takes them; None takes one away.
+        The draft stays as it is; None takes an option away.
 
         Raises
         ------
         ParameterError
             If there is no such run with a result.
-        FlowError
-            If the method cannot take them.
         """
         done = self.run_of(id)
         if self.running:
@@ -931,10 +831,7 @@ class Workspace(param.Parameterized):
     def apply(self, id: int, change: Sequence[tuple[Sequence[str], Any]]) -> None:
         """Take up the settings of a run with a change, as one edit, and run that; the new run is chosen when it is done.
 
-        Parameters
-        ----------
-        change : sequence of (path, value)
-            As :meth:`Draft.set_all` takes them.
+        The change is as :meth:`Draft.set_all` takes it.
         """
         if self.running:
             return
@@ -990,7 +887,7 @@ class Workspace(param.Parameterized):
     def keep_results(
         self, results: Sequence[tuple[DraftSpec, int, engine.RunResult]], instead_of: Sequence[int] = ()
     ) -> list[int]:
-        """Keep results that were made aside among the runs.
+        """Keep results that were made aside among the runs, and return the ids of these.
 
         Parameters
         ----------
@@ -998,11 +895,6 @@ class Workspace(param.Parameterized):
             The flow that repeats it, its seed, and the result.
         instead_of : sequence of int
             Ids of the runs that the first results stand for from now on.
-
-        Returns
-        -------
-        list of int
-            Their ids.
         """
         runs = {run.id: run for run in self.runs}
         ids = []
@@ -1145,10 +1037,7 @@ class Workspace(param.Parameterized):
     def publish(self, id: int, again: bool = False) -> Publication:
         """Return the release of a run, and all that goes with it; verified again, and empty if a check fails.
 
-        Parameters
-        ----------
-        again : bool
-            Whether it is wanted if its people are in an earlier release, too; what is not wanted is not remembered.
+        Unless it is wanted `again`, one whose people are in an earlier release is not remembered.
         """
         run = self.run_of(id)
         files = publication(run.spec, run.seed, run.result, self.draft.folder, self.memory)
@@ -1181,13 +1070,7 @@ class Workspace(param.Parameterized):
                 raise
 
     def move(self, schedule: Callable[[Callable[[], None]], None]) -> None:
-        """Continue in another page, or in none: the watchers of the former page are removed.
-
-        Parameters
-        ----------
-        schedule : callable
-            As for the workspace itself, from now on.
-        """
+        """Continue in another page, or in none: the watchers of the former page are removed."""
         self.param.watchers = {}
         self.draft.param.watchers = {}
         self._schedule = schedule
@@ -1196,13 +1079,7 @@ class Workspace(param.Parameterized):
     # --------------------------------------------------------------------------------------- the end
 
     def close(self, keep: bool = False) -> None:
-        """Stop everything and delete this workspace's folder with its uploads.
-
-        Parameters
-        ----------
-        keep : bool
-            Whether the folder stays, for the next server to go on with.
-        """
+        """Stop everything and delete this workspace's folder with its uploads, unless it is to stay for the next server to go on with."""
         self._folder_stays = keep
         with param.parameterized.discard_events(self):  # there are no listeners any more
             self._abandon()
