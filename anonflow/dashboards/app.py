@@ -45,13 +45,7 @@ STEPS = tuple(screen.title for screen in SCREENS)
 
 
 def extension(inline: bool = False) -> None:
-    """Load the parts of Panel that the screens need; every file comes from this host.
-
-    Parameters
-    ----------
-    inline : bool
-        Whether the scripts are part of a notebook's cell, because no server of ours provides them.
-    """
+    """Load the parts of Panel that the screens need, as part of a notebook's cell where no server of ours provides them; every file comes from this host."""
     # notifications need a script that only a server provides
     pn.extension(
         "tabulator", "filedropper", notifications=not inline, exception_handler=_log_error, inline=inline,
@@ -133,13 +127,7 @@ def captions(workspace: Workspace) -> list[str]:
 def four_numbers(
     workspace: Workspace, at_risk: Callable[[int], tuple[int, int]]
 ) -> list[tuple[str, str, str]]:
-    """Return people at risk, loss, failing lines and time of the chosen run: number, label, and what it means.
-
-    Parameters
-    ----------
-    at_risk : callable
-        k -> how many records fewer than k - 1 others equal, and all records; as :meth:`Protection.at_risk`.
-    """
+    """Return people at risk, loss, failing lines and time of the chosen run: number, label, and what it means; `at_risk` is :meth:`Protection.at_risk`."""
     if workspace.frame is None:
         return []
     run = next(
@@ -171,25 +159,7 @@ def four_numbers(
 
 
 class App(pn.viewable.Viewer):
-    """The screens over one workspace, and the bar above them.
-
-    Parameters
-    ----------
-    step : int
-        The screen that is shown, from 0.
-    page : bool
-        Whether the app is the whole page, not a notebook's cell.
-    user : str
-        Who signed in.
-    kept : float
-        Seconds for which the server keeps the session after its page was closed; 0 where it keeps none.
-    tables : callable, optional
-        Returns the user's other tables, as :attr:`anonflow.dashboards.components.theme.Bar.tables`; none where there is only one.
-
-    Notes
-    -----
-    A screen is built when it is first shown, and kept with its choices.
-    """
+    """The screens over one workspace, and the bar above them. A screen is built when it is first shown, and kept with its choices."""
 
     workspace = param.ClassSelector(class_=Workspace)
     step = param.Integer(default=0, bounds=(0, len(STEPS) - 1))
@@ -359,6 +329,10 @@ def dashboard(
 ) -> App:
     """Return the dashboards in a notebook's cell.
 
+    Runs go on threads of the notebook's own process. Uploads and the table itself are written to a temporary folder of
+    the notebook's user, which is gone when the app is; what a notebook that was killed left is deleted an hour later, when
+    the dashboards are used again.
+
     Parameters
     ----------
     table : Table or pandas.DataFrame, optional
@@ -379,12 +353,6 @@ def dashboard(
         If the frame has columns without a name, or values that are no plain ones.
     ParameterError
         If `table` is something else.
-
-    Notes
-    -----
-    Runs go on threads of the notebook's own process. Uploads and the table itself are written to a temporary folder of
-    the notebook's user, which is gone when the app is; what a notebook that was killed left is deleted an hour later, when
-    the dashboards are used again.
     """
     extension(inline=True)
     with pn.config.set(design=Theme):

@@ -27,13 +27,7 @@ CONDITIONS = ("where", "among")
 
 
 class ConditionForm:
-    """A condition on one column: values of it, or a range of numbers.
-
-    Parameters
-    ----------
-    optional : bool
-        Whether there may be none.
-    """
+    """A condition on one column: values of it, or a range of numbers; there may be none where it is optional."""
 
     def __init__(self, label: str, table: Table, optional: bool = False) -> None:
         self._table = table
@@ -83,13 +77,7 @@ class ConditionForm:
 
 
 class MeasureForm:
-    """A form of all settings of a measure.
-
-    Parameters
-    ----------
-    table : Table
-        Whose columns can be named.
-    """
+    """A form of all settings of a measure, over the columns of a table."""
 
     def __init__(self, name: str, table: Table) -> None:
         self._options = {key: option for key, option in MEASURES[name].options.items() if option.in_form}

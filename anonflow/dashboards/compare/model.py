@@ -57,14 +57,9 @@ def column_losses(run: FinishedRun) -> dict[str, float]:
 
 
 def loss_of_blanks(run: FinishedRun) -> tuple[float, list[str]]:
-    """Return the share of a run's loss (NCP) that blanks cause which only ``*`` covers, and their columns.
+    """Return the share of a run's loss (NCP) that blanks cause which only ``*`` covers, and their columns, the largest part first.
 
-    Returns
-    -------
-    share : float
-        Of the cells of records that are not suppressed, and may stand for a record with such a blank. 0 of a run without records.
-    columns : list of str
-        The one with the largest part first.
+    Of the cells of records that are not suppressed, and may stand for a record with such a blank. 0 of a run without records.
     """
     anonymization = run.result.anonymization
     if anonymization is None:
@@ -92,8 +87,6 @@ def loss_of_blanks(run: FinishedRun) -> tuple[float, list[str]]:
 class CompareModel(param.Parameterized):
     """The comparison of a workspace's runs.
 
-    Notes
-    -----
     ``first`` and ``second`` are ids of runs that exist, or None; ``measured`` has ids of runs that exist only.
     """
 
@@ -121,13 +114,7 @@ class CompareModel(param.Parameterized):
         return [run for run in self.workspace.runs if run.result.problem is None]
 
     def rows(self, search: str = "") -> pd.DataFrame:
-        """Return the table of runs, pinned ones first, then oldest first; pictures are SVG of numbers alone.
-
-        Parameters
-        ----------
-        search : str
-            Only runs with this text in their names or notes.
-        """
+        """Return the table of runs with a text in their names or notes, pinned ones first, then oldest first; pictures are SVG of numbers alone."""
         best = set(self.best())
         text = search.strip().lower()
         rows = []
@@ -178,12 +165,9 @@ class CompareModel(param.Parameterized):
     # ---------------------------------------------------------------------------------- the figures
 
     def measures(self) -> dict[str, str]:
-        """Return what can be drawn against k: each measure of a result that is declared to judge, and the seconds.
+        """Return what can be drawn against k, and its label with its direction: each measure that is declared to judge, and the seconds.
 
-        Returns
-        -------
-        dict of str -> str
-            Name, in the order of the declarations -> label, with the direction that is declared.
+        In the order of the declarations.
         """
         measured = {name for run in self.results for name in run.result.measures}
         names = [name for name in MEASURES if name in measured and better(name)]

@@ -50,8 +50,6 @@ def _words(value: Any) -> str:
 class UtilityModel(param.Parameterized):
     """Measures of all runs of a workspace that have their records.
 
-    Notes
-    -----
     ``numbers`` is replaced, never changed in place: title of a request -> id of a run -> name -> number. It lies with
     what the workspace notes of its runs, so that it outlives a page, and is the owner's: what analyses lose tells about the
     originals.
@@ -94,15 +92,7 @@ class UtilityModel(param.Parameterized):
         ]
 
     def measure_runs(self, name: str, settings: Mapping[str, Any]) -> None:
-        """Measure every run that was not measured like this, aside, one after the other.
-
-        Parameters
-        ----------
-        name : str
-            A measure, or `EVERYTHING`.
-        settings : mapping
-            Its options; those that are as declared may be left out.
-        """
+        """Measure every run that was not measured like this, by a measure or `EVERYTHING`, aside, one after the other."""
         if self.measuring:
             return
         wanted = (

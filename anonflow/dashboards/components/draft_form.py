@@ -17,8 +17,6 @@ from anonflow.errors import AnonflowError
 class DraftForm(param.Parameterized):
     """Params over a part of a workspace's draft.
 
-    Notes
-    -----
     The draft is the state; params here are a reading of it, in the words of a form. A subclass says which of its
     params write (``WRITES``), how to read (``_read``) and how to write (``_write``, one edit of the draft). Reading
     never writes, so the form follows undo and other pages without writing back.

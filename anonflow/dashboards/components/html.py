@@ -81,15 +81,7 @@ def labelled(widget: Any, **params: Any) -> pn.Column:
 
 
 def facts(header: Sequence[str], rows: Iterable[Sequence[Any]], numbers: Iterable[int] = ()) -> Markup:
-    """Return a table over the whole width.
-
-    Parameters
-    ----------
-    rows : iterable of sequences, each of length c
-        Markup stands as it is.
-    numbers : iterable of int
-        Columns that are set to the right.
-    """
+    """Return a table over the whole width, with some columns of numbers set to the right; markup stands as it is."""
     right = set(numbers)
 
     def cell(tag: str, at: int, value: Any) -> Markup:

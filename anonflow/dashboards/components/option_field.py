@@ -59,15 +59,7 @@ def param_field(of: param.Parameter, label: str, width: int | None = None, **mor
 
 
 def option_field(option: Option, value: Any, width: int) -> Any:
-    """Return the widget to choose a value of an option with.
-
-    Parameters
-    ----------
-    value : object
-        What it shows at first.
-    width : int
-        In pixels.
-    """
+    """Return the widget to choose a value of an option with, and the value that it shows at first."""
     value = None if value is NEEDED else value
     if option.choices:
         choices = [*([None] if option.optional else []), *option.choices]

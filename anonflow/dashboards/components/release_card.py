@@ -31,13 +31,7 @@ def card_lines(card: ReleaseCard) -> Markup:
 
 
 class Remedies(pn.viewable.Viewer):
-    """A button for each remedy of the lines that fail: it changes the settings of the run, and runs it again.
-
-    Parameters
-    ----------
-    price : callable
-        Begins to try the remedies: the card that is shown next has their prices.
-    """
+    """A button for each remedy of the lines that fail: it changes the settings of the run, and runs it again; another tries what each costs."""
 
     def __init__(self, workspace: Workspace, price: Callable[[], None], **params: Any) -> None:
         super().__init__(**params)

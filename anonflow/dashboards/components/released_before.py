@@ -46,15 +46,7 @@ class ReleasesModel(param.Parameterized):
         self._counted: tuple[Any, ...] | None = None
 
     def count(self, table: Table | None, release: Release | None = None) -> None:
-        """Count a table's people in earlier releases, aside if there are many.
-
-        Parameters
-        ----------
-        table : Table or None
-            None of a screen without one.
-        release : Release, optional
-            One of this table, which does not count.
-        """
+        """Count a table's people in earlier releases, aside if there are many; a release of this table does not count."""
         memory = self.workspace.memory
         if table is None:
             self.counting.forget()
@@ -72,13 +64,7 @@ class ReleasesModel(param.Parameterized):
         )
 
     def take(self, name: str, path: Path) -> None:
-        """Take a packed owner's folder that was uploaded, aside.
-
-        Parameters
-        ----------
-        name : str
-            As its user calls it.
-        """
+        """Take a packed owner's folder that was uploaded, aside."""
         place, memory = self.workspace.set_aside(path), self.workspace.memory
 
         def work() -> None:
@@ -137,13 +123,7 @@ class ReleasesUpload:
 
 
 def releases_with_them(shared: Sequence[SharedPeople], n: int) -> Markup:
-    """Return a table of the earlier releases that have some of a table's people, the latest first.
-
-    Parameters
-    ----------
-    n : int
-        Records of the table.
-    """
+    """Return a table of the earlier releases that have some of a table's n people, the latest first."""
     some = [each for each in reversed(shared) if each.people]
     rows = [
         [

@@ -20,6 +20,10 @@ SIDE_BY_SIDE = 4
 class DiskDropper(pn.widgets.FileDropper):
     """A place to drop files, each written to a folder as it arrives and passed on when it is complete.
 
+    Chunks of a file come in order, numbered from 1; anything else ends its upload. With ``multiple`` some files may be under
+    way side by side, together no larger than one may be; else one. The bytes are never in ``value``, which would hold them
+    in memory for as long as the session lives.
+
     Parameters
     ----------
     folder : callable
@@ -37,12 +41,6 @@ class DiskDropper(pn.widgets.FileDropper):
     ------
     ValueError
         If a param of the widget is not one.
-
-    Notes
-    -----
-    Chunks of a file come in order, numbered from 1; anything else ends its upload. With ``multiple`` some files may be under
-    way side by side, together no larger than one may be; else one. The bytes are never in ``value``, which would hold them
-    in memory for as long as the session lives.
     """
 
     def __init__(

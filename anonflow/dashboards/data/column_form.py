@@ -66,8 +66,6 @@ class ColumnFacts(NamedTuple):
 class ColumnChoice(DraftForm):
     """Roles and kinds of the columns, one edit of the draft for each choice.
 
-    Notes
-    -----
     Counts of a column are made once for a table, those of unique records once for its quasi-identifiers; of many
     records in a thread of their own.
     """
@@ -167,22 +165,7 @@ class ColumnChoice(DraftForm):
     # ------------------------------------------------------------------------------------ choosing
 
     def choose(self, column: str, field: str, value: Any) -> bool:
-        """Take a choice that was made in the table of columns.
-
-        Parameters
-        ----------
-        column : str
-            A column of the user's table.
-        field : str
-            ``who``, ``role``, ``kind``, ``no value``, ``codes`` or ``form``.
-        value : object
-            What was chosen, as the browser sent it.
-
-        Returns
-        -------
-        bool
-            Whether it was taken; else `refusal` says why not.
-        """
+        """Take a choice of a field that was made in the table of columns, as the browser sent it; where it is not taken, `refusal` says why."""
         choices = {"no value": self._choose_rule, "codes": self._choose_codes, "form": self._choose_form}
 
         def edit() -> None:
@@ -201,18 +184,7 @@ class ColumnChoice(DraftForm):
         return taken
 
     def choose_many(self, columns: Sequence[str], field: str, value: Any) -> bool:
-        """Take a role, a kind or an answer for several columns at once, as one edit.
-
-        Parameters
-        ----------
-        field : str
-            ``who``, ``role`` or ``kind``.
-
-        Returns
-        -------
-        bool
-            Whether it was taken; else `refusal` says why not, and nothing is changed.
-        """
+        """Take a role, a kind or an answer for several columns at once, as one edit; where it is not taken, `refusal` says why, and nothing is changed."""
         if self.workspace.named is None or not columns:
             self.refusal = "choose some columns first: tick them in the table"
             return False

@@ -160,8 +160,6 @@ def _missing_losses(anonymization: Anonymization) -> tuple[MissingLoss, ...]:
 class ExploreModel(param.Parameterized):
     """The chosen run of a workspace.
 
-    Notes
-    -----
     ``column`` is one of the run's coded QIs, and ``record`` a position of its table, whenever there is a run.
     """
 
@@ -294,19 +292,12 @@ class ExploreModel(param.Parameterized):
         return self._lattice[1]
 
     def run_node(self, at: int) -> None:
-        """Run the chosen run again at another node of its lattice; the new run is chosen when it is there.
-
-        Parameters
-        ----------
-        at : int
-            Its place among the nodes that are shown. Of a node that suppresses too many, the limit is raised to what it needs.
+        """Run the chosen run again at another node that is shown of its lattice, with the limit that it needs; the new run is chosen when it is there.
 
         Raises
         ------
         ParameterError
             If there is no such node.
-        FlowError
-            If it cannot run.
         """
         part, run, anonymization = self.lattice(), self.run, self.anonymization
         if part is None or run is None or anonymization is None or not 0 <= at < len(part.nodes):

@@ -62,8 +62,6 @@ FROM_LOWEST = ("day", "weekday", "week", *UNITS[1:-2])
 class HierarchyChoice(DraftForm):
     """The hierarchy of one column, built and previewed; used when it is said so.
 
-    Notes
-    -----
     Columns are quasi-identifiers, and sensitive ones, whose hierarchy is the distance of t-closeness and has no boundary.
     `tree` is what is drawn: the hierarchy that the parameters describe. It becomes the draft's by :meth:`use`, one
     edit that can be undone, or by a click on a boundary, which means the same and says the boundary, too. The
@@ -360,13 +358,7 @@ class HierarchyChoice(DraftForm):
         self.workspace.set_column(self.column, kind="numeric" if numbers else "categorical")
 
     def click(self, key: str) -> None:
-        """Answer a click on the drawing: a boundary, or a label that is picked for a group.
-
-        Parameters
-        ----------
-        key : str
-            ``node:`` or ``open:`` and a number.
-        """
+        """Answer a click on the drawing, ``node:`` or ``open:`` and a number: a boundary, or a label that is picked for a group."""
         act, _, number = key.partition(":")
         if self.tree is None or not number.isdigit() or int(number) >= self.tree.n_nodes:
             return
@@ -436,13 +428,7 @@ class HierarchyChoice(DraftForm):
             self._built()
 
     def take_file(self, path: Path, delimiter: str = ";", encoding: str = "utf-8") -> None:
-        """Read an uploaded hierarchy file; it is drawn, and is used when it is said so.
-
-        Parameters
-        ----------
-        path : pathlib.Path
-            In the layout that :meth:`anonflow.Hierarchy.from_csv` reads.
-        """
+        """Read an uploaded hierarchy file, as :meth:`anonflow.Hierarchy.from_csv` does; it is drawn, and is used when it is said so."""
         try:
             read = Hierarchy.from_csv(path, delimiter, encoding)
             if read.n_nodes > NESTED:

@@ -38,6 +38,11 @@ SHOWN = 22
 class TreeDrawing:
     """A drawing of a hierarchy.
 
+    The drawn part of the tree is chosen level by level from the root: a level is drawn when all of it fits into
+    ``ROWS`` rows, so that 5 values and 100 are drawn whole, and 10,000 as far as it helps. Then leaves of the
+    drawn part get a row each, and other nodes the middle of their children (where the picture is scrolled: the first). O(rows) time and memory, besides
+    O(leaves) for the boundary.
+
     Parameters
     ----------
     boundary : sequence of str
@@ -62,13 +67,6 @@ class TreeDrawing:
     ------
     HierarchyError
         If the boundary names what is no node.
-
-    Notes
-    -----
-    The drawn part of the tree is chosen level by level from the root: a level is drawn when all of it fits into
-    ``ROWS`` rows, so that 5 values and 100 are drawn whole, and 10,000 as far as it helps. Then leaves of the
-    drawn part get a row each, and other nodes the middle of their children (where the picture is scrolled: the first). O(rows) time and memory, besides
-    O(leaves) for the boundary.
     """
 
     def __init__(

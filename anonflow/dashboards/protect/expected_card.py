@@ -30,8 +30,6 @@ METHODS = 1.0
 class ExpectedRuns(param.Parameterized):
     """Expectations of the runs of a workspace's draft, and of those that have been run since.
 
-    Notes
-    -----
     They wait in the same queue as all runs, off the event loop. Expectations belong to one draft and one table; when
     one of the two changes, only those of finished runs are still shown.
     """

@@ -35,8 +35,6 @@ LARGEST_K = 100
 class Protection(DraftForm):
     """k, methods, options, partitions and loss of the draft.
 
-    Notes
-    -----
     How many records are at risk is counted on the values as they are: records that fewer than k - 1 others equal on
     the quasi-identifiers. The sizes of the classes are sorted once for a table and its quasi-identifiers
     (:class:`anonflow.table.identification.uniqueness.Uniqueness`); for every k after that the count is a binary search.

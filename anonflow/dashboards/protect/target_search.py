@@ -34,8 +34,6 @@ KEPT = 40
 class TargetChoice(param.Parameterized):
     """The target, and the search for it.
 
-    Notes
-    -----
     A search waits in line with everybody's runs, and takes one place there. Each trial that has a result becomes a run of the
     workspace, so that the page Compare shows the frontier as it grows; when the search is over, the flow of each of these
     runs says what was tried. Of a trial that another one beats, the records are let go.

@@ -135,8 +135,6 @@ OWNER = {
 class PublishModel(param.Parameterized):
     """The release of the chosen run.
 
-    Notes
-    -----
     A run is drawn when it is asked for, with the run's own seed, so that asking again gives the same release.
     ``drawn`` names the runs of the open table that were drawn before, ``earlier`` says that people of it were released
     before, by whatever process: a second release can be intersected with the first, so it needs ``agreed``.

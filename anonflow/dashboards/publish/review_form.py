@@ -25,8 +25,6 @@ NO_BROWSER = (
 class ReviewForm(pn.viewable.Viewer):
     """The fields of the report, and the report with them as HTML and as PDF.
 
-    Notes
-    -----
     What is filled in belongs to the workspace: it is in the project's file, and it is there again after the page is loaded
     anew. The page is public once it is handed out, and so is what was written into it.
     """

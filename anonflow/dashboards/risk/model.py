@@ -50,8 +50,6 @@ def set_sizes(columns: int, records: int) -> dict[int, int]:
 class RiskModel(param.Parameterized):
     """The table of a workspace, as a reviewer looks at it.
 
-    Notes
-    -----
     ``picture`` is of the table and the settings that it was computed for, until the next is there; ``stale`` says that it
     is of others.
     """

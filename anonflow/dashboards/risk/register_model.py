@@ -33,8 +33,6 @@ def register_figures(table: Table, register: Any) -> RegisterFits:
 class RegisterModel(param.Parameterized):
     """The register that the draft's attackers have.
 
-    Notes
-    -----
     The file lies in the session's own folder, and the draft names it: a run that is published is attacked with it, and a project
     that is saved keeps it. ``figures`` is of the file and the table that it was computed for.
     """
@@ -58,13 +56,7 @@ class RegisterModel(param.Parameterized):
         return None
 
     def take(self, name: str, path: Path) -> None:
-        """Take a file that was uploaded, aside; the draft names it once it can be used.
-
-        Parameters
-        ----------
-        name : str
-            As its user calls it.
-        """
+        """Take a file that was uploaded, aside; the draft names it once it can be used."""
         table = self.workspace.table
         if table is None:
             self.problem = "no table is open with these columns; open one first"

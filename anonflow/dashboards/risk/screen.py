@@ -32,8 +32,6 @@ ALL_SIZES = "all sizes"
 class RiskScreen(pn.viewable.Viewer):
     """Show which records are unique, on which columns, and in which population.
 
-    Notes
-    -----
     Nothing is computed while the screen is hidden.
     """
 

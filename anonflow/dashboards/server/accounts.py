@@ -97,13 +97,7 @@ class Accounts:
         self._read()
 
     def renew(self) -> frozenset[str]:
-        """Read the file again if it is another than before; one that cannot be used changes nothing, and is logged.
-
-        Returns
-        -------
-        frozenset of str
-            The users who were removed, and those with another password.
-        """
+        """Read the file again if it is another than before, and return who was removed, or has another password; one that cannot be used changes nothing, and is logged."""
         if _mark(self._path) == self._mark:
             return frozenset()
         before = self._hashes
@@ -157,15 +151,13 @@ class Accounts:
 class SignedIn:
     """Signed-in users: sessions with ids that end by themselves, or when they are revoked.
 
+    An id has 256 random bits and is created when a user signs in; an id from the browser is never used.
+    Only its hash is kept. At most `MOST` are remembered; the oldest end first.
+
     Parameters
     ----------
     lasts : float
         Seconds.
-
-    Notes
-    -----
-    An id has 256 random bits and is created when a user signs in; an id from the browser is never used.
-    Only its hash is kept. At most `MOST` are remembered; the oldest end first.
     """
 
     MOST = 10_000
@@ -235,17 +227,15 @@ def network_of(address: str) -> str:
 class LoginThrottle:
     """After wrong passwords, the next attempt must wait: twice as long each time, by name and by address.
 
+    At most `MOST` names and addresses are remembered; the oldest are forgotten first. A correct password is refused
+    while its name or address waits; otherwise guessing would cost nothing.
+
     Parameters
     ----------
     free : int
         Wrong guesses that cost nothing.
     longest : float
         Seconds that one waits at most.
-
-    Notes
-    -----
-    At most `MOST` names and addresses are remembered; the oldest are forgotten first. A correct password is refused
-    while its name or address waits; otherwise guessing would cost nothing.
     """
 
     MOST = 10_000

@@ -55,19 +55,7 @@ class Seat:
 
 
 class Seats:
-    """All workspaces of a server.
-
-    Parameters
-    ----------
-    seconds : float
-        How long a workspace is kept that no page shows.
-    schedule : callable
-        Has changes made that come while no page is there.
-
-    Notes
-    -----
-    Everything happens on the server's event loop; only :attr:`shown` is asked elsewhere.
-    """
+    """All workspaces of a server, each kept for some seconds without a page. Everything happens on the event loop; only :attr:`shown` is asked elsewhere."""
 
     def __init__(self, seconds: float, schedule: Callable[[Callable[[], None]], None]) -> None:
         self.seconds = seconds
@@ -102,10 +90,7 @@ class Seats:
     def free_of(self, key: str, leaving: str = "") -> Seat | None:
         """Return the workspace with work in it of a browser whose page is gone; the one that was left last.
 
-        Parameters
-        ----------
-        leaving : str
-            Number of the page that is about to go: a page that is loaded anew is asked for before it is gone.
+        A page that is loaded anew is asked for before it is gone: `leaving` is its number.
         """
         seats = self.of_key(key)
         goes = [seat for seat in seats if leaving and seat.number == leaving]

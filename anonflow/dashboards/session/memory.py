@@ -40,6 +40,10 @@ class KnownReleases:
 class ReleaseMemory:
     """The earlier releases that a session knows.
 
+    People are recognized by the key of a folder. What was uploaded has one key. If it is that of `own`, or `own` has none yet, the uploaded
+    folder has all releases of both. Else both are searched for a table's people, and a run goes on from the uploaded ones. A release that is
+    drawn is kept in both.
+
     Parameters
     ----------
     own : pathlib.Path
@@ -50,12 +54,6 @@ class ReleaseMemory:
         Whether `own` stays when the session ends.
     shared : bool
         Whether strangers' releases are in `own`, too: then it is compared with, and neither handed out nor given a key from outside.
-
-    Notes
-    -----
-    People are recognized by the key of a folder. What was uploaded has one key. If it is that of `own`, or `own` has none yet, the uploaded
-    folder has all releases of both. Else both are searched for a table's people, and a run goes on from the uploaded ones. A release that is
-    drawn is kept in both.
     """
 
     def __init__(
@@ -111,13 +109,7 @@ class ReleaseMemory:
         shutil.rmtree(self._uploaded.path, ignore_errors=True)
 
     def known(self, table: Table, release: Release | None = None) -> KnownReleases:
-        """Return the earlier releases of a table's people, and what another one gives away and costs.
-
-        Parameters
-        ----------
-        release : Release, optional
-            One of this table, which does not count.
-        """
+        """Return the earlier releases of a table's people, without `release`, and what another one gives away and costs."""
         first = self._first
         counted = first.shared(table, release)
         shared = tuple(sorted([*counted, *self._elsewhere(table, release)], key=lambda each: each.when))

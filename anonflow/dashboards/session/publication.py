@@ -100,14 +100,7 @@ def card_of_run(
 ) -> ReleaseCard | None:
     """Return the card of the release that a run's own seed draws; None without a result.
 
-    Parameters
-    ----------
-    release : Release, optional
-        Drawn for the purpose without it.
-    attacks : pandas.DataFrame, optional
-        What attackers were tried already on this release.
-    prices : bool
-        Whether remedies of lines that fail are tried, each a run of the method.
+    With prices, remedies of lines that fail are tried, each a run of the method.
     """
     anonymization = result.anonymization
     if anonymization is None:
@@ -122,15 +115,7 @@ def card_of_run(
 
 
 def measured_risk(seed: int, result: engine.RunResult) -> float:
-    """Return the largest probability that an attacker who knows quasi-identifiers points at somebody's row, as the card has it.
-
-    Parameters
-    ----------
-    seed : int
-        The run's own.
-    result : RunResult
-        With its anonymization.
-    """
+    """Return the largest probability that an attacker who knows quasi-identifiers points at somebody's row, as the card has it."""
     assert result.anonymization is not None
     release = publish(result.anonymization, seed=seed, rehearsal=True)
     return judged_risk(result.anonymization, release, None, seed, by_keys=True)
@@ -139,25 +124,12 @@ def measured_risk(seed: int, result: engine.RunResult) -> float:
 def publication(
     spec: DraftSpec, seed: int, result: engine.RunResult, folder: Path, memory: ReleaseMemory
 ) -> Publication:
-    """Draw, verify, attack and report a finished run, as :func:`anonflow.engine.run` would with the same seed.
-
-    Parameters
-    ----------
-    spec : DraftSpec
-        The flow of this run alone.
-    folder : pathlib.Path
-        What the flow's paths are relative to.
-    memory : ReleaseMemory
-        The earlier releases that the session knows.
+    """Draw, verify, attack and report a finished run, by the flow that is this run alone, as :func:`anonflow.engine.run` would with the same seed.
 
     Raises
     ------
     ParameterError
         If the run has no result.
-    DataError
-        If the marks cannot be read.
-    VerificationError
-        If its matches are not regular, or earlier releases of the same people and this one leave somebody too few people.
     """
     anonymization = result.anonymization
     if anonymization is None:

@@ -48,20 +48,10 @@ class _Unknown(Exception):
 
 
 def link(spec: DraftSpec) -> str:
-    """Return the configuration of a draft as the query of a link.
+    """Return the configuration of a draft as the query of a link: ``c=...``, JSON, coded so that it survives being mailed.
 
     Of a built-in table its name, its options and what its columns are; of an uploaded file nothing at all. Of the rest
     numbers, and texts that anonflow itself knows; a setting that holds any other text is left out whole.
-
-    Parameters
-    ----------
-    spec : DraftSpec
-        The draft's.
-
-    Returns
-    -------
-    str
-        ``c=...``: JSON, coded so that it survives being mailed; O(its length).
     """
     document, source = spec.document, spec.table.source
     kept: dict[str, Any] = {"version": 1, "steps": []}
@@ -107,18 +97,7 @@ def configuration(text: str) -> LinkSpec:
 
 
 def merged(spec: DraftSpec, shared: LinkSpec) -> DraftSpec:
-    """Return a first draft with the configuration of a link over it.
-
-    Parameters
-    ----------
-    spec : DraftSpec
-        Of the table that is open.
-
-    Returns
-    -------
-    DraftSpec
-        Hierarchies that came with a built-in table are its own.
-    """
+    """Return the first draft of a table with the configuration of a link over it; hierarchies that came with a built-in table are its own."""
     table: dict[str, Any] = {}
     if shared.columns is not None:
         dataset = spec.table.source.dataset

@@ -55,19 +55,8 @@ def code(
 
 
 def judged(spec: DraftSpec, folder: Path, table: Table, source: SourceSpec) -> Judgement:
-    """Return which runs of a draft can work on a table, and which cannot.
+    """Return which runs of a draft can work on a table of n records, coded under its columns and read from `source`, and which cannot.
 
-    Parameters
-    ----------
-    folder : pathlib.Path
-        What its paths are relative to.
-    table : Table
-        n records, coded under the draft's columns.
-    source : SourceSpec
-        Where the table came from.
-
-    Notes
-    -----
     A run that can have no result does not keep the others from theirs. What holds for every run is a problem of the draft.
     """
     wrong: dict[str, str] = {}
@@ -140,15 +129,7 @@ def _by_reason(wrong: Mapping[str, str]) -> dict[str, str]:
 
 
 def running_flow(flow: engine.Flow, run: engine.Run, table: Table | None = None) -> engine.Flow:
-    """Return what is run to compare: one run, without the draw, the attacks, the files, and what only a draw can show.
-
-    Parameters
-    ----------
-    run : Run
-        Of that flow.
-    table : Table, optional
-        The table that it runs on, where it is in memory.
-    """
+    """Return what is run to compare: one run of a flow, without the draw, the attacks, the files, and what only a draw can show."""
     steps = flow.spec.steps
     criteria = steps.verify
     guarantee = run.anonymize.guarantee or run.anonymize.method.guarantee

@@ -88,6 +88,13 @@ CODING = "the table is being coded under its columns; wait a few seconds"
 class Workspace(param.Parameterized):
     """All state of one user.
 
+    ``noted`` is what screens found out about runs, so that it outlives their page.
+
+    Invariants: ``draft`` stays the same object; ``table`` is ``frame`` coded under the draft's columns, or None while
+    they are not valid; while ``coding``, it is still what it was before the last edit (None of a table that is new),
+    and nothing can be started; ``runs`` is replaced, never changed in place; what comes from the threads of runs reaches
+    params through `schedule` alone.
+
     Parameters
     ----------
     schedule : callable, optional
@@ -109,15 +116,6 @@ class Workspace(param.Parameterized):
     ------
     ParameterError
         If there is no `place`, and no folder can be made.
-
-    Notes
-    -----
-    ``noted`` is what screens found out about runs, so that it outlives their page.
-
-    Invariants: ``draft`` stays the same object; ``table`` is ``frame`` coded under the draft's columns, or None while
-    they are not valid; while ``coding``, it is still what it was before the last edit (None of a table that is new),
-    and nothing can be started; ``runs`` is replaced, never changed in place; what comes from the threads of runs reaches
-    params through `schedule` alone.
     """
 
     draft: Draft = param.ClassSelector(class_=Draft, constant=True, doc="The one flow behind all screens.")

@@ -22,6 +22,8 @@ TICK = 1.0
 class JobGroup:
     """Some jobs that were started together.
 
+    Invariant: after :meth:`abandon` neither `progressed` nor `ended` is called.
+
     Parameters
     ----------
     schedule : callable
@@ -32,10 +34,6 @@ class JobGroup:
         ``progressed(batch)``, through `schedule`: some job is further, but not too often.
     ended : callable
         ``ended(batch, job, result)``, through `schedule`, once for each job; the result is None if it was cancelled.
-
-    Notes
-    -----
-    Invariant: after :meth:`abandon` neither `progressed` nor `ended` is called.
     """
 
     def __init__(

@@ -29,14 +29,12 @@ class Turns(Protocol):
 class Background:
     """One work at a time for one screen.
 
+    The result of a superseded work is discarded: only the latest one's is passed on.
+
     Parameters
     ----------
     at_once : bool
         Whether it begins at once, in a thread of its own, instead of waiting in line with the runs of everybody.
-
-    Notes
-    -----
-    The result of a superseded work is discarded: only the latest one's is passed on.
     """
 
     def __init__(self, workspace: Turns, at_once: bool = False) -> None:
