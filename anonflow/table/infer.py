@@ -14,9 +14,10 @@ from anonflow.hierarchy.calendar import is_partial
 from anonflow.hierarchy.wording import plural
 from anonflow.table.domain import missing_cells
 from anonflow.table.files.csv_head import PLAIN, CsvShape
-from anonflow.table.forms.date_forms import DateForm
+from anonflow.table.forms.date_forms import DateForm, are_digits, date_forms
 from anonflow.table.forms.number_forms import NumberForm, has_second_reading
 from anonflow.table.forms.numbers import numbers_of
+from anonflow.table.forms.text_columns import value_text
 from anonflow.table.forms.text_forms import Form, mixture, seen, texts_of
 from anonflow.table.identification.code_signs import code_entry, code_name, code_texts, code_values
 from anonflow.table.identification.column_signs import group_name, name_says
@@ -159,6 +160,7 @@ def read_cells(cells: pd.Series, shape: CsvShape = PLAIN) -> tuple[pd.Series, di
 
 def _read(cells: pd.Series, shape: CsvShape) -> tuple[pd.Series, dict[str, Any], list[str]]:
     """Return the cells as :func:`read_cells` does, the keys of their form, and what to say of it; texts without a digit may be codes."""
+    cells = _days_as_texts(cells)
     distinct = texts_of(cells[~missing_cells(cells)])
     if distinct is None:
         return cells, {}, []
@@ -171,7 +173,7 @@ def _read(cells: pd.Series, shape: CsvShape) -> tuple[pd.Series, dict[str, Any],
         declared = NumberForm(shape.decimal, shape.thousands)
         if declared.read(written).good.all():
             return _plain(cells, declared, written), {}, []
-    if is_numeric(pd.Series(written)) and not has_second_reading(written):
+    if is_numeric(pd.Series(written)) and not has_second_reading(written) and not are_digits(written):
         return cells, {}, []
     forms_seen = seen(written, counts[digits])
     if forms_seen is None:
@@ -184,6 +186,17 @@ def _read(cells: pd.Series, shape: CsvShape) -> tuple[pd.Series, dict[str, Any],
     if isinstance(only, DateForm) and only.read(written).plain.tolist() == written:
         return cells, {}, remarks  # partial dates beside whole ones, as ISO writes them
     return _plain(cells, only, written), only.to_mapping() or {"decimal": "."}, remarks
+
+
+def _days_as_texts(cells: pd.Series) -> pd.Series:
+    """Return the cells as texts if they are whole numbers of eight digits that may be dates, such as 20140312; else as they are."""
+    values = cells[~missing_cells(cells)]
+    if not len(values) or not pd.api.types.is_numeric_dtype(values.dtype) or values.dtype == bool:
+        return cells
+    texts = list(map(value_text, values.unique()[:1000]))
+    if not are_digits(texts) or not date_forms(texts):
+        return cells
+    return cells.map(value_text, na_action="ignore")
 
 
 def _are_partial_dates(values: pd.Series) -> bool:

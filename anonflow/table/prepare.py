@@ -288,7 +288,8 @@ def dates(
     cells : pandas.Series
         Of texts; dates stay as they are.
     order : str
-        Of day, month and year, such as d.m.y, whatever stands between them; or excel for serial numbers of a spreadsheet.
+        Of day, month and year, such as d.m.y, whatever stands between them, or ymd in eight digits; or excel for serial numbers of a
+        spreadsheet.
     pivot : int, optional
         The first year that two digits can mean: `1930` takes 30 for `1930` and 29 for `2029`.
     others : list, optional
@@ -304,8 +305,8 @@ def dates(
 
 def _read_texts(cells: pd.Series, form: Form, others: Iterable[Any]) -> pd.Series:
     """Return plain numbers or ISO dates for the texts of a column; each distinct text is read once."""
-    is_serial = isinstance(form, DateForm) and form.is_serial
-    plain_type = pd.api.types.is_numeric_dtype(cells.dtype) and not is_serial
+    takes_numbers = isinstance(form, DateForm) and form.takes_numbers
+    plain_type = pd.api.types.is_numeric_dtype(cells.dtype) and not takes_numbers
     if plain_type or pd.api.types.is_datetime64_any_dtype(cells.dtype):
         return cells
     try:
@@ -320,7 +321,7 @@ def _read_texts(cells: pd.Series, form: Form, others: Iterable[Any]) -> pd.Serie
     texts = np.array([_cell_text(value) for value in values.tolist()], object)
     written = np.array(
         [
-            (is_serial or isinstance(value, str)) and text not in known
+            (takes_numbers or isinstance(value, str)) and text not in known
             for value, text in zip(values.tolist(), texts.tolist(), strict=True)
         ],
         bool,

@@ -14,8 +14,9 @@ import pyarrow.compute as pc
 
 _ORDERS = {"dmy": "the day before the month", "mdy": "the month before the day", "ymd": "the year first"}
 _SERIALS = {"excel": "1899-12-30", "excel-1904": "1904-01-01"}
-DATES = (*(sign.join(order) for order in _ORDERS for sign in "./-"), *_SERIALS)
-"""What a schema may say under ``dates``: ``d.m.y``, ``m/d/y``, ``y-m-d`` ...; the signs in the cells may be others."""
+DATES = (*(sign.join(order) for order in _ORDERS for sign in "./-"), *_ORDERS, *_SERIALS)
+"""What a schema may say under ``dates``: ``d.m.y``, ``m/d/y``, ``y-m-d`` ...; the signs in the cells may be others, but for ``ymd``
+``dmy`` and ``mdy``, which are eight digits."""
 
 PIVOT = 30
 """An example of a first year."""
@@ -72,6 +73,13 @@ _MONTH_FIRST = (
 _EAST = r"^(?P<a>[0-9]{4})[年년] ?(?P<b>[0-9]{1,2})[月월] ?(?P<c>[0-9]{1,2})[日일]" + _TIME
 _ONLY_YEAR = r"^(?P<c>[0-9]{4})$"
 _MONTH_YEAR = rf"^(?P<b>[0-9]{{1,2}}|{_NAME})(?:[./\-]|[ \t]+(?:de |of )?)(?P<c>[0-9]{{4}})$"
+_DIGITS = {
+    letter: f"(?P<{group}>[0-9]{{{size}}})"
+    for letter, group, size in (("y", "c", 4), ("m", "b", 2), ("d", "a", 2))
+}
+"""Parts of dates without signs."""
+_FIRST_YEAR, _LAST_YEAR = 1800, 2199
+"""Years of eight digits that are taken for dates unless the schema says so."""
 _YEAR_MONTH = r"^(?P<c>[0-9]{4})[./\-](?P<b>[0-9]{1,2})$"
 
 _MAY_BE = re.compile(r"\s*(?:[0-9]{4}\s*$|[0-9]{1,4}[^0-9]|[^\d\s./\-]{3,}[\s./\-]+(?:de |of )?[0-9])")
@@ -88,8 +96,8 @@ class DateForm:
     Attributes
     ----------
     dates : str
-        One of `DATES`: the order of day, month and year, whatever stands between them, or the serial numbers of a spreadsheet. A month may
-        be a name.
+        One of `DATES`: the order of day, month and year, whatever stands between them, or without signs, in eight digits; or the serial
+        numbers of a spreadsheet. A month may be a name.
     pivot : int or None
         The first year that two digits can mean: `1930`, or 30 for short, takes 30 for `1930` and 29 for `2029`. None refuses them.
     """
@@ -106,11 +114,26 @@ class DateForm:
         return self.dates in _SERIALS
 
     @property
+    def takes_numbers(self) -> bool:
+        """Whether cells that are numbers are dates, too."""
+        return self.is_serial or not self.sign
+
+    @property
+    def order(self) -> str:
+        """The letters of day, month and year, none of serial numbers."""
+        return "" if self.is_serial else "".join(filter(str.isalpha, self.dates))
+
+    @property
+    def sign(self) -> str:
+        """What stands between them; nothing in eight digits."""
+        return "" if self.dates == self.order else self.dates[1]
+
+    @property
     def words(self) -> str:
         """The form in words."""
         if self.is_serial:
             return "serial numbers of a spreadsheet"
-        return _ORDERS[self.dates[::2]]
+        return ("" if self.sign else "eight digits, ") + _ORDERS[self.order]
 
     def to_mapping(self) -> dict[str, Any]:
         """Return the keys of a schema's column."""
@@ -132,10 +155,16 @@ class DateForm:
         if self.is_serial:
             return self._serials(texts)
         read = DateReading(np.full(len(texts), None, object), np.zeros(len(texts), bool))
+        cells = pc.utf8_trim_whitespace(pa.array(texts, pa.string()))
+        order = self.order
+        if not self.sign:
+            cells = pc.utf8_lpad(cells, 8, "0")  # a number has lost its zero in front
+            for unknown in ("md", "d", ""):  # registers write 00 for a month or a day that is not known
+                parts = ("00" if letter in unknown else _DIGITS[letter] for letter in order)
+                self._match(cells, f"^{''.join(parts)}$", "", read)
+            return read
         if not any(map(_MAY_BE.match, texts)):
             return read
-        cells = pc.utf8_trim_whitespace(pa.array(texts, pa.string()))
-        order = self.dates[::2]
         for pattern, places in (
             (_YEAR_MONTH, ""),
             (_ONLY_YEAR, ""),
@@ -154,7 +183,7 @@ class DateForm:
         if day is None:
             return plain
         parts = dict(zip("ymd", day.groups(), strict=False))
-        return self.dates[1].join(parts[letter] for letter in self.dates[::2]) + day[4].replace("T", " ")
+        return self.sign.join(parts[letter] for letter in self.order) + day[4].replace("T", " ")
 
     def _match(self, cells: pa.Array, pattern: str, places: str, read: DateReading) -> None:
         """Read the texts that a pattern fits, and that are not read yet."""
@@ -196,12 +225,11 @@ class DateForm:
             century = year + pivot // 100 * 100
             year = np.where(short, np.where(century < pivot, century + 100, century), year)
         day = np.array([int(text or 1) for text in day_text], np.int64)
-        inside = (month >= 1) & (month <= 12) & (year >= 1) & (day >= 1)
+        open_year = short & (self.pivot is None)
+        inside = (month >= 1) & (month <= 12) & ((year >= 1) | open_year) & (day >= 1)
         leap = (year % 4 == 0) & ((year % 100 != 0) | (year % 400 == 0))
         # of a year that is not known every 29 February may be there
-        inside &= day <= _LAST_DAY[np.clip(month, 0, 12)] - (
-            (month == 2) & ~leap & ~(short & (self.pivot is None))
-        )
+        inside &= day <= _LAST_DAY[np.clip(month, 0, 12)] - ((month == 2) & ~leap & ~open_year)
         good &= inside
         clock, is_time = _clock(part, "hour" in names)
         good &= is_time
@@ -213,7 +241,7 @@ class DateForm:
             else "{0:04d}-{1:02d}-{2:02d}"
         )
         for place in np.flatnonzero(good).tolist():
-            if short[place] and self.pivot is None:
+            if open_year[place]:
                 read.short[at[place]] = True
             read.plain[at[place]] = form.format(year[place], month[place], day[place]) + clock[place]
 
@@ -330,7 +358,7 @@ def date_forms(texts: Sequence[str]) -> list[DateForm]:
     forms: list[DateForm] = []
     readings: list[list[str]] = []
     for order in _ORDERS:
-        form = DateForm("/".join(order))
+        form = DateForm(order if are_digits(texts) else "/".join(order))
         for part in (texts[:1000], texts):
             reading = form.read(part)
             if not reading.good.all():
@@ -341,6 +369,16 @@ def date_forms(texts: Sequence[str]) -> list[DateForm]:
                 forms.append(form)
                 readings.append(iso)
     return forms
+
+
+def are_digits(texts: Sequence[str]) -> bool:
+    """Return whether texts are eight digits, or seven behind a zero that is lost, that have the year of a date first, or last."""
+    return all(
+        len(text) in (7, 8)
+        and text.isdecimal()
+        and any(_FIRST_YEAR <= int(year) <= _LAST_YEAR for year in (text.zfill(8)[:4], text[-4:]))
+        for text in texts
+    )
 
 
 def partial_ends(text: str) -> tuple[str, str]:

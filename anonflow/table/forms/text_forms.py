@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from anonflow.errors import Sentence, setting
-from anonflow.table.forms.date_forms import PIVOT, DateForm, date_forms
+from anonflow.table.forms.date_forms import PIVOT, DateForm, are_digits, date_forms
 from anonflow.table.forms.number_forms import NumberForm, number_forms
 
 Form = NumberForm | DateForm
@@ -125,7 +125,8 @@ def seen(texts: Sequence[str], counts: np.ndarray | None = None) -> Seen | None:
     texts = list(texts)
     if not texts:
         return None
-    forms: Sequence[Form] = number_forms(texts) or date_forms(texts)
+    digits: Sequence[Form] = date_forms(texts) if are_digits(texts) else ()
+    forms = digits or number_forms(texts) or date_forms(texts)
     if not forms:
         return None
     if isinstance(forms[0], NumberForm):
@@ -134,7 +135,7 @@ def seen(texts: Sequence[str], counts: np.ndarray | None = None) -> Seen | None:
         return Seen(
             tuple(forms), _telling(texts, forms), has_currency=any(reading.currency.tolist()), problem=problem
         )
-    dates = [DateForm(_with_sign(form.dates, texts)) for form in forms if isinstance(form, DateForm)]
+    dates = [_with_sign(form, texts) for form in forms if isinstance(form, DateForm)]
     first = dates[0].read(texts)
     short = bool(first.short.any())
     times = np.ones(len(texts), np.int64) if counts is None else counts
@@ -143,11 +144,11 @@ def seen(texts: Sequence[str], counts: np.ndarray | None = None) -> Seen | None:
     return Seen(tuple(dates), _telling(texts, dates), short, partial=partial, problem=problem)
 
 
-def _with_sign(order: str, texts: Sequence[str]) -> str:
-    """Return an order of dates with the sign that most of them have."""
+def _with_sign(form: DateForm, texts: Sequence[str]) -> DateForm:
+    """Return a form of dates with the sign that most of them have."""
     signs = Counter(sign for text in texts[:_FIRST] for sign in "./-" if text.count(sign) >= 2)
-    sign = signs.most_common(1)[0][0] if signs else order[1]
-    return order.replace(order[1], sign)
+    sign = signs.most_common(1)[0][0] if signs else form.sign
+    return DateForm(sign.join(form.order))
 
 
 def _telling(texts: Sequence[str], forms: Sequence[Form]) -> tuple[str, ...]:

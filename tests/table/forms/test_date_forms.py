@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import re
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -57,6 +58,21 @@ QI = {"role": "quasi-identifier", "kind": "numeric"}
         ("y/m/d", "1984-7", "1984-07"),
         ("d.m.y", "07/1984", "1984-07"),
         ("d.m.y", "July 1984", "1984-07"),
+        ("ymd", "20130301", "2013-03-01"),
+        ("ymd", "20130001", None),
+        ("ymd", "20130300", "2013-03"),
+        ("ymd", "20130000", "2013"),
+        ("ymd", "2013-03-01", None),
+        ("ymd", "01032013", None),
+        ("dmy", "01032013", "2013-03-01"),
+        ("dmy", "00032013", "2013-03"),
+        ("mdy", "03012013", "2013-03-01"),
+        ("mdy", "03312013 ", "2013-03-31"),
+        ("dmy", "29022013", None),
+        ("dmy", "1032013", "2013-03-01"),
+        ("dmy", "132013", None),
+        ("ymd", "8121231", "0812-12-31"),
+        ("d.m.y", "20130301", None),
         ("excel", "41334", "2013-03-01"),
         ("excel", "41334.5", "2013-03-01T12:00:00"),
         ("excel", "1", "1900-01-01"),
@@ -89,9 +105,17 @@ def test_a_pivot_is_the_first_year_of_two_digits(pivot: int, text: str, plain: s
     day=st.dates(datetime.date(1000, 1, 1)), dates=st.sampled_from([form for form in DATES if "y" in form])
 )
 def test_every_day_is_read_in_every_order(day: datetime.date, dates: str) -> None:
-    parts = {"d": day.day, "m": day.month, "y": day.year}
-    text = dates[1].join(str(parts[letter]) for letter in dates[::2])
-    assert DateForm(dates).read([text]).plain.tolist() == [day.isoformat()]
+    parts = {"d": f"{day.day:02d}", "m": f"{day.month:02d}", "y": str(day.year)}
+    text = "".join(parts.get(letter, letter) for letter in dates)
+    form = DateForm(dates)
+    assert form.read([text]).plain.tolist() == [day.isoformat()]
+    assert form.cell(day.isoformat()) == text
+    if form.sign:
+        plain = "".join(
+            {"d": str(day.day), "m": str(day.month), "y": str(day.year)}.get(letter, letter)
+            for letter in dates
+        )
+        assert form.read([plain]).plain.tolist() == [day.isoformat()]
 
 
 PIECES = [
@@ -125,10 +149,16 @@ def test_a_text_that_is_not_tried_is_no_date(texts: list[str]) -> None:
         (["1984", "1985"], []),
         (["3 March 2013"], ["dmy"]),
         (["12.5", "1.25"], []),
+        (["20130301", "20130000"], ["ymd"]),
+        (["14032013", "1042013"], ["dmy"]),
+        (["01032013", "01042013"], ["dmy", "mdy"]),
+        (["20130301", "1.2.2013"], []),
+        (["20139901"], []),
+        (["12345678", "99999999"], []),
     ],
 )
 def test_each_reading_has_one_order(texts: list[str], orders: list[str]) -> None:
-    assert [form.dates[::2] for form in date_forms(texts)] == orders
+    assert [form.order for form in date_forms(texts)] == orders
 
 
 def test_dates_of_one_order_are_offered_with_three_examples() -> None:
@@ -141,6 +171,41 @@ def test_dates_of_one_order_are_offered_with_three_examples() -> None:
     table = af.Table(frame, schema)
     assert table.domains[0].dates == "date"
     assert table.domains[0].labels[0] == "2010-08-31"
+
+
+@loop(
+    "cells",
+    [
+        ["20130301", "19841231", "20101015"],
+        [20130301, 19841231, 20101015],
+        [20130301.0, None, 20101015.0],
+        ["20130301", None, "19840000"],
+    ],
+)
+def test_eight_digits_are_dates(cells: list[Any]) -> None:
+    """As text, as whole numbers, and as those beside blanks; a day or a month that is not known is 00."""
+    frame = pd.DataFrame({"admitted": cells * 5, "sex": ["F", "M", "F"] * 5})
+    entry = af.Schema.infer(frame).to_mapping()["admitted"]
+    assert entry["dates"] == "ymd"
+    reason = af.Schema.advise(frame).set_index("column").loc["admitted", "reasons"]
+    assert "its dates are written with eight digits, the year first (20130301 is 2013-03-01" in reason
+    domain = af.Table(frame, {"admitted": entry}).domains[0]
+    assert "2013-03-01" in domain.labels
+    assert (domain.dates or "months and years") == ("months and years" if "19840000" in cells else "date")
+
+
+@loop("cells", [[20139901, 20130301], [12345678, 23456789], ["00000001", "00000002"], [2013030, 2013031]])
+def test_whole_numbers_of_other_kinds_are_no_dates(cells: list[Any]) -> None:
+    frame = pd.DataFrame({"amount": cells * 5, "sex": ["F", "M"] * 5})
+    assert "dates" not in af.Schema.infer(frame).to_mapping()["amount"]
+
+
+def test_the_year_2000_may_have_two_digits() -> None:
+    frame = pd.DataFrame({"born": ["31.12.84", "30.11.00", "29.02.00"] * 5, "sex": ["F", "M", "F"] * 5})
+    reason = af.Schema.advise(frame).set_index("column").loc["born", "reasons"]
+    assert "have years of two digits" in reason
+    table = af.Table(frame, {"born": {**QI, "dates": "d.m.y", "pivot": 30}})
+    assert table.domains[0].labels == ("1984-12-31", "2000-02-29", "2000-11-30")
 
 
 def test_dates_of_two_orders_are_asked_about_and_stay_text() -> None:
