@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -123,25 +123,26 @@ class CompareModel(param.Parameterized):
                 continue
             result, row = run.result, run.row()
             losses = column_losses(run)
-            spread = _spread(result.spread)
+            heights = [0.0] * BARS
+            for percent, count in result.spread:
+                heights[min(BARS - 1, int(percent) * BARS // 100)] += count
+            listed = ", ".join(f"{name} {100 * loss:.0f} %" for name, loss in losses.items())
+            size = run.spec.partition.size
             rows.append(
                 {
                     "id": run.id,
                     "mark": str(look_of(result.algorithm).svg()),
                     "run": f"{'📌 ' if run.pinned else ''}{run.name}{' ✎' if run.note else ''}",
                     "best": "● best" if run.id in best else "",
-                    "gcp": row["gcp"],
-                    "usefulness": row["usefulness"],
-                    "suppressed": row["suppressed"],
-                    "seconds": row["seconds"],
+                    **{name: row[name] for name in ("gcp", "usefulness", "suppressed", "seconds")},
                     "checks": verdict(run),
-                    "columns": str(sparkline(list(losses.values()), _losses_picture(losses.items()), 1.0))
+                    "columns": str(sparkline(list(losses.values()), f"loss by column: {listed}", 1.0))
                     if losses
                     else "",
-                    "records": str(sparkline(spread, "records by their loss, from 0 % left to 100 % right"))
+                    "records": str(sparkline(heights, "records by their loss, from 0 % left to 100 % right"))
                     if result.spread
                     else "",
-                    "partition": _partition(run),
+                    "partition": "whole table" if size is None else str(size),
                     "problem": result.problem or "",
                 }
             )
@@ -215,9 +216,6 @@ class CompareModel(param.Parameterized):
         run = waiting[0]
         self.param.update(measuring=True, problem="")
 
-        def work() -> float:
-            return measured_risk(run.seed, run.result)
-
         def done(rate: float) -> None:
             still = {remaining.id for remaining in self.workspace.runs}
             kept = {id: known for id, known in {**self.measured, run.id: rate}.items() if id in still}
@@ -226,10 +224,11 @@ class CompareModel(param.Parameterized):
             if run.id in still and self.risk == "measured":
                 self.measure_risks()
 
-        self.background.start(work, done, self._failed)
-
-    def _failed(self, problem: str) -> None:
-        self.param.update(measuring=False, problem=problem)
+        self.background.start(
+            lambda: measured_risk(run.seed, run.result),
+            done,
+            lambda problem: self.param.update(measuring=False, problem=problem),
+        )
 
     # ------------------------------------------------------------------------------- two of the runs
 
@@ -315,28 +314,9 @@ def verdict(run: FinishedRun) -> str:
     return f"{'✓' if run.ok else '✗'} {passed} of {len(run.result.findings)} hold"
 
 
-def _partition(run: FinishedRun) -> str:
-    size = run.spec.partition.size
-    return "whole table" if size is None else str(size)
-
-
 def _measured(measure: str, run: FinishedRun) -> str:
     return _number(run.result.measures.get(measure))
 
 
 def _number(value: Any) -> str:
     return "–" if value is None or value != value else f"{value:.4f}"
-
-
-def _spread(spread: Sequence[tuple[int, int]], bars: int = BARS) -> list[float]:
-    """Return records by their loss, in `bars` steps of equal width from 0 % to 100 %."""
-    heights = [0.0] * bars
-    for percent, count in spread:
-        heights[min(bars - 1, int(percent) * bars // 100)] += count
-    return heights
-
-
-def _losses_picture(losses: Iterable[tuple[str, float]]) -> str:
-    """Return the losses of a run's columns, each between 0 and 1."""
-    words = ", ".join(f"{name} {100 * loss:.0f} %" for name, loss in losses)
-    return f"{'loss by column'}: {words}"

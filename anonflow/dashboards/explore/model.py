@@ -99,7 +99,11 @@ class MissingLoss:
 
     def sentence(self) -> str:
         """Return such as ``age: 12 records without a value lose 100.0 %, the others 8.1 %.``"""
-        return _missing_loss(self.column, self.cells, self.loss, self.others)
+        lose = "loses" if self.cells == 1 else "lose"
+        records = plural(self.cells, "record")
+        return (
+            f"{self.column}: {records} without a value {lose} {self.loss:.1%}, the others {self.others:.1%}."
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -403,9 +407,3 @@ def in_plain_words(row: dict[str, Any]) -> str:
         if low == high
         else f"{sentence} For people like these the rate lies between {100 * low:.1f} % and {100 * high:.1f} %, with confidence 95 %."
     )
-
-
-def _missing_loss(column: str, cells: int, loss: float, others: float) -> str:
-    """Return such as ``age: 12 records without a value lose 100.0 %, the others 8.1 %.``"""
-    lose = "loses" if cells == 1 else "lose"
-    return f"{column}: {plural(cells, 'record')} without a value {lose} {loss:.1%}, the others {others:.1%}."

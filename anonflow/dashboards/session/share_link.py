@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import itertools
 import json
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -41,10 +42,6 @@ class LinkSpec(BaseModel):
 def _known_words() -> frozenset[str]:
     """Return all texts that a link may hold besides the names of a built-in table's columns: those of the flow format."""
     return frozenset(words_of(flow_schema()))
-
-
-class _Unknown(Exception):
-    """The error for a text that may come from a user's data."""
 
 
 def link(spec: DraftSpec) -> str:
@@ -116,12 +113,7 @@ def merged(spec: DraftSpec, shared: LinkSpec) -> DraftSpec:
 
 def _known_steps(steps: Any, words: set[str]) -> list[Any]:
     """Return the steps before up to the first that holds a text of somebody's: those after it rest on it."""
-    kept: list[Any] = []
-    for step in steps:
-        if not _is_known(step, words):
-            break
-        kept.append(step)
-    return kept
+    return list(itertools.takewhile(lambda step: _is_known(step, words), steps))
 
 
 def _column(entry: Mapping[str, Any], first: Mapping[str, Any], words: set[str]) -> dict[str, Any]:
@@ -159,25 +151,10 @@ def _filtered(settings: Mapping[str, Any], words: set[str]) -> dict[str, Any]:
 
 
 def _is_known(value: Any, words: set[str]) -> bool:
-    try:
-        _check(value, words)
-    except _Unknown:
-        return False
-    return True
-
-
-def _check(value: Any, words: set[str]) -> None:
+    """Return whether all texts of a setting are known, so that none comes from a user's data."""
     if isinstance(value, str):
-        if (
-            value not in words
-            and value.replace("_", "-") not in words
-            and not (value and set(value) <= {"0", "1"})
-        ):
-            raise _Unknown
-    elif isinstance(value, Mapping):
-        for key, entry in value.items():
-            _check(key, words)
-            _check(entry, words)
-    elif isinstance(value, list | tuple):
-        for entry in value:
-            _check(entry, words)
+        is_bits = bool(value) and set(value) <= {"0", "1"}
+        return value in words or value.replace("_", "-") in words or is_bits
+    if isinstance(value, Mapping):
+        return all(_is_known(key, words) and _is_known(entry, words) for key, entry in value.items())
+    return not isinstance(value, list | tuple) or all(_is_known(entry, words) for entry in value)
