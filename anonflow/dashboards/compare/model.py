@@ -17,7 +17,8 @@ from anonflow.criteria.guarantee import promises_one_in_k
 from anonflow.dashboards.components.direction import arrow, better, directed
 from anonflow.dashboards.session.diff import changes, differences
 from anonflow.dashboards.session.publication import measured_risk
-from anonflow.dashboards.session.workspace import FinishedRun, Workspace
+from anonflow.dashboards.session.workspace import Workspace
+from anonflow.dashboards.work.jobs import FinishedRun
 from anonflow.dashboards.work.screen_work import Background
 from anonflow.drawing.figures import Point
 from anonflow.drawing.method_mark import sparkline

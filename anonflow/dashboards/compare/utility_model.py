@@ -9,7 +9,8 @@ from typing import Any
 
 import param
 
-from anonflow.dashboards.session.workspace import FinishedRun, Workspace
+from anonflow.dashboards.session.workspace import Workspace
+from anonflow.dashboards.work.jobs import FinishedRun
 from anonflow.dashboards.work.screen_work import Background
 from anonflow.drawing.figures import Point
 from anonflow.utility import MEASURES, Measure, measure, measures_of_analyses, numbers_of_measure

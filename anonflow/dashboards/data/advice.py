@@ -22,8 +22,6 @@ from anonflow.release.columns import told_by_dependence, told_by_values
 from anonflow.table.domain import missing_cells
 from anonflow.table.schema import MISSING_RULES
 
-__all__ = ["BlankPrices", "DataAdvice"]
-
 QUICK = 1_000
 """Records of the quick runs that price the ways with blanks."""
 

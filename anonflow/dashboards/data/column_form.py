@@ -32,8 +32,6 @@ from anonflow.table.schema import FORM_KEYS, KINDS, MISSING_RULES, ROLES, UNPUBL
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["ANSWERS", "COLUMNS", "ColumnChoice", "about_datasets", "reasons_of", "type_of"]
-
 NOT_PUBLISHED = "not published"
 """The role of a column that the draft does not name."""
 

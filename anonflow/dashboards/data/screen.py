@@ -41,8 +41,6 @@ from anonflow.hierarchy.wording import plural
 from anonflow.table.files.csv_reading import is_csv
 from anonflow.table.schema import KINDS, MISSING_RULES, ROLES
 
-__all__ = ["DataScreen"]
-
 RULES = {
     "refuse": "such a record prevents a run: choose another rule first",
     "value": "a missing value is a value of its own, and is published as an empty cell",

@@ -10,7 +10,8 @@ import param
 from markupsafe import Markup
 
 from anonflow.dashboards.components.html import card, html, items, say, soft
-from anonflow.dashboards.session.workspace import FinishedRun, Workspace
+from anonflow.dashboards.session.workspace import Workspace
+from anonflow.dashboards.work.jobs import FinishedRun
 from anonflow.dashboards.work.screen_work import Background
 from anonflow.drawing.heat_map import difference_map, heat_map
 from anonflow.utility.analyses.association import Associations, associations_of

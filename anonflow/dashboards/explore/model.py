@@ -17,7 +17,8 @@ from anonflow.algorithms.seeds import derived_seed
 from anonflow.algorithms.view import sizes_of
 from anonflow.dashboards.compare.model import column_losses
 from anonflow.dashboards.session.publication import card_of_run
-from anonflow.dashboards.session.workspace import FinishedRun, Workspace
+from anonflow.dashboards.session.workspace import Workspace
+from anonflow.dashboards.work.jobs import FinishedRun
 from anonflow.dashboards.work.screen_work import Background
 from anonflow.engine.report.card import ReleaseCard
 from anonflow.errors import ParameterError

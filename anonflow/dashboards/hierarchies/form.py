@@ -33,25 +33,15 @@ from anonflow.table.coding import column_values
 from anonflow.table.forms.text_forms import Form
 from anonflow.table.schema import form_of
 
-AS_IT_IS = "as it is"
-INTERVALS = "intervals"
-GROUPS = "groups"
-POSITIONS = "positions"
-PREFIXES = "prefixes"
-PERIODS = "periods of the calendar"
-CSV_FILE = "CSV file"
-GIVEN = "comes with the table"
-
-
 WAYS = {
-    AS_IT_IS: "used",
-    INTERVALS: "intervals",
-    GROUPS: "groups",
-    POSITIONS: "positions",
-    PREFIXES: "prefixes",
-    PERIODS: "calendar",
-    CSV_FILE: "file",
-    GIVEN: "given",
+    "used": "as it is",
+    "calendar": "periods of the calendar",
+    "intervals": "intervals",
+    "groups": "groups",
+    "file": "CSV file",
+    "positions": "positions",
+    "prefixes": "prefixes",
+    "given": "comes with the table",
 }
 """The sources of a hierarchy."""
 
@@ -69,7 +59,7 @@ class HierarchyChoice(DraftForm):
     """
 
     column = param.Selector(default=None, objects=[None], check_on_set=False)
-    way = param.Selector(default="groups", objects=list(WAYS.values()))
+    way = param.Selector(default="groups", objects=list(WAYS))
     step = param.Number(default=10.0, bounds=(0, None), inclusive_bounds=(False, True))
     levels = param.Integer(default=3, bounds=(1, 20))
     fanout = param.Integer(default=2, bounds=(2, 100))
@@ -148,20 +138,16 @@ class HierarchyChoice(DraftForm):
             values = [value for value in self.values()[0] if value]
         except AnonflowError:
             values = []
-        ways = {GROUPS: "groups", CSV_FILE: "file"}
-        if values and len({len(value) for value in values}) == 1 and not any("*" in v for v in values):
-            ways[POSITIONS] = "positions"
-        if values and max(map(len, values)) > 1 and not any("*" in v for v in values):
-            ways[PREFIXES] = "prefixes"
-        if values and all(is_number(value) for value in values):
-            ways = {INTERVALS: "intervals", **ways}
-        if are_dates(values):
-            ways = {PERIODS: "calendar", **ways}
-        if self._built_in() is not None:
-            ways[GIVEN] = "given"
-        if self.has_hierarchy:
-            ways = {AS_IT_IS: "used", **ways}
-        return ways
+        are_codes = bool(values) and not any("*" in value for value in values)
+        suits = {
+            "used": self.has_hierarchy,
+            "calendar": are_dates(values),
+            "intervals": bool(values) and all(map(is_number, values)),
+            "positions": are_codes and len({len(value) for value in values}) == 1,
+            "prefixes": are_codes and max(map(len, values), default=0) > 1,
+            "given": self._built_in() is not None,
+        }
+        return {words: way for way, words in WAYS.items() if suits.get(way, True)}
 
     def _built_in(self) -> dict[str, Any] | str | None:
         """Return the hierarchy that a built-in table has for the column, if it has one."""

@@ -29,8 +29,6 @@ from anonflow.hierarchy.wording import plural
 from anonflow.loss import LOSSES
 from anonflow.option import Option
 
-__all__ = ["ProtectScreen"]
-
 UNFOLD = "Choose k and methods myself"
 
 ABOUT_TABS = (

@@ -18,8 +18,6 @@ from anonflow.loss import LOSSES
 from anonflow.option import Option
 from anonflow.table.identification.uniqueness import Uniqueness
 
-__all__ = ["Protection", "share"]
-
 CUTS = {
     "whole table": "whole",
     "partitions of a size": "size",

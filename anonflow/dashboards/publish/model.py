@@ -24,7 +24,8 @@ from anonflow.dashboards.session.draft_spec import columns_of, written
 from anonflow.dashboards.session.publication import Publication, card_of_run
 from anonflow.dashboards.session.screen_words import on_screen
 from anonflow.dashboards.session.table_sources import first_columns
-from anonflow.dashboards.session.workspace import FinishedRun, Workspace
+from anonflow.dashboards.session.workspace import Workspace
+from anonflow.dashboards.work.jobs import FinishedRun
 from anonflow.dashboards.work.screen_work import Background
 from anonflow.engine.report.card import ReleaseCard
 from anonflow.engine.report.report import limits_of

@@ -39,7 +39,8 @@ from anonflow.dashboards.publish.model import OWNER, PUBLIC, PublishModel
 from anonflow.dashboards.publish.review_form import ReviewForm
 from anonflow.dashboards.session.publication import Publication
 from anonflow.dashboards.session.screen_words import CONFIRM, roles_wait
-from anonflow.dashboards.session.workspace import FinishedRun, Workspace
+from anonflow.dashboards.session.workspace import Workspace
+from anonflow.dashboards.work.jobs import FinishedRun
 
 AGREE = "Draw another release: I will publish only one of them"
 

@@ -8,8 +8,6 @@ from typing import Any
 
 from anonflow.dashboards.session.publication import Publication
 
-__all__ = ["Noted"]
-
 
 @dataclass(eq=False)
 class Noted:

@@ -14,8 +14,6 @@ from anonflow.engine.flows.spec import FILES
 from anonflow.errors import FlowError
 from anonflow.table.identification.earlier import OWNER
 
-__all__ = ["check_confined", "names_a_dataset", "paths_in", "safe_name"]
-
 
 def check_confined(spec: DraftSpec, folder: Path) -> None:
     """Refuse a flow that would read or write outside `folder`, before anything of it is opened.

@@ -32,17 +32,6 @@ from anonflow.engine.flows.registers import register_holders
 from anonflow.engine.flows.spec import SourceSpec
 from anonflow.errors import DataError
 
-__all__ = [
-    "ENDING",
-    "Project",
-    "read_project",
-    "read_review",
-    "read_session_runs",
-    "save_project",
-    "session_runs_text",
-    "stranger_flow",
-]
-
 ENDING = ".anonflow.zip"
 
 MOST_RUNS = 1000

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from anonflow.criteria.verification import Finding
     from anonflow.table.identification.released_people import ReleasedPeople
 
-__all__ = ["Publication", "card_of_run", "measured_risk", "publication"]
-
 FORGOTTEN = (
     "when this session ends, anonflow forgets who is in this release, and will not notice a second release of the same "
     "people; keep the file Earlier releases, and upload it next year, or start the dashboards with an owner's folder: --owner FOLDER, in a "

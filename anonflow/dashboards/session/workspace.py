@@ -73,8 +73,6 @@ if TYPE_CHECKING:
 
     from anonflow.table.schema import Column
 
-__all__ = ["FinishedRun", "Workspace"]
-
 LONGEST_FIELD = 4_000
 """Characters of a field of the reviewer's report, at most."""
 
