@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from anonflow.algorithms.cohorts import Outlook
 from anonflow.dashboards.components.html import facts, html, refused, soft
-from anonflow.dashboards.components.upload import DiskDropper
+from anonflow.dashboards.components.upload import dropper
 from anonflow.dashboards.session.memory import KnownReleases
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.dashboards.work.screen_work import Background
@@ -89,13 +89,10 @@ class ReleasesUpload:
     """Where packed owner's folders are uploaded."""
 
     def __init__(self, model: ReleasesModel) -> None:
-        self._model, limits = model, model.workspace.limits
-        self.dropper = DiskDropper(
-            lambda: model.workspace.folder, model.take, lambda sentence: model.param.update(problem=sentence),
-            most=limits.upload_bytes,
-            elsewhere=limits.elsewhere, label=UPLOAD,
-            sizing_mode="stretch_width", css_classes=["af-dropper"],
-        )  # fmt: skip
+        self._model = model
+        self.dropper = dropper(
+            model.workspace, model.take, lambda sentence: model.param.update(problem=sentence), UPLOAD
+        )
         self.forget = pn.widgets.Button(label="Remove the uploaded releases", visible=False)
         self.forget.on_click(lambda event: model.forget())
         self.state = html("")

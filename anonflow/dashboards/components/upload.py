@@ -118,3 +118,26 @@ class DiskDropper(pn.widgets.FileDropper):
             held = self._open.pop(other, None)
             if held is not None:
                 held[0].unlink(missing_ok=True)
+
+
+def dropper(
+    workspace: Any,
+    on_file: Callable[[str, Path], None],
+    on_refused: Callable[[str], None],
+    label: str,
+    most: int | None = None,
+    **params: Any,
+) -> DiskDropper:
+    """Return a place to drop files for a workspace, under its limits or a smaller cap."""
+    limits: Limits = workspace.limits
+    return DiskDropper(
+        lambda: workspace.folder,
+        on_file,
+        on_refused,
+        limits.upload_bytes if most is None else most,
+        limits.elsewhere,
+        label=label,
+        sizing_mode="stretch_width",
+        css_classes=["af-dropper"],
+        **params,
+    )

@@ -19,7 +19,7 @@ from anonflow import datasets
 from anonflow.dashboards.components.html import card, facts, html, items, notice, say, soft, stack
 from anonflow.dashboards.components.markup import unique_bars
 from anonflow.dashboards.components.option_field import option_field
-from anonflow.dashboards.components.upload import DiskDropper
+from anonflow.dashboards.components.upload import dropper
 from anonflow.dashboards.data.advice import QUICK, BlankPrices, DataAdvice
 from anonflow.dashboards.data.column_form import (
     ANSWERS,
@@ -88,9 +88,9 @@ CHOICES: dict[str, list[str]] = {
 """What is chosen in its cells."""
 
 MANY = {
-    "who": ("Who could know the ticked columns", 270),
-    "role": ("Role of the ticked columns", 200),
-    "kind": ("Kind of the ticked columns", 200),
+    "who": ("Who could know the ticked columns", 290),
+    "role": ("Role of the ticked columns", 230),
+    "kind": ("Kind of the ticked columns", 230),
 }
 """What is chosen for several columns: label and width."""
 
@@ -178,11 +178,8 @@ class DataScreen(pn.viewable.Viewer):
         self.hierarchies = pn.widgets.Checkbox(label="with the hierarchies that go with it", value=False)
         self.open = pn.widgets.Button(label="Open this table", color="primary", on_click=self._open_dataset)
         limits = self.workspace.limits
-        self.dropper = DiskDropper(
-            self._folder, self._open_file, self._refused, most=limits.upload_bytes, elsewhere=limits.elsewhere,
-            label="CSV, Parquet or Excel file, alone or with its hierarchies and its flow",
-            multiple=True, sizing_mode="stretch_width", css_classes=["af-dropper"],
-        )  # fmt: skip
+        what = "CSV, Parquet or Excel file, alone or with its hierarchies and its flow"
+        self.dropper = dropper(self.workspace, self._open_file, self._refused, what, multiple=True)
         caps = [] if limits.upload_bytes is None else [f"{limits.upload_bytes / MEGABYTE:,.0f} MB"]
         caps += [] if limits.rows is None else [f"{limits.rows:,} records"]
         most = f"At most {' and '.join(caps)}. " if caps else ""
@@ -224,10 +221,8 @@ class DataScreen(pn.viewable.Viewer):
             css_classes=["af-warn"],
             visible=False,
         )
-        self.projects = DiskDropper(
-            self._folder, self._open_project, self._refused, most=limits.upload_bytes,
-            label="Flow (.yaml) or project (.anonflow.zip)", sizing_mode="stretch_width", css_classes=["af-dropper"],
-        )  # fmt: skip
+        project = "Flow (.yaml) or project (.anonflow.zip)"
+        self.projects = dropper(self.workspace, self._open_project, self._refused, project)
         about_projects = html(
             Markup("<p class='soft'>{} <code>anonflow run</code> {}</p>").format(
                 "A project is saved below, under Keep this work. A flow is the file that",
@@ -264,10 +259,6 @@ class DataScreen(pn.viewable.Viewer):
         self.hierarchies.visible = any(
             entry.get("kind") == "hierarchy" for entry in datasets.schema(name, hierarchies=True).values()
         )
-
-    def _folder(self) -> Path:
-        folder: Path = self.workspace.folder
-        return folder
 
     def _open_dataset(self, *events: Any) -> None:
         name = self.dataset.value

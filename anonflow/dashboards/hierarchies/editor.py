@@ -15,7 +15,7 @@ from anonflow.dashboards.components.clickable import Clickable
 from anonflow.dashboards.components.html import html, notice, say, soft, stack
 from anonflow.dashboards.components.option_field import param_field
 from anonflow.dashboards.components.shown_part import ShownPart
-from anonflow.dashboards.components.upload import DiskDropper
+from anonflow.dashboards.components.upload import dropper
 from anonflow.dashboards.hierarchies.form import FROM_LOWEST, HierarchyChoice
 from anonflow.dashboards.hierarchies.tree_picture import BEYOND_LEGEND
 from anonflow.dashboards.session.hierarchy_files import MOST
@@ -45,7 +45,7 @@ class HierarchyBuilder(ShownPart):
         self.column = pn.widgets.Select(label="Column", options=[], width=240)
         self.way = pn.widgets.Select(label="Hierarchy from", options=[], width=240)
         of = choice.param
-        self.step = param_field(of.step, "Narrowest width", 130)
+        self.step = param_field(of.step, "Narrowest width", 150)
         self.levels = param_field(of.levels, "Levels", 100)
         self.fanout = param_field(of.fanout, "Intervals joined at each level", 230)
         self.origin = param_field(of.origin, "An interval begins at", 170)
@@ -72,12 +72,13 @@ class HierarchyBuilder(ShownPart):
         self.picked = html()
         delimiters = {"semicolon": ";", "comma": ",", "tab": "\t", "bar": "|"}
         self.delimiter = pn.widgets.Select(label="Delimiter", options=delimiters, width=150)
-        self.dropper = DiskDropper(
-            lambda: choice.workspace.folder, lambda name, path: choice.take_file(path, self.delimiter.value),
-            lambda sentence: choice.param.update(problem=sentence), most=MOST,
-            label="CSV file: no header, a row for each value, from the value to the root",
-            sizing_mode="stretch_width", css_classes=["af-dropper"],
-        )  # fmt: skip
+        self.dropper = dropper(
+            choice.workspace,
+            lambda name, path: choice.take_file(path, self.delimiter.value),
+            lambda sentence: choice.param.update(problem=sentence),
+            "CSV file: no header, a row for each value, from the value to the root",
+            MOST,
+        )
         self.use = pn.widgets.Button(
             label="Use this hierarchy", color="primary", on_click=lambda event: choice.use()
         )

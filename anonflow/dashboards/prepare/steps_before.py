@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from anonflow.dashboards.components.html import card, facts, html, notice, say, soft
 from anonflow.dashboards.components.option_field import option_field
-from anonflow.dashboards.components.upload import DiskDropper
+from anonflow.dashboards.components.upload import dropper
 from anonflow.dashboards.session.draft_spec import ColumnSpec
 from anonflow.dashboards.session.screen_words import on_screen
 from anonflow.dashboards.session.workspace import Workspace
@@ -41,11 +41,13 @@ class StepsBefore(pn.viewable.Viewer):
         self._form = pn.FlexBox(sizing_mode="stretch_width", gap="8px")
         self.add = pn.widgets.Button(label="Add the step", on_click=self._add)
         self.remove = pn.widgets.Button(label="Remove the last step", on_click=self._remove)
-        self.codebook = DiskDropper(
-            lambda: self.workspace.folder, self._take_codebook, self._refuse, most=MOST_BYTES,
-            label="A codebook of this column: CSV file with the header value,label", sizing_mode="stretch_width",
-            css_classes=["af-dropper"],
-        )  # fmt: skip
+        self.codebook = dropper(
+            self.workspace,
+            self._take_codebook,
+            self._refuse,
+            "A codebook of this column: CSV file with the header value,label",
+            MOST_BYTES,
+        )
         self.wrong = notice("af-bad")
         self.changes = html()
         self._card = card(

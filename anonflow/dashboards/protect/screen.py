@@ -120,7 +120,7 @@ class ProtectScreen(pn.viewable.Viewer):
         self.options = pn.FlexBox(sizing_mode="stretch_width", gap="16px")
         of = choice.param
         self.cut = param_field(of.cut, "The method works on", 220, options=CUTS)
-        self.size = param_field(of.size, "Records in a partition", 170)
+        self.size = param_field(of.size, "Records in a partition", 220)
         self.seconds = param_field(of.seconds, "Seconds it may take", 150, step=1.0)
         self.guarantee = param_field(of.guarantee, "It guarantees", 160)
         self.order = param_field(of.order, "Cut along", 160)

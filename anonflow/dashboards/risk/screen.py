@@ -17,7 +17,7 @@ from anonflow.dashboards.components.released_before import (
     outlook_of,
     releases_with_them,
 )
-from anonflow.dashboards.components.upload import DiskDropper
+from anonflow.dashboards.components.upload import dropper
 from anonflow.dashboards.risk import parts
 from anonflow.dashboards.risk.model import RiskModel
 from anonflow.dashboards.risk.register_model import RegisterModel
@@ -75,7 +75,7 @@ class RiskScreen(pn.viewable.Viewer):
         self.known = html("")
         self.most = pn.widgets.Select(label="Look at every combination of", options={}, width=300)
         self.fraction = param_field(
-            self.model.param.fraction, "Sampling fraction, if it is a sample", 240, start=1e-9, end=1.0, step=0.01,
+            self.model.param.fraction, "Sampling fraction, if it is a sample", 310, start=1e-9, end=1.0, step=0.01,
             placeholder="such as 0.05",
         )  # fmt: skip
         self.sampled = html("")
@@ -138,13 +138,12 @@ class RiskScreen(pn.viewable.Viewer):
     # ------------------------------------------------------------------------------------- register
 
     def _make_register(self) -> None:
-        limits = self.workspace.limits
-        self.dropper = DiskDropper(
-            lambda: self.workspace.folder, self.register.take,
-            lambda sentence: self.register.param.update(problem=sentence), most=limits.upload_bytes,
-            elsewhere=limits.elsewhere, label="A register of the population: CSV or Parquet file",
-            sizing_mode="stretch_width", css_classes=["af-dropper"],
-        )  # fmt: skip
+        self.dropper = dropper(
+            self.workspace,
+            self.register.take,
+            lambda sentence: self.register.param.update(problem=sentence),
+            "A register of the population: CSV or Parquet file",
+        )
         self.forget = pn.widgets.Button(label="Remove the register", visible=False)
         self.forget.on_click(lambda event: self.register.forget())
         self.of_register = html("", "af-risk-register")
