@@ -88,7 +88,8 @@ def against_k(
         methods = list(dict.fromkeys(point.algorithm for point in shown))
         x = _side_by_side(f"method (k = {ks[0]:g})" if ks else "", methods)
         xs = [methods.index(point.algorithm) + 0.5 for point in shown]
-    place, inside = framed(x, _measure_axis(up, [point.y for point in shown]), 290, 20, width)
+    height = 290 + x.slant(width) // 2
+    place, inside = framed(x, _measure_axis(up, [point.y for point in shown]), height, 20, width)
     if len(ks) > 1:
         for algorithm, group in dict.fromkeys((point.algorithm, point.group) for point in shown):
             own = [point for point in shown if (point.algorithm, point.group) == (algorithm, group)]
@@ -99,7 +100,7 @@ def against_k(
         inside.append(
             mark_at(look_of(point.algorithm), *place(across, point.y), title, point.key, point.id == chosen)
         )
-    return svg(width, 290, f"{up} against k, {len(shown)} runs", inside, role="group")
+    return svg(width, height, f"{up} against k, {len(shown)} runs", inside, role="group")
 
 
 def k_axis(ks: Sequence[float]) -> Axis:
@@ -142,10 +143,10 @@ def _line(places: Sequence[tuple[float, float]], colour: str) -> str:
 
 def overlay(shares: BeforeAndAfter) -> Fragment:
     """Return a column before (bars) and after (diamonds over them; joined by a line where the values are in order)."""
-    width, height = 1000, 330
+    width, gap = 1000, 0.0
     if shares.edges is None:
         labels = [label or "(empty)" for label in shares.labels]
-        edges = np.arange(len(labels) + 1.0)
+        edges, gap = np.arange(len(labels) + 1.0), 0.09
         x = _side_by_side(shares.name, labels)
     else:  # missing values have no place among numbers
         edges, labels = np.asarray(shares.edges, float), list(shares.labels[: len(shares.edges) - 1])
@@ -154,6 +155,7 @@ def overlay(shares: BeforeAndAfter) -> Fragment:
         x = Axis(shares.name, low, high, marks)
     before, after = shares.original[: len(labels)], shares.published[: len(labels)]
     most = 1.1 * float(max(*before, *after, 0.0)) or 1.0
+    height = 330 + x.slant(width)
     place, inside = framed(
         x,
         Axis("share of records", 0.0, most, [(at, f"{100 * at:g} %") for at in ticks(0.0, most)]),
@@ -162,7 +164,7 @@ def overlay(shares: BeforeAndAfter) -> Fragment:
         width,
     )
     for label, left, right, old, new in zip(labels, edges[:-1], edges[1:], before, after, strict=True):
-        (u, v), (w, floor) = place(float(left), float(old)), place(float(right), 0.0)
+        (u, v), (w, floor) = place(float(left) + gap, float(old)), place(float(right) - gap, 0.0)
         inside.append(
             f'<rect class="before" x="{u:.1f}" y="{v:.1f}" width="{max(1.0, w - u - 1):.1f}" height="{floor - v:.1f}" fill="{BLUE}" '
             f'fill-opacity=".45" stroke="{BLUE}"><title>{escape(label)}: original {old:.1%}, published {new:.1%}</title></rect>'

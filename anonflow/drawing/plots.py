@@ -154,10 +154,12 @@ class Axis:
             return math.log(value / self.low) / math.log(self.high / self.low)
         return (value - self.low) / (self.high - self.low)
 
-    @property
-    def longest(self) -> int:
-        """Characters of the longest text on it."""
-        return max((len(_short(text)) for _, text in self.ticks), default=0)
+    def slant(self, wide: int) -> int:
+        """Return how many pixels slanted texts need below an axis of so many; 0 where they have room side by side."""
+        longest = max((len(_short(text)) for _, text in self.ticks), default=0)
+        return (
+            round(4.7 * longest) if len(self.ticks) > 1 and longest * 7.2 + 6 > wide / len(self.ticks) else 0
+        )
 
 
 def frame_of(
@@ -189,10 +191,9 @@ def frame_of(
 
 def framed(x: Axis, y: Axis, height: int, right: int = 40, width: int = WIDTH) -> tuple[Place, list[str]]:
     """Return what :func:`frame_of` does, for two axes; texts below the picture that have no room side by side are slanted."""
-    top, left = 26, 64
+    slanted = x.slant(width - 64 - right)
+    top, left, bottom = 26, max(64, slanted * 6 // 5), 46 + slanted
     wide = width - left - right
-    slanted = len(x.ticks) > 1 and x.longest * 7.2 + 6 > wide / len(x.ticks)
-    bottom = 46 + (round(4.7 * x.longest) if slanted else 0)
     tall = height - top - bottom
 
     def place(a: float, b: float) -> tuple[float, float]:

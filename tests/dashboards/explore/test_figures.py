@@ -67,6 +67,9 @@ def test_methods_side_by_side_never_touch(number: int) -> None:
     each = below[1][0] - below[0][0]
     if below[0][2]:
         assert each * math.sin(math.radians(40)) >= 11, "a line of text is as high"
+        assert all(x - 7 * math.cos(math.radians(40)) * len(name) >= 0 for x, name, _ in below), (
+            "nothing is cut off"
+        )
     else:
         assert max(map(len, names)) * 7 < each
 
