@@ -225,6 +225,16 @@ class AnonflowError(Exception):
         ]
         return self.collected(f"{name}: cannot be used", problems).with_labels(self)
 
+    def in_words(self, words: Mapping[str, str]) -> AnonflowError:
+        """Return the same error with its settings in the words of another door, as :meth:`Sentence.in_words` takes them."""
+        texts = [
+            text.in_words(words) if isinstance(text, Sentence) else text
+            for text in (self.message, *self.problems)
+        ]
+        return type(self)(
+            texts[0], () if self.problems == (self.message,) else texts[1:], self.found
+        ).with_labels(self)
+
     def with_labels(self, *errors: AnonflowError) -> AnonflowError:
         """Return this error with the :attr:`labels` of others."""
         self.labels = {column: labels for error in errors for column, labels in error.labels.items()}

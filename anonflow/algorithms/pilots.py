@@ -111,7 +111,7 @@ class Pilot:
     ----------
     records : int
     seconds : float
-        On one thread, without those of the compiler.
+        Of the processor, on one thread, without those of the compiler: other programs do not change them.
     loss : float
         Of the information loss that the method keeps low.
     memory : int
@@ -134,9 +134,9 @@ class Expected:
     Attributes
     ----------
     seconds : float
-        Of the method, added up over partitions, as a run reports them.
+        Of the processor, added up over partitions.
     wall : float
-        Wall clock, with partitions in parallel.
+        Elapsed, with partitions in parallel, and with as little of the processor as the stretches had.
     memory : int
         Bytes, beyond what is held before the run.
     loss : float
@@ -165,7 +165,9 @@ class PilotModel:
     threaded : bool
         Whether the method uses threads of its own; its pilots had one.
     spent : float
-        Seconds that all pilots took, without those of the compiler.
+        Elapsed seconds of all pilots, without those of the compiler.
+    load : float
+        Elapsed seconds for each of the processor, at least 1: where other programs are at work, a call waits for them.
 
     Notes
     -----
@@ -180,6 +182,7 @@ class PilotModel:
     efforts: tuple[tuple[int, float], ...] = ()
     threaded: bool = False
     spent: float = 0.0
+    load: float = 1.0
 
     def unit_seconds(self) -> tuple[float, float]:
         """Return the seconds that the first unit of effort adds for each record, and each further one; infinite if it is not known."""
@@ -221,7 +224,7 @@ class PilotModel:
         losses = np.array([self.loss(int(length)) for length in lengths])
         return Expected(
             whole,
-            max(float(each.max()) / inner, whole / max(at_once, inner)),
+            self.load * max(float(each.max()) / inner, whole / max(at_once, inner)),
             int(at_once * self.memory(largest) + kept),
             float((losses * lengths) @ counts / (lengths @ counts)),
         )
@@ -305,6 +308,7 @@ def run_pilots(
     efforts: list[tuple[int, float]] = []
     failed: InfeasibleError | None = None
     raised: list[slice] = []
+    worked, elapsed = 0.0, 0.0
 
     def work(options: Mapping[str, Any], part: Records) -> Outcome:
         # as a run does: a generator that depends on the records takes as long as some methods
@@ -312,6 +316,9 @@ def run_pilots(
 
     def spent() -> float:
         return time.perf_counter() - begin
+
+    def load() -> float:
+        return max(1.0, elapsed / worked) if worked else 1.0
 
     while True:
         longest = table.cuts(size, k).longest(max(STRETCHES, at_once))[::-1]
@@ -321,12 +328,14 @@ def run_pilots(
             break  # boundary classes are no larger
         try:
             timed = partial(_timed, partial(work, options))
-            outcome, took, memory, compiling = timed([partial(table.rows, place) for place in places], peak)
-            if others and took < SHORT:  # partitions differ: the mean of some
-                more = [timed([partial(table.rows, other)], None) for other in others]
-                took = sum((took, *(times for _, times, _, _ in more))) / (1 + len(more))
-                compiling += sum(compiled for _, _, _, compiled in more)
-            begin += compiling
+            calls = [timed([partial(table.rows, place) for place in places], peak)]
+            if others and calls[0].seconds < SHORT:  # partitions differ: the mean of some
+                calls += [timed([partial(table.rows, other)], None) for other in others]
+            outcome, memory = calls[0].outcome, calls[0].memory
+            took = sum(call.seconds for call in calls) / len(calls)
+            worked += sum(call.seconds for call in calls)
+            elapsed += sum(call.elapsed for call in calls)
+            begin += sum(call.compiling for call in calls)
             lost = float(information_loss(outcome.generalization, loss))
             pilots.append(Pilot(records, took, lost, memory, _bytes(outcome)))
             if not raised or records <= RAISED or took <= LITTLE * seconds:
@@ -336,7 +345,7 @@ def run_pilots(
             if spent() > room:
                 break
         longer = [min(step * size, most) for step in (LONGER, 2) if size < most]
-        size = next((at for at in longer if spent() + _next_seconds(pilots, at) <= room), 0)
+        size = next((at for at in longer if spent() + load() * _next_seconds(pilots, at) <= room), 0)
         if not size:
             break
     if not pilots:
@@ -346,13 +355,13 @@ def run_pilots(
         units = (1, 2)[len(efforts) - 1] if len(efforts) < 3 else LONGER * efforts[-1][0]
         records = raised[0].stop - raised[0].start
         slow = len(efforts) > 2 and efforts[-1][1] >= 2.0 * efforts[1][1]
-        if slow or units > MOST_EFFORT or spent() + LONGER * efforts[-1][1] * records > seconds:
+        if slow or units > MOST_EFFORT or spent() + load() * LONGER * efforts[-1][1] * records > seconds:
             break
         solved = partial(work, {**options, **effort, method.effort: units})
-        _, took, _, compiling = _timed(solved, [partial(table.rows, place) for place in raised], None)
-        begin += compiling
-        efforts.append((units, took / records))
-    return PilotModel(tuple(pilots), k, method.linear, tuple(efforts), threaded, spent())
+        call = _timed(solved, [partial(table.rows, place) for place in raised], None)
+        begin += call.compiling
+        efforts.append((units, call.seconds / records))
+    return PilotModel(tuple(pilots), k, method.linear, tuple(efforts), threaded, spent(), load())
 
 
 def _next_seconds(pilots: list[Pilot], records: int) -> float:
@@ -364,35 +373,48 @@ def _next_seconds(pilots: list[Pilot], records: int) -> float:
     return CAUTION * (square if len(pilots) == 1 else PilotModel(tuple(pilots), 0).seconds(records))
 
 
+@dataclass(frozen=True)
+class _Call:
+    """What calls on stretches gave and took: the first one's result, its bytes at the peak, seconds, and those in which kernels became ready."""
+
+    outcome: Outcome
+    seconds: float
+    elapsed: float
+    memory: int
+    compiling: float
+
+
 def _timed(
     work: Callable[[Records], Outcome],
     stretches: Sequence[Callable[[], Records]],
     peak: Callable[[Callable[[], Outcome]], tuple[Outcome, int]] | None,
-) -> tuple[Outcome, float, int, float]:
-    """Return what the first stretch gives, the seconds of all at once, the bytes at its peak, and the seconds in which kernels were compiled or read.
+) -> _Call:
+    """Return what stretches that are run at once give and take.
 
     A call in which a kernel became ready does not count. The least of a few calls counts where they are short, each with records
-    of its own: what is computed once for all calls on the same records is computed in each partition of a run. Memory is that of a
-    call by itself.
+    of its own: what is computed once for all calls on the same records is computed in each partition of a run. Seconds are those of
+    the processor, at most the elapsed ones: a power of noise would be wrong many times over. Memory is that of a call by itself.
     """
-    compiling, least, most = 0.0, math.inf, 0
+    compiling, least, elapsed, most = 0.0, math.inf, 0.0, 0
     attempts = repeats = 0
     while True:
         parts = [rows() for rows in stretches]
-        ready, start = ready_here(), time.perf_counter()
+        ready, start, used = ready_here(), time.perf_counter(), time.process_time()
         outcome, *_ = results_of(work, parts, len(parts))
-        took = time.perf_counter() - start
+        passed, used = time.perf_counter() - start, time.process_time() - used
         attempts += 1
         if ready_here() != ready and attempts < ATTEMPTS:
-            compiling += took
+            compiling += passed
             continue
         repeats += 1
-        least = min(least, took)
-        if took >= SHORT or repeats >= REPEATS:
+        took = max(min(passed, used / len(parts)), 1e-6)
+        if took < least:
+            least, elapsed = took, max(passed, took)
+        if passed >= SHORT or repeats >= REPEATS:
             break
     if peak is not None:  # in a run of its own, because reading the memory again and again takes time
         _, most = peak(partial(work, stretches[0]()))
-    return outcome, max(least, 1e-6), most, compiling
+    return _Call(outcome, least, elapsed, most, compiling)
 
 
 def _bytes(outcome: Outcome) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,7 @@ from anonflow.analysis.certain import rows_meeting, values_meeting
 from anonflow.analysis.conditions import ColumnCondition, conditions
 from anonflow.analysis.mixture import Model
 from anonflow.analysis.plausible_tables import default_classes
+from anonflow.errors import AnonflowWarning
 from anonflow.table import Schema
 
 
@@ -73,6 +75,7 @@ def count(
     Returns
     -------
     Count
+        Zeros, with a warning that names the column, if no row can meet a condition: its value may be written in another way.
 
     Raises
     ------
@@ -105,6 +108,12 @@ def count(
     for condition in wanted:
         column = candidates[condition.column]
         all_of, some_of, share = rows_meeting(column, condition)
+        if not some_of.any():
+            warnings.warn(
+                f"condition on {condition.column!r}: no row of the release can meet it; look how its cells are written",
+                AnonflowWarning,
+                stacklevel=2,
+            )
         certain &= all_of
         possible &= some_of
         uniform *= share

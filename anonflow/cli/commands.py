@@ -8,7 +8,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -33,6 +33,14 @@ SourceKeys = Annotated[
     typer.Option(
         "--source",
         help="A key of a CSV source: header, names, skip, footer, comment, index, decimal or thousands, such as skip=2; may repeat.",
+        metavar="KEY=VALUE",
+    ),
+]
+SourceKeysOrFlows = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--source",
+        help="A key of a CSV source, such as skip=2, header=false or index=drop; may repeat; without it, the flow's.",
         metavar="KEY=VALUE",
     ),
 ]
@@ -435,6 +443,14 @@ def shape_of(keys: Sequence[str] | None) -> CsvShape:
     return CsvShape.of(read)
 
 
+class FileForm(NamedTuple):
+    """What the caller says of a CSV file; None where the flow says it, or where it is detected."""
+
+    delimiter: str | None
+    encoding: str | None
+    keys: Sequence[str] | None = None
+
+
 def found_form(file: Path, delimiter: str, encoding: str, shape: CsvShape | None = None) -> tuple[str, str]:
     """Return the delimiter and the encoding of a CSV file; report an unusual form.
 
@@ -468,6 +484,7 @@ def prepare(
     as_json: AsJson = False,
     delimiter: DelimiterOrFlows = None,
     encoding: EncodingOrFlows = None,
+    source: SourceKeysOrFlows = None,
 ) -> int:
     """Show what each step under `prepare` changes in a table: cells, rows, distinct values; never a value."""
     from anonflow.table.files.read import read_frame
@@ -475,7 +492,7 @@ def prepare(
     steps = _schema(schema).preparation
     if not steps:
         raise ParameterError(f"{schema}: has no steps under 'prepare:'; add some, or do not run prepare")
-    changes = steps.changes(read_frame(file, **_form(schema, file, delimiter, encoding)))
+    changes = steps.changes(read_frame(file, **_form(schema, file, FileForm(delimiter, encoding, source))))
     rows = changes.to_dict("records")
     if as_json:
         say_json(json.dumps(rows, indent=2))
@@ -535,6 +552,7 @@ def verify(
     as_json: AsJson = False,
     delimiter: DelimiterOrFlows = None,
     encoding: EncodingOrFlows = None,
+    source: SourceKeysOrFlows = None,
 ) -> int:
     """Check a release, against its original or alone, for criteria such as k-anonymity and k-regularity."""
 
@@ -546,10 +564,11 @@ def verify(
         raise ParameterError("--certificate is checked against the original: give --original, too")
     if algorithm is not None and (original is None or another_tool):
         raise ParameterError("--algorithm runs the method on the original: give --original, too")
+    form = FileForm(delimiter, encoding, source)
     with arrays_for(original) as arrays:
         proof = None if certificate is None else Certificate.load(certificate, arrays)
-        table = _table_or_schema(original, schema, delimiter, encoding, arrays)
-        rows_of = _rows_of(release, another_tool or original is None, delimiter, encoding, table)
+        table = _table_or_schema(original, schema, form, arrays)
+        rows_of = _rows_of(release, another_tool or original is None, form, table)
         answer = verifier.verify(table, rows_of, criterion or None, k, proof, another_tool=another_tool)
         if keys:
             promised = [each.parameters for each in answer if each.criterion == "key-sets"]
@@ -579,14 +598,14 @@ def verify(
     return 0 if answer else 1
 
 
-def _rows_of(release: Path, any_form: bool, delimiter: str | None, encoding: str | None, table: Any) -> Any:
+def _rows_of(release: Path, any_form: bool, form: FileForm, table: Any) -> Any:
     """Return the path of a release, so that the description beside it is read, too; its rows if its form is not anonflow's."""
     from anonflow.table.files.csv_reading import is_csv
 
     if any_form and is_csv(release):
-        form = found_form(release, delimiter or "auto", encoding or "auto")
-        if form != (",", "utf-8"):
-            return _published(release, *form, table)
+        found = found_form(release, form.delimiter or "auto", form.encoding or "auto")
+        if found != (",", "utf-8"):
+            return _published(release, FileForm(*found), table)
     return release
 
 
@@ -630,6 +649,7 @@ def describe(
     as_json: AsJson = False,
     delimiter: DelimiterOrFlows = None,
     encoding: EncodingOrFlows = None,
+    source: SourceKeysOrFlows = None,
 ) -> int:
     """Show what a receiver of RELEASE sees; with --release and --schema, show the classes, risks and diversity of any release."""
     from anonflow import risk as room
@@ -643,9 +663,10 @@ def describe(
     if schema is None or release is None:
         raise ParameterError("--release needs --schema")
 
-    table = _table_or_schema(original, schema, delimiter, encoding)
-    people = None if register is None else _published(register, delimiter, encoding)
-    rows_of = _published(release, delimiter, encoding, table)
+    form = FileForm(delimiter, encoding, source)
+    table = _table_or_schema(original, schema, form)
+    people = None if register is None else _published(register, form)
+    rows_of = _published(release, form, table)
     description = room.describe(table, rows_of, register=people, threshold=threshold)
     if as_json:
         say_json(description.to_json())
@@ -724,13 +745,15 @@ def attack(
     as_json: AsJson = False,
     delimiter: DelimiterOrFlows = None,
     encoding: EncodingOrFlows = None,
+    source: SourceKeysOrFlows = None,
 ) -> int:
     """Try attackers on a release, with its original or without, and show how often each succeeds."""
     from anonflow import risk as room
 
-    table = _table_or_schema(original, schema, delimiter, encoding)
-    people = None if register is None else _published(register, delimiter, encoding)
-    rows_of = _rows_of(release, another_tool or original is None, delimiter, encoding, table)
+    form = FileForm(delimiter, encoding, source)
+    table = _table_or_schema(original, schema, form)
+    people = None if register is None else _published(register, form)
+    rows_of = _rows_of(release, another_tool or original is None, form, table)
     seen = room.attack(
         table,
         rows_of,
@@ -776,27 +799,28 @@ def risk(
         bool, typer.Option("--owner", help="List the riskiest records by position: for the owner only.")
     ] = False,
     earlier: Annotated[
-        Path | None,
+        list[Path] | None,
         typer.Option(
-            help="A folder owner/ of earlier releases: list who is in one, by position: for the owner only.",
+            help="A folder owner/ of earlier releases: list who is in one, by position: for the owner only; may be given several times.",
             metavar="FOLDER",
         ),
     ] = None,
     as_json: AsJson = False,
     delimiter: DelimiterOrFlows = None,
     encoding: EncodingOrFlows = None,
+    source: SourceKeysOrFlows = None,
 ) -> int:
     """Show which few columns single people out, and how many are unique in the population, before anything is done."""
     from anonflow import risk as room
 
-    table = _table(file, schema, delimiter, encoding)
+    table = _table(file, schema, FileForm(delimiter, encoding, source))
     sets = room.key_sets(table.frame, table.qi_columns, columns)
     is_population = fraction is not None or table.schema.weight_column is not None
     people = room.population_risk(table, fraction=fraction) if is_population else None
     # shared out among records for simple random samples only, as the models of a population are
     share = people.fraction if people is not None else None
     frame, part, top = sets.frame(), sets.contributions(), sets.riskiest(fraction=share)
-    matched = None if earlier is None else _matched(earlier, table)
+    matched = _matched(earlier, table) if earlier else None
     if as_json:
         answer: dict[str, Any] = {"sets": frame.to_dict("records"), "columns": part.to_dict("records")}
         if owner:
@@ -829,13 +853,17 @@ def risk(
     return 0
 
 
-def _matched(folder: Path, table: Any) -> Any:
-    """Return the records of a table that are in earlier releases from an owner's folder."""
+def _matched(folders: list[Path], table: Any) -> Any:
+    """Return the records of a table that are in earlier releases from some owner's folders, with the number of these releases."""
+    import pandas as pd
+
     from anonflow.release import Earlier
 
-    if not folder.is_dir():
-        raise ParameterError(f"{folder}: is no folder; name the folder owner/ beside a flow")
-    return Earlier(folder).matched(table)
+    for folder in folders:
+        if not folder.is_dir():
+            raise ParameterError(f"{folder}: is no folder; name the folder owner/ beside a flow")
+    lists = pd.concat([Earlier.of(folder).matched(table) for folder in dict.fromkeys(folders)])
+    return lists.groupby("position", as_index=False).sum()
 
 
 def _text_rows(frame: Any) -> list[list[str]]:
@@ -843,51 +871,46 @@ def _text_rows(frame: Any) -> list[list[str]]:
     return [[number(cell) for cell in row] for row in frame.itertuples(index=False)]
 
 
-def _published(file: Path, delimiter: str | None, encoding: str | None, table: Any = None) -> Any:
+def _published(file: Path, form: FileForm, table: Any = None) -> Any:
     """Return the cells of a published file of this table or schema, or of a register, of any tool."""
     from anonflow.table.published.release_forms import plain_release
 
-    form = found_form(file, delimiter or "auto", encoding or "auto")
-    schema = getattr(table, "schema", table)
-    return plain_release(file, schema, delimiter=form[0], encoding=form[1])
+    delimiter, encoding = found_form(file, form.delimiter or "auto", form.encoding or "auto")
+    return plain_release(file, getattr(table, "schema", table), delimiter=delimiter, encoding=encoding)
 
 
-def _table_or_schema(
-    file: Path | None,
-    schema: Path,
-    delimiter: str | None,
-    encoding: str | None,
-    arrays: Arrays | None = None,
-) -> Any:
+def _table_or_schema(file: Path | None, schema: Path, form: FileForm, arrays: Arrays | None = None) -> Any:
     """Return the table of a file; without one its schema."""
-    return _schema(schema) if file is None else _table(file, schema, delimiter, encoding, arrays)
+    return _schema(schema) if file is None else _table(file, schema, form, arrays)
 
 
-def _table(
-    file: Path, schema: Path, delimiter: str | None, encoding: str | None, arrays: Arrays | None = None
-) -> Any:
+def _table(file: Path, schema: Path, form: FileForm, arrays: Arrays | None = None) -> Any:
     """Return the table of a file, with a schema from a schema file or a flow."""
     from anonflow.table import Table
 
-    form = _form(schema, file, delimiter, encoding) | ({} if arrays is None else {"arrays": arrays})
-    return Table.read(file, _schema(schema), **form)
+    settings = _form(schema, file, form) | ({} if arrays is None else {"arrays": arrays})
+    shape = settings["shape"]
+    declared = _schema(schema).with_separators(shape.decimal, shape.thousands)
+    return Table.read(file, declared, **settings)
 
 
-def _form(schema: Path, file: Path, delimiter: str | None, encoding: str | None) -> dict[str, Any]:
+def _form(schema: Path, file: Path, form: FileForm) -> dict[str, Any]:
     """Return how a file is read: what a flow says of its source holds for it, too, unless the caller says another form."""
     from anonflow.engine.flows.loader import source_of
 
     document = _document(schema)
-    form: dict[str, Any] = {}
+    delimiter, encoding, keys = form
+    settings: dict[str, Any] = {"shape": shape_of(keys)}
     if _described(document).get("source") is not None:
         source = source_of(document)
         if source.csv is not None:
             delimiter, encoding = delimiter or source.delimiter, encoding or source.encoding
-        form = {"missing": source.missing, "sheet": source.sheet, "labels": source.labels}
-        form["user_missing"] = source.codes == "values"
-        form["shape"] = source.csv_form["shape"]
-    delimiter, encoding = found_form(file, delimiter or "auto", encoding or "auto", form.get("shape"))
-    return {**form, "delimiter": delimiter, "encoding": encoding}
+        settings |= {"missing": source.missing, "sheet": source.sheet, "labels": source.labels}
+        settings["user_missing"] = source.codes == "values"
+        if keys is None:
+            settings["shape"] = source.csv_form["shape"]
+    delimiter, encoding = found_form(file, delimiter or "auto", encoding or "auto", settings["shape"])
+    return {**settings, "delimiter": delimiter, "encoding": encoding}
 
 
 def _document(schema: Path) -> Any:
@@ -941,8 +964,10 @@ def compare(
     ] = "greedy,hungarian,k-member,mondrian",
     partition_size: Annotated[
         str,
-        typer.Option(help="Records in a partition; 0 is the whole table; auto the largest in the budget."),
-    ] = "250",
+        typer.Option(
+            help="Records in a partition, such as 250, which takes less time; 0 is the whole table; auto the largest in the budget."
+        ),
+    ] = "0",
     budget: Annotated[
         float | None,
         typer.Option(help="Seconds for each run: with --partition-size auto, or for the method auto."),
@@ -971,6 +996,7 @@ def compare(
     as_json: AsJson = False,
     delimiter: DelimiterOrFlows = None,
     encoding: EncodingOrFlows = None,
+    source: SourceKeysOrFlows = None,
 ) -> int:
     """Run several methods and show what each costs."""
     from anonflow import engine
@@ -1002,7 +1028,7 @@ def compare(
     if measures and not targets and not as_json:
         raise ParameterError("--measure needs --csv or --html, which its numbers are written to, or --json")
     check_targets(targets, {file: "the table", schema: "the schema"})
-    table = _table(file, schema, delimiter, encoding)
+    table = _table(file, schema, FileForm(delimiter, encoding, source))
     with ProgressDisplay(quiet) as progress:
         report = engine.compared(
             table, names, ks, partition_size=size, loss=loss, budget=budget, guarantee=guarantee, bounds=bounds,

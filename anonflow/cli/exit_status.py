@@ -22,6 +22,18 @@ from anonflow.errors import AnonflowError, unforeseen
 COMMAND_LINE: type[Exception] = typer.BadParameter.__mro__[-4]
 """What all errors of a command line are: the class under Exception, which is typer's own, or click's under a typer that uses it."""
 
+TABLE_COMMANDS = frozenset(("schema", "init", "prepare", "verify", "describe", "attack", "risk", "compare"))
+"""The commands that read a file of a table, which no flow describes."""
+
+SOURCE_WORDS = {
+    "comment": "give --source comment={}",
+    "footer": "give --source footer=1 to leave it out, or footer=0 to read it",
+    "header": "give --source header=false, or header=true if it has the names",
+    "index": "give --source index=drop to leave it out, or index=NAME to name it",
+    "skip": "give --source skip={}",
+}
+"""What these commands call each key of a source that an error names (:class:`anonflow.errors.Setting`), with its values."""
+
 ISSUES = "please report it with the output of 'anonflow --debug ...'"
 
 
@@ -72,6 +84,9 @@ def _guarded(words: list[str], debug: bool) -> int:
         # an interruption may appear as another exception
         if INTERRUPTS.came and not INTERRUPTS.too_late:
             return _interrupted()
+        command = next((word for word in words if not word.startswith("-")), "")
+        if command in TABLE_COMMANDS and isinstance(error, AnonflowError):
+            error = error.in_words(SOURCE_WORDS).with_traceback(error.__traceback__)
         return _failed(error, debug)
     except SystemExit as left:
         # typer raises it after a completion, and when the reader has closed the pipe: a verdict must not be lost as a success

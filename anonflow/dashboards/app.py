@@ -14,7 +14,6 @@ import panel as pn
 import param
 from panel.io.resources import get_dist_path
 
-from anonflow.criteria.guarantee import promises_one_in_k
 from anonflow.dashboards.compare.screen import CompareScreen
 from anonflow.dashboards.components.html import empty, stack
 from anonflow.dashboards.components.theme import Bar, Theme
@@ -142,13 +141,11 @@ def four_numbers(
     lines = "Lines of the release card that fail; before the draw, checks of the run"
     if run is not None:
         result, publication = run.result, workspace.noted.publications.get(run.id)
-        kept = run.ok and promises_one_in_k(result.guarantee)
-        people = f"{people} → {0 if kept else people}"
+        people = f"{people} → {result.at_risk(before):,}" if n else "–"
         about += "; and of the chosen run, by its checks"
         loss = f"{float(result.measures['gcp']):.3f}" if "gcp" in result.measures else "–"
-        failed = sum(not finding.holds for finding in result.findings)
         of_card = None if publication is None else publication.card
-        failing = str(failed if of_card is None else len(of_card.failing))
+        failing = str(result.failing if of_card is None else len(of_card.failing))
         seconds = f"{result.seconds:.1f} s"
     return [
         (people, "people at risk", about),

@@ -57,6 +57,13 @@ class Countdown:
         self.next = self.start
         self.is_shown = False
 
+    def announce(self, text: str, expected: float) -> None:
+        """Show what is expected before the work starts; from then on the seconds are named with it."""
+        self.expected = rough(expected)
+        if self.show is not None:
+            self.show(text)
+            self.is_shown = True
+
     def wait(self) -> None:
         """Say that a part is at work for long, as long as none that are done tell how long the others take."""
         now = self.clock()

@@ -29,7 +29,7 @@ def compare(
     algorithms: Sequence[str],
     k: int | Sequence[int] = 10,
     *,
-    partition_size: int | str | None = 250,
+    partition_size: int | str | None = None,
     loss: str = "ncp",
     seed: int | None = None,
     workers: int | None = None,
@@ -50,7 +50,8 @@ def compare(
         Names of :func:`anonflow.algorithms`, or ``auto``: the method that loses least in the `budget`.
     k : int or sequence of int
     partition_size : int or "auto", optional
-        Records in a partition; the whole table with None; the largest that fit the `budget` with ``"auto"``.
+        Records in a partition; by default the whole table, as :func:`anonflow.anonymize` and flows have it; the largest that fit the
+        `budget` with ``"auto"``.
     loss : str
         The information loss that the methods keep low.
     seed : int, optional
@@ -107,7 +108,7 @@ def compared(
     algorithms: Sequence[str],
     k: int | Sequence[int] = 10,
     *,
-    partition_size: int | str | None = 250,
+    partition_size: int | str | None = None,
     loss: str = "ncp",
     seed: int | None = None,
     workers: int | None = None,

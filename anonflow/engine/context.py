@@ -78,6 +78,10 @@ class Session:
     fresh : bool
     keep : float
         All as :func:`anonflow.engine.run` takes them.
+    results : path or None
+        Likewise.
+    waiting : callable
+        Called again and again while no result of a partition arrives.
 
     Attributes
     ----------
@@ -116,9 +120,11 @@ class Session:
         fresh: bool = False,
         keep: float = 0.0,
         results: Path | None = None,
+        waiting: Callable[[], None] = lambda: None,
     ) -> None:
         self.flow = flow
         self.events = events
+        self.waiting = waiting
         self.began = time.time()
         self.clock = time.perf_counter()
         self.scheduler, self.workers = checked_executor(flow, scheduler, workers)

@@ -33,13 +33,15 @@ class ExpectedRun:
     name : str
         Of the run.
     seconds : float or None
-        Of the method, added up over partitions, as the run itself reports them; None where a budget decides, or it cannot run.
+        Of the processor, added up over partitions; None where a budget decides, or it cannot run.
     memory : int or None
         Bytes beyond what is held before.
     largest : int
         Records of the longest stretch that was run.
     problem : str
         Why there is no estimate.
+    elapsed : float or None
+        Seconds until it is done, with partitions in parallel, and other programs as busy as now.
     """
 
     name: str
@@ -47,6 +49,7 @@ class ExpectedRun:
     memory: int | None = None
     largest: int = 0
     problem: str = ""
+    elapsed: float | None = None
 
     def error(self, seconds: float) -> float | None:
         """Return the relative error of the estimate: 0.5 if it was wrong by half of the true value; None without an estimate."""
@@ -118,7 +121,10 @@ def expected_of(
         except AnonflowError as error:
             answers.append(ExpectedRun(run.name, problem=error.message))
             continue
-        answers.append(ExpectedRun(run.name, expected.seconds, expected.memory, model.pilots[-1].records))
+        records_seen = model.pilots[-1].records
+        answers.append(
+            ExpectedRun(run.name, expected.seconds, expected.memory, records_seen, elapsed=expected.wall)
+        )
     return answers
 
 

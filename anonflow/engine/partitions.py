@@ -115,7 +115,7 @@ class Partitions:
         begin = time.perf_counter()
         session.events.emit(StepStarted(step="anonymize", tasks=plan.partitions))
         combining = 0.0
-        for call, done in self._executor.stream(self._calls(), self._shared):
+        for call, done in self._executor.stream(self._calls(), self._shared, waiting=session.waiting):
             run_plan, batch = call.key
             self._take(run_plan, batch, done)
             if self.totals[run_plan.run.number].rows == plan.n:

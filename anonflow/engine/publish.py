@@ -142,15 +142,17 @@ def release_of(
     return release, checked.findings
 
 
-def warn_of_earlier(session: Session) -> None:
-    """Warn of a second draw of one table."""
-    if session.flow.earlier:
+def warn_of_earlier(session: Session, table: Table) -> None:
+    """Warn of a second draw of one table, or of the same people; not of a table of people who are in no earlier release."""
+    if session.flow.earlier or session.owner is None or session.replayed or not session.owner.has_release:
         return
-    if session.owner is not None and session.owner.has_release and not session.replayed:
-        session.warn(
-            "this flow has been released before: an attacker with two draws of one table can intersect them; "
-            "publish one of them only"
-        )
+    if Earlier(session.owner.path.parent).has_others_alone(table):
+        session.events.log(f"the earlier releases are of other people, by {', '.join(table.unit_columns)}")
+        return
+    session.warn(
+        "this flow has been released before: an attacker with two draws of one table can intersect them; "
+        "publish one of them only"
+    )
 
 
 def _draw(session: Session, anonymization: Anonymization, arrays: Arrays) -> Release:

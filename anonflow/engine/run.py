@@ -18,7 +18,15 @@ from anonflow.engine import publish
 from anonflow.engine.context import Session, checked_executor, checked_keep
 from anonflow.engine.countdowns import for_who_reads
 from anonflow.engine.execution.budgets import fit_flow, is_fitted, opens
-from anonflow.engine.execution.events import Event, EventStream, FlowDone, FlowStarted, RunDone, RunStarted
+from anonflow.engine.execution.events import (
+    Event,
+    EventStream,
+    Expectation,
+    FlowDone,
+    FlowStarted,
+    RunDone,
+    RunStarted,
+)
 from anonflow.engine.execution.plan import (
     BoundaryClasses,
     FlowPlan,
@@ -128,8 +136,9 @@ def run(
     With ``processes``, a script must guard its start by ``if __name__ == "__main__":``, as for every Python
     program that starts processes.
     """
-    listener = for_who_reads() if on_event is None and events is None else on_event
+    countdowns = for_who_reads() if on_event is None and events is None else None
     events = events or EventStream()
+    listener = countdowns or on_event
     if listener is not None:
         events.listen(listener)
     if again and replay is not None:
@@ -164,11 +173,12 @@ def run(
                 fresh=fresh,
                 keep=keep,
                 results=results,
+                waiting=(lambda: None) if countdowns is None else countdowns.wait,
             )
             for file in () if last is None else last.lost:
                 session.warn(f"{file}: is not as it was released; the same release is written again")
             try:
-                report = _Runner(session).run()
+                report = _Runner(session, listener is not None).run()
             except AnonflowError as error:
                 if not error.labels or session.owner is None:
                     raise
@@ -185,8 +195,9 @@ def run(
 class _Runner:
     """The steps of a run, one after the other; the storage knows where the table is."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, is_heard: bool) -> None:
         self.session = session
+        self.is_heard = is_heard
         self.compiles = False
         self.targets: Targets | None = None
 
@@ -255,7 +266,7 @@ class _Runner:
         if picked is None or not session.flow.draws(picked) or not all(result.ok for result in results):
             return None
         number = picked.number
-        publish.warn_of_earlier(session)
+        publish.warn_of_earlier(session, storage.table)
         findings, drawn = storage.draw(results[number])
         results[number] = with_findings(results[number], findings)
         return drawn if results[number].ok else None
@@ -328,20 +339,31 @@ class _Runner:
             self.session.events.check()
 
     def _say_how_long(self, table: Table, plan: FlowPlan) -> None:
-        """Say how long a table at once is expected to take: until it is done, nothing else tells."""
-        flow = self.session.flow
-        if flow.path is None or len(flow.runs) != 1 or not plan.runs:
+        """Say how long runs on a table at once are expected to take: until one is done, nothing else tells."""
+        flow, session = self.session.flow, self.session
+        largest = {each.run.number: int(each.cuts.lengths[0].max()) for each in plan.runs}
+        runs = [run for run in flow.runs if largest.get(run.number, 0) > AT_ONCE and not opens(run)]
+        if not runs or not self.is_heard:
             return
-        (run_plan,) = plan.runs
-        run, largest = run_plan.run, int(run_plan.cuts.lengths[0].max())
-        if largest <= AT_ONCE or opens(run):
+        expected = expected_of(
+            replace(flow, runs=tuple(runs)).over(table),
+            workers=session.workers,
+            seconds=LOOK,
+            stopped=lambda: session.events.cancelled,
+        )
+        session.events.check()
+        waits = {run.name: run.elapsed for run in expected if run.elapsed is not None}
+        if not waits:
             return
-        (expected,) = expected_of(flow.over(table), workers=self.session.workers, seconds=LOOK)
-        if expected.seconds is not None and expected.seconds > LONG:
-            self.session.events.log(
-                f"{run.name} is expected to take about {rough(expected.seconds):,.0f} s on {largest:,} records at once; "
-                "partition: {size: 250} takes less time"
-            )
+        threads = session.workers or os.cpu_count() or 1
+        seconds = max(max(waits.values()), sum(waits.values()) / threads)
+        if seconds > LONG:
+            (first, wait), *others = ((name, max(1.0, rough(wait))) for name, wait in waits.items())
+            names = [f"{first} is expected to take about {wait:,.0f} s"]
+            names += [f"{name} about {wait:,.0f} s" for name, wait in others]
+            less = "partition: {size: 250} takes" if flow.path is not None else "partitions of 250 take"
+            message = f"{', '.join(names)} on {max(largest.values()):,} records at once; {less} less time"
+            session.events.emit(Expectation(level="info", message=message, seconds=seconds))
 
     def _plan(self, storage: Storage, table: Table) -> FlowPlan:
         """Return orders and cuts; in a matrix, a k that no partition can meet is a run without a result."""

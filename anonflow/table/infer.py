@@ -20,7 +20,7 @@ from anonflow.table.forms.numbers import numbers_of
 from anonflow.table.forms.text_columns import value_text
 from anonflow.table.forms.text_forms import Form, mixture, seen, texts_of
 from anonflow.table.identification.code_signs import code_entry, code_name, code_texts, code_values
-from anonflow.table.identification.column_signs import group_name, name_says
+from anonflow.table.identification.column_signs import are_school_classes, group_name, name_says
 from anonflow.table.identification.value_signs import (
     CODES,
     filled,
@@ -251,6 +251,8 @@ def _advice(name: str, cells: pd.Series, shape: CsvShape) -> Advice:
         hint = None
     if hint is None and numeric and not dates:
         hint = _weight_hint(name, values)
+    if hint is not None and hint[0] == "sensitive" and are_school_classes(name, values.unique()):
+        hint = None
     if hint is not None and hint[0] in ("identifier", "sensitive", "weight"):
         return advice({"role": hint[0]}, hint[1])
     look = form(filled(raw), numeric, dates)

@@ -13,7 +13,6 @@ from markupsafe import Markup
 
 from anonflow.algorithms.anonymize import Anonymization
 from anonflow.algorithms.registry import REGISTRY
-from anonflow.criteria.guarantee import promises_one_in_k
 from anonflow.drawing import facts, grid, note, plots, share, view
 from anonflow.engine.first_questions import FIND, HOW_LONG, HOW_STRONG, STRENGTHS, TIMES
 from anonflow.errors import AnonflowError
@@ -372,16 +371,14 @@ class Explorer:
         if shown is None or unique is None:
             return ""
         result = shown.result
-        failing = sum(not finding.holds for finding in result.findings)
         before = unique.at_risk(result.k)
-        after = 0 if not failing and promises_one_in_k(result.guarantee) else before
         return view(
             "",
             facts(
                 [
-                    ("people at risk", f"{before:,} → {after:,}"),
+                    ("people at risk", f"{before:,} → {result.at_risk(before):,}"),
                     ("loss (GCP)", f"{result.measures['gcp']:.3f}"),
-                    ("failing checks", failing),
+                    ("failing checks", result.failing),
                     ("seconds, without compiling", f"{result.seconds:.1f}"),
                 ]
             ),

@@ -49,6 +49,8 @@ class Clock:
     def perf_counter(self) -> float:
         return self.now
 
+    process_time = perf_counter
+
 
 def numbers(n: int) -> Table:
     return Table(pd.DataFrame({"a": np.arange(n)}), {"a": QI | {"kind": "numeric"}})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import stat
@@ -18,14 +19,15 @@ import pytest
 import anonflow as af
 from anonflow import datasets, engine
 from anonflow.engine.context import Session
-from anonflow.engine.countdowns import countdowns
+from anonflow.engine.countdowns import Countdowns
 from anonflow.engine.execution import batches, events, plan, tasks
 from anonflow.engine.owner.folder import OwnerFolder, read_seed_file
 from anonflow.engine.storage.storage import Storage
 from anonflow.engine.targets import check_target
 from anonflow.errors import AnonflowError, DataError, FlowError, InfeasibleError, ParameterError
 from anonflow.whole_file import write_whole
-from tests.cases.flow_files import REPORTED, everything_in, people, write_flow
+from tests.cases.flow_files import CENSUS_COLUMNS, REPORTED, everything_in, people, write_flow
+from tests.cases.runs import shell
 from tests.cases.workers import Workers
 
 SEED = 0x1234567890ABCDEF1234567890ABCDEF
@@ -662,6 +664,50 @@ def test_a_comparison_counts_the_partitions_of_its_runs() -> None:
         return SimpleNamespace(step=lambda: steps.append(1))
 
     table = af.Table(af.datasets.census_like(100, seed=1), af.datasets.schema("census_like"))
-    engine.compared(table, ["mondrian"], [5, 6], partition_size=25, on_event=countdowns(start))
-    assert len(started) >= 2  # once more where kernels were compiled
-    assert {(parts, len(steps)) for _, parts, steps in started} == {(4, 4)}
+    engine.compared(table, ["mondrian"], [5, 6], partition_size=25, on_event=Countdowns(start))
+    assert len(started) >= 3  # once more where kernels were compiled
+    counted = {name: (parts, len(steps)) for name, parts, steps in started}
+    assert counted == {"2 runs": (1, 1), "mondrian k=5": (4, 4), "mondrian k=6": (4, 4)}
+
+
+@pytest.mark.parametrize(
+    ("partitions", "told"), [(1, ["announced", "wait", "step"]), (2, ["announced", "step"])]
+)
+def test_runs_on_the_whole_table_show_how_long_they_have_been_at_work(
+    partitions: int, told: list[str]
+) -> None:
+    """All together: none of them has parts that are done. In partitions each run has a countdown, and the whole says nothing."""
+    shown: list[str] = []
+    whole = SimpleNamespace(
+        step=lambda: shown.append("step"),
+        wait=lambda: shown.append("wait"),
+        announce=lambda text, seconds: shown.append(text),
+    )
+    countdowns = Countdowns(lambda name, parts: whole if parts == 1 else SimpleNamespace())  # type: ignore[arg-type, return-value]
+    countdowns.wait()
+    countdowns(events.FlowStarted(flow="a", runs=("b", "c"), scheduler="threads", workers=1))
+    countdowns(events.Expectation(level="info", message="announced", seconds=50.0))
+    countdowns(events.RunStarted(run=0, name="b", partitions=partitions))
+    countdowns.wait()
+    countdowns(events.FlowDone(ok=True, seconds=1.0))
+    assert shown == told
+
+
+def test_compare_and_anonymize_have_one_default_for_partitions(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    defaults = {
+        inspect.signature(call).parameters["partition_size"].default for call in (af.anonymize, af.compare)
+    }
+    assert defaults == {None}
+    frame = af.datasets.census_like(600, seed=1)
+    table = af.Table(frame, af.datasets.schema("census_like"))
+    loss = af.anonymize(table, "mondrian", k=5, seed=1).loss("gcp")
+    assert af.compare(table, ["mondrian"], 5, seed=1)["gcp"].tolist() == [pytest.approx(loss)]
+    frame.to_csv(tmp_path / "people.csv", index=False)
+    (tmp_path / "schema.yaml").write_text(f"columns:\n{CENSUS_COLUMNS}")
+    _, _, err = shell(
+        capsys, "compare", tmp_path / "people.csv", "--schema", tmp_path / "schema.yaml",
+        "--k", "5", "--algorithms", "mondrian",
+    )  # fmt: skip
+    assert "the whole table" in err

@@ -21,6 +21,7 @@ from anonflow.algorithms.budget import TimedTable
 from anonflow.algorithms.pilots import Pilot, PilotModel
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.engine.execution import tasks
+from anonflow.engine.execution.events import Expectation
 from anonflow.engine.expected import ExpectedRun, expected_of, read_and_expect
 from anonflow.engine.flows.flow import Flow
 from anonflow.errors import ParameterError
@@ -116,7 +117,9 @@ def test_a_run_of_a_table_at_once_says_how_long(
 ) -> None:
     module = sys.modules["anonflow.engine.run"]  # the package has the function under this name
     monkeypatch.setattr(module, "AT_ONCE", 100)
-    monkeypatch.setattr(module, "expected_of", lambda flow, **settings: [ExpectedRun("", seconds)])
+    monkeypatch.setattr(
+        module, "expected_of", lambda flow, **settings: [ExpectedRun("greedy", seconds, elapsed=seconds)]
+    )
     path = tmp_path / "flow.yaml"
     path.write_text(
         "flow: long\nversion: 1\ntable:\n  source: {dataset: census_like, n: 300, seed: 1}\n"
@@ -126,6 +129,57 @@ def test_a_run_of_a_table_at_once_says_how_long(
     engine.run(path, on_event=lambda event: logged.append(getattr(event, "message", "")))
     expected = [message for message in logged if "is expected to take" in message]
     assert [words in message for message in expected] == ([True] if words else [])
+
+
+def test_a_comparison_says_before_it_starts_how_long_each_run_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two threads: the longest run decides. Runs in partitions say nothing, and nothing is computed where nobody listens."""
+    module = sys.modules["anonflow.engine.run"]
+    monkeypatch.setattr(module, "AT_ONCE", 100)
+    asked: list[int] = []
+
+    def expected(flow: Flow, **settings: Any) -> list[ExpectedRun]:
+        asked.append(len(flow.runs))
+        return [ExpectedRun(run.name, 1.0, elapsed=at * 943.0) for at, run in enumerate(flow.runs, start=1)]
+
+    monkeypatch.setattr(module, "expected_of", expected)
+    table = af.Table(af.datasets.census_like(300, seed=1), af.datasets.schema("census_like"))
+    logged: list[Any] = []
+    for size in (None, 50):
+        engine.compared(
+            table, ["mondrian", "nh"], [5], workers=2, partition_size=size, on_event=logged.append
+        )
+    (said,) = {(event.message, event.seconds) for event in logged if isinstance(event, Expectation)}
+    assert said == (
+        "mondrian k=5 is expected to take about 940 s, nh k=5 about 1,900 s on 300 records at once; partitions of 250 take less time",
+        2 * 943.0,
+    )
+    assert set(asked) == {2}
+    asked.clear()
+    af.compare(table, ["mondrian"], 5)
+    assert asked == []
+
+
+def test_a_busy_machine_changes_how_long_one_waits_and_not_the_power(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other programs have the processor for a random part of each call; the method's seconds grow with the square."""
+    rng, now, used = np.random.default_rng(1), [0.0], [0.0]
+    real = pilots.solve
+
+    def solve(method: Any, part: Any, *arguments: Any) -> Any:
+        seconds = 1e-6 * part.n**2
+        used[0] += seconds
+        now[0] += seconds * rng.uniform(1.0, 5.0)
+        return real(method, part, *arguments)
+
+    monkeypatch.setattr(pilots, "solve", solve)
+    clock = SimpleNamespace(perf_counter=lambda: now[0], process_time=lambda: used[0])
+    monkeypatch.setattr(pilots, "time", clock)
+    table = af.Table(af.datasets.census_like(2100, seed=1), af.datasets.schema("census_like"))
+    records = TimedTable.of(table.records, "lexicographic")
+    model = pilots.run_pilots(REGISTRY["mondrian"], records, 3, loss="ncp", options={}, seconds=100.0)
+    assert model.seconds(20_000) == pytest.approx(400.0)
+    assert 1.0 < model.load < 5.0
+    expected = model.expected(np.array([20_000]), np.array([1]), 2)
+    assert expected.wall == pytest.approx(400.0 * model.load)
 
 
 def test_a_stretch_in_which_a_kernel_became_ready_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,7 +197,9 @@ def test_a_stretch_in_which_a_kernel_became_ready_does_not_count(monkeypatch: py
 
     monkeypatch.setattr(pilots, "solve", solve)
     monkeypatch.setattr(pilots, "ready_here", lambda: ready[0])
-    monkeypatch.setattr(pilots, "time", SimpleNamespace(perf_counter=lambda: now[0]))
+    monkeypatch.setattr(
+        pilots, "time", SimpleNamespace(perf_counter=lambda: now[0], process_time=lambda: now[0])
+    )
     frame = af.datasets.load("census_like", n=300, seed=1)
     table = af.Table(frame, af.datasets.schema("census_like"))
     records = TimedTable.of(table.records, "lexicographic")
@@ -170,7 +226,9 @@ def test_what_a_run_does_for_each_partition_beside_the_method_counts(monkeypatch
     monkeypatch.setattr(tasks, "solve", solve)
     monkeypatch.setattr(Records, "fingerprint", fingerprint)
     for module in (pilots, tasks):
-        monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter=lambda: now[0]))
+        monkeypatch.setattr(
+            module, "time", SimpleNamespace(perf_counter=lambda: now[0], process_time=lambda: now[0])
+        )
     frame = af.datasets.load("census_like", n=500, seed=1)
     table = af.Table(frame, af.datasets.schema("census_like"))
     flow = Flow.for_table(table, ["mondrian"], [5], partition_size=100)

@@ -138,6 +138,12 @@ def test_who_was_released_before_is_listed_for_the_owner(
     status, text, _ = shell(capsys, *command, tmp_path / "owner", "--json")
     assert json.loads(text)["released"] == matched.to_dict("records")
     assert shell(capsys, *command, tmp_path / "nothing")[0] == 2
+    others = af.Table(later.iloc[40:].reset_index(drop=True), SERIAL)
+    af.anonymize(others, "mondrian", k=5, seed=SEED).release(seed=SEED, owner=tmp_path / "other")
+    status, text, _ = shell(capsys, *command, tmp_path / "owner", "--earlier", tmp_path / "other", "--json")
+    released = json.loads(text)["released"]
+    assert [each["position"] for each in released] == list(range(40, 60))
+    assert [each["releases"] for each in released] == [1] * 17 + [2] * 3
 
 
 def test_labels_that_a_hierarchy_lacks_are_shown_to_the_owner_alone(

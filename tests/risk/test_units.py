@@ -531,7 +531,8 @@ def test_the_population_is_of_people() -> None:
     assert by_units.of_people
     expected = (individual_risk(sizes, sizes / 0.2) * sizes).sum()
     assert by_units.expected == pytest.approx(expected)
-    assert "of 30 people are expected to be linked correctly" in repr(by_units)
+    assert "of 30 people are expected to be linked correctly" in " ".join(repr(by_units).split())
+    assert max(map(len, repr(by_units).splitlines())) <= 100
     # of a release of classes, and of an anonymization: the classes of all rows of a person
     bands = (
         constant_visits().assign(age=lambda f: f["age"] // 5).groupby("person")["age"].agg(["first", "size"])

@@ -187,6 +187,14 @@ def test_names_of_targets(name: str) -> None:
     assert role_of(f"{name}ish", [f"v{i % 2}" for i in range(N)]) == "quasi-identifier"
 
 
+def test_classes_of_a_school_are_known_to_others() -> None:
+    values = [f"{5 + at % 6}{'abC'[at % 3]}" for at in range(N)]
+    for name in ("class", "school_class", "Class"):
+        assert role_of(name, values) == "quasi-identifier"
+    assert role_of("class", [*values[:-1], "good"]) == "sensitive"
+    assert role_of("salary-class", [f"{at % 9}k to {at % 9 + 1}k" for at in range(N)]) == "sensitive"
+
+
 def test_few_whole_numbers_are_codes() -> None:
     rng = np.random.default_rng(1)
     frame = pd.DataFrame(

@@ -32,6 +32,9 @@ _CHUNK_WORDS = 1 << 17
 _BLOCK = 1 << 14
 """Generalized records that :func:`covering` processes together."""
 
+_PARTS, _FEW = 4, 1024
+"""Generalized records are divided into so many parts, each with the records near it, until a part has so few."""
+
 _ALL = ~np.uint64(0)
 
 
@@ -162,8 +165,8 @@ def consistency_graph(
     Returns
     -------
     Bipartite
-        Time O(v u q / 64 + E) for u, v distinct ones and E edges; memory O((u D + n) / 64 + E) with D at
-        most 1,024 values a QI.
+        Time O(v u q / 64 + E) at most, for u, v distinct ones and E edges; where generalized records cover what lies near them,
+        u is a small part of them. Memory O((u D + n) / 64 + E) with D at most 1,024 values a QI.
 
     Raises
     ------
@@ -273,7 +276,39 @@ def covered_pairs(records: Records, boxes: Generalization) -> tuple[np.ndarray, 
 
 
 def _covered(records: Records, boxes: Generalization) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield, for some generalized records after the other, how many records each covers, and these records."""
+    """Yield, for some generalized records after the other, how many records each covers, and these records.
+
+    Each part of the generalized records is compared with the records that its join covers: few, where parts are neighbours.
+    """
+    if boxes.n <= _FEW:
+        yield from _covered_by_bits(records, boxes)
+        return
+    for part in np.array_split(np.arange(boxes.n), _PARTS):
+        some = boxes.take(part)
+        near = _near(records, some)
+        for degrees, end in _covered(records.take(near), some):
+            yield degrees, near[end]
+
+
+def _near(records: Records, boxes: Generalization) -> np.ndarray:
+    """Return the positions of the records that the join of some generalized records covers; those they cover are among them."""
+    layout = boxes.layout
+    near = np.arange(records.n, dtype=np.int32)
+    for t, a in enumerate(layout.ranges):
+        domain, low, high = records.domains[a], boxes.lo[t].min(), boxes.hi[t].max()
+        if low > 0 or high < domain.size - 1:
+            codes = records.codes[near, a]
+            near = near[(low <= codes) & (codes <= high) | ((codes < 0) & domain.has_codes)]
+    for t, a in enumerate(layout.sets):
+        words = np.bitwise_or.reduce(boxes.bits[layout.offset[t] : layout.offset[t + 1]], axis=1)
+        inside = np.unpackbits(words.view(np.uint8), bitorder="little").astype(bool)
+        if not inside[: records.domains[a].size].all():
+            near = near[inside[records.codes[near, a]]]
+    return near
+
+
+def _covered_by_bits(records: Records, boxes: Generalization) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield the same as :func:`_covered`; every generalized record is compared with every record, in O(v u q / 64)."""
     u, v = records.n, boxes.n
     words = -(-u // 64)
     filters = _filters(records, boxes)

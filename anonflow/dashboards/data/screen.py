@@ -33,7 +33,7 @@ from anonflow.dashboards.session.hierarchy_files import Attached, attach, is_hie
 from anonflow.dashboards.session.paths import names_a_dataset, safe_name
 from anonflow.dashboards.session.project import ENDING
 from anonflow.dashboards.session.screen_words import CONFIRM, on_screen, roles_wait
-from anonflow.dashboards.session.workspace import Workspace
+from anonflow.dashboards.session.workspace import NOTHING_OPENED, Workspace
 from anonflow.dashboards.work.screen_work import Background
 from anonflow.dashboards.work.user_limits import MEGABYTE
 from anonflow.errors import AnonflowError
@@ -151,6 +151,8 @@ class DataScreen(pn.viewable.Viewer):
         self._go_on: Callable[[], None] | None = None
         self._leave: Callable[[], None] | None = None
         self._opening()
+        if self.workspace.not_opened:
+            self._refused_for(self.workspace.not_opened)
         self._looking()
         self._show_frame()
         self._show_columns()
@@ -479,7 +481,7 @@ class DataScreen(pn.viewable.Viewer):
 
         def refused(sentence: str) -> None:
             self._source.loading = self._is_reading = False
-            workspace.status = before if workspace.frame is not None else "Nothing was opened."
+            workspace.status = before if workspace.frame is not None else NOTHING_OPENED
             self._refused(sentence)
             failed()
 
@@ -511,11 +513,15 @@ class DataScreen(pn.viewable.Viewer):
         try:
             opening()
         except AnonflowError as error:
-            self._refused(" ".join(map(on_screen, error.problems[:3])))
+            self._refused_for(error.problems)
             return False
         finally:
             self.open.loading = False
         return True
+
+    def _refused_for(self, problems: Sequence[str]) -> None:
+        """Show the first problems of a file, a flow or a link that was not opened."""
+        self._refused(" ".join(map(on_screen, problems[:3])))
 
     def _refused(self, sentence: str) -> None:
         open_still = self.workspace.table_name

@@ -33,7 +33,7 @@ from anonflow.dashboards.server.workers import SharedCluster
 from anonflow.dashboards.session.draft_spec import NO_FLOW, DraftSpec
 from anonflow.dashboards.session.folders import KEPT, SessionFolders
 from anonflow.dashboards.session.table_sources import TableReading
-from anonflow.dashboards.session.workspace import Workspace
+from anonflow.dashboards.session.workspace import NOTHING_OPENED, Workspace
 from anonflow.dashboards.work.fair_queue import FairQueue, local_line
 from anonflow.dashboards.work.user_limits import HOSTED, Limits, local_limits
 from anonflow.errors import AnonflowError, ParameterError, unforeseen
@@ -349,7 +349,7 @@ class Server:
         try:
             self._begin(workspace)
         except AnonflowError as error:
-            workspace.status = error.problems[0]
+            workspace.status, workspace.not_opened = NOTHING_OPENED, error.problems
         return workspace
 
     def _begin(self, workspace: Workspace) -> None:

@@ -15,7 +15,7 @@ WAITING = "waiting for a free processor"
 
 WORDS = {
     "calendar": ", with kind hierarchy",
-    "comment": "remove the lines that are comments",
+    "comment": "remove the lines that begin with {}",
     "delimiter": "check the delimiter, under How the CSV file is written",
     "diversify": "diversity",
     "encoding": "type its encoding under How the CSV file is written, such as latin-1, and read the file again",
@@ -34,7 +34,7 @@ WORDS = {
     "prepare": "on the screen Prepare",
     "say-missing": "choose {} under Without a value, on the screen Data",
     "shares": "choose another kind of it, on the screen Data",
-    "skip": "remove the lines above the names of the columns",
+    "skip": "remove the {} lines above the names of the columns",
     "time-limit": "its time limit",
 }
 """What the screens call each setting that an error names (:class:`anonflow.errors.Setting`), with its values."""

@@ -79,6 +79,9 @@ LONGEST_FIELD = 4_000
 ACQUAINTANCES = "acquaintances"
 """The answer for a column whose values only people know who know the person."""
 
+NOTHING_OPENED = "Nothing was opened."
+"""The status of a session whose table, flow or link could not be read; Data says why."""
+
 CODING = "the table is being coded under its columns; wait a few seconds"
 """Why nothing can run while a large table is coded aside."""
 
@@ -187,6 +190,7 @@ class Workspace(param.Parameterized):
         self.noted = Noted()
         self._seeds: dict[str, int] = {}
         self._folder_stays = False
+        self.not_opened: Sequence[str] = ()
         self._chooses_next = self._starts_coded = False
         self._first = NO_FLOW
         self._restorer = screen_work.Background(self, at_once=True)

@@ -124,6 +124,13 @@ class Log(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Expectation(Log):
+    """A message that runs are expected to take long: `seconds` until all of them are done."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class FlowDone(Event):
     """The last event of a stream."""
 

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from anonflow.algorithms.anonymize import Anonymization
+from anonflow.criteria.guarantee import promises_one_in_k
 from anonflow.criteria.verification import Finding
 from anonflow.drawing import facts, grid, heading, note, plots, view
 from anonflow.engine.report.card import ReleaseCard
@@ -120,6 +121,15 @@ class RunResult:
     def ok(self) -> bool:
         """Whether there is a result and every check passed."""
         return self.problem is None and all(finding.holds for finding in self.findings)
+
+    @property
+    def failing(self) -> int:
+        """How many checks do not hold, or could not be made."""
+        return sum(not finding.holds for finding in self.findings)
+
+    def at_risk(self, before: int) -> int:
+        """Return how many people are at risk after a run, of so many before: nobody if it has what it promises for one in k."""
+        return 0 if self.ok and promises_one_in_k(self.guarantee) else before
 
     @property
     def listed(self) -> bool:

@@ -261,7 +261,11 @@ class Executor:
             self._thread.start()
 
     def stream(
-        self, calls: Iterable[Call], *shared: Any, count: int | None = None
+        self,
+        calls: Iterable[Call],
+        *shared: Any,
+        count: int | None = None,
+        waiting: Callable[[], None] = lambda: None,
     ) -> Iterator[tuple[Call, Any]]:
         """Run calls and yield their results as they arrive, in any order.
 
@@ -273,6 +277,8 @@ class Executor:
             The first arguments of every call; sent to each worker once.
         count : int, optional
             How many there are.
+        waiting : callable, optional
+            Called again and again while no result arrives.
 
         Yields
         ------
@@ -294,6 +300,7 @@ class Executor:
                 call, result = self._arrived.get(timeout=0.1)
             except queue.Empty:
                 self._events.check()
+                waiting()
                 continue
             self._events.check()
             if call is None:

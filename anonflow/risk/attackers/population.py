@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -17,6 +18,9 @@ from anonflow.risk.attacker import THRESHOLD, AttackerKind, Success, percent
 from anonflow.table import Schema, Table
 from anonflow.table.identification.population import Estimate, check_fraction, dankar, individual_risk
 from anonflow.table.sampling_weights import sampling_fraction
+
+_WIDTH = 100
+"""Characters of a line of sentences, at most."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -102,7 +106,11 @@ class PopulationRisk:
             + (f"{e.uniques:,.1f} ({e.low:,.1f} to {e.high:,.1f} {e.why})" if e.is_there else e.why)
             for e in self.estimates
         ]
-        return "\n".join(["PopulationRisk", *(f"  {s}" for s in self.sentences()), *lines])
+        sentences = [
+            textwrap.fill(text, _WIDTH, initial_indent="  ", subsequent_indent="  ")
+            for text in self.sentences()
+        ]
+        return "\n".join(["PopulationRisk", *sentences, *lines])
 
 
 def population_risk(

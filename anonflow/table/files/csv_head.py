@@ -274,14 +274,14 @@ def _refuse_lines(
     if comment:
         raise DataError(
             f"{name}: line {lines + 1} looks like a comment; "
-            + setting("comment", f'set comment: "{comment[0]}" in the source')
+            + setting("comment", f'set comment: "{comment[0]}" in the source', comment[0])
         )
     first = next(at for at, row in enumerate(rows) if len(row) == usual)
     if first < len(rows) - 1 and (len(rows[0]) == 1 or not any(cell.strip() for cell in rows[0][1:])):
         above = lines + starts[first]
         raise DataError(
             f"{name}: what stands above line {above + 1} has fewer cells than the rows, as titles have; "
-            + setting("skip", f"set skip: {above} in the source")
+            + setting("skip", f"set skip: {above} in the source", above)
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from anonflow.table.identification.weight_signs import weight_name
 
@@ -126,6 +126,13 @@ def name_words(name: str) -> list[str]:
     """Return the words of a column's name in lower case: parted at signs, digits and capitals inside."""
     parted = re.sub(r"(?<=[a-zà-ÿ])(?=[A-ZÀ-Þ])", " ", name)
     return [word.lower() for word in re.findall(r"[^\W\d_]+", parted)]
+
+
+def are_school_classes(name: str, values: Iterable[object]) -> bool:
+    """Return whether a column called class has those of a school, such as 5a or 10 B: others know them."""
+    if name_words(name)[-1:] != ["class"]:
+        return False
+    return all(re.fullmatch(r"\s*\d{1,2}\s?[-./]?\s?[A-Za-z]\s*", str(value)) for value in values)
 
 
 def group_name(name: str) -> str | None:

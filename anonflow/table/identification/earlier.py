@@ -214,6 +214,21 @@ class Earlier:
         few, alone = self._left(table, release) if times and release is not None else (None, 0)
         return Overlap(table.n, most, times, _named(table.unit_columns), few, alone)
 
+    def has_others_alone(self, table: Table) -> bool:
+        """Return whether all releases kept here are of other people than a table's, each known by the same identifiers.
+
+        False also where the table has no identifiers: the same people may have other quasi-identifiers by now.
+
+        Raises
+        ------
+        DataError
+            If what is kept cannot be read.
+        """
+        if not self.kept or table.n > MOST_PEOPLE or not set(table.unit_columns).isdisjoint(table.qi_columns):
+            return False
+        by = _named(table.unit_columns)
+        return all(each.by == by for each in self.releases()) and not self.overlap(table)
+
     def shared(self, table: Table, release: Drawn | None = None) -> list[SharedPeople]:
         """Return how many of a table's people are in each earlier release, in the order of their dates.
 

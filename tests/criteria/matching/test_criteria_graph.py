@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 
@@ -85,14 +87,40 @@ def test_all_records_equal_and_boxes_that_cover_nothing() -> None:
     assert consistency_graph(records, nothing).edges == 0
 
 
-def test_small_chunks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    records = coded([("numeric", 30), ("categorical", 12)], 200, 5)
-    boxes = Generalization.join_of(records, np.random.default_rng(5).integers(0, 200, (200, 3)))
+def test_small_chunks_and_parts_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    records = coded([("numeric", 30), ("categorical", 12), ("numeric", 1500)], 200, 5, missing=0.1)
+    rng = np.random.default_rng(5)
+    boxes = Generalization.join_of(records, rng.integers(0, 200, (200, 3))).with_suppressed(
+        rng.random(200) < 0.05
+    )
     start, end = covered_pairs(records, boxes)
-    monkeypatch.setattr(graph, "_CHUNK_WORDS", 1)
-    again = covered_pairs(records, boxes)
-    assert np.array_equal(start, again[0])
-    assert np.array_equal(end, again[1])
+    for name, small in (("_CHUNK_WORDS", 1), ("_FEW", 4)):
+        monkeypatch.setattr(graph, name, small)
+        again = covered_pairs(records, boxes)
+        assert np.array_equal(start, again[0])
+        assert np.array_equal(end, again[1])
+
+
+def test_rows_are_compared_with_the_records_near_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of twice as many rows, each with its neighbours, twice as many pairs are looked at, not four times."""
+    monkeypatch.setattr(graph, "_FEW", 16)
+    compare, pairs = graph._covered_by_bits, []
+
+    def counted(records: Records, boxes: Generalization) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        pairs.append(records.n * boxes.n)
+        return compare(records, boxes)
+
+    monkeypatch.setattr(graph, "_covered_by_bits", counted)
+    looked_at = []
+    for n in (1000, 2000):
+        records = coded([("numeric", n), ("categorical", 3)], n, 5)
+        order = np.argsort(records.codes[:, 0], kind="stable")
+        lists = np.stack([order, np.roll(order, 1)], axis=1)
+        lists[0] = order[:2]
+        pairs.clear()
+        consistency_graph(records, Generalization.join_of(records, lists))
+        looked_at.append(sum(pairs))
+    assert looked_at[1] < 3 * looked_at[0] < n * n
 
 
 def test_too_many_edges_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

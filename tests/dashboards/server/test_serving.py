@@ -17,10 +17,12 @@ from bokeh.server.session import ServerSession
 from bokeh.util.token import generate_jwt_token, get_session_id
 
 from anonflow.dashboards import Limits, Workspace
+from anonflow.dashboards.data.screen import DataScreen
 from anonflow.dashboards.server import server
 from anonflow.dashboards.server.accounts import Accounts, LoginThrottle, add_account, hashed
 from anonflow.dashboards.server.server import ServerSettings
 from anonflow.dashboards.session.folders import SessionFolders
+from anonflow.dashboards.session.workspace import NOTHING_OPENED
 from anonflow.engine.flows.spec import SourceSpec
 from anonflow.errors import ParameterError
 from tests.cases.drafts import value_at
@@ -419,6 +421,16 @@ def test_a_session_begins_with_a_table_a_flow_or_a_link(
     assert (tmp_path / "people.csv").exists()
     with pytest.raises(ParameterError, match="does not exist"):
         Running(start=tmp_path / "nothing.csv")
+    (tmp_path / "flow.yaml").write_text(text.replace("algorithm: greedy", "algorithm: gredy"))
+    three = running(start=tmp_path / "flow.yaml")
+    assert three.server is not None
+    three.token()
+    (unread,) = three.server._workspaces
+    assert unread.status == NOTHING_OPENED
+    assert "gredy" in " ".join(unread.not_opened)
+    screen = DataScreen(workspace=unread)
+    assert screen.wrong.visible
+    assert "gredy" in screen.wrong.object
 
 
 def test_a_server_that_others_reach_needs_a_login_or_a_word() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import anonflow as af
+from anonflow.cli.commands import shape_of
 from anonflow.errors import DataError
 from anonflow.table.files.csv_form import SAMPLE
 from anonflow.table.files.csv_head import CsvShape
@@ -17,6 +19,7 @@ from anonflow.table.files.csv_reading import csv_batches, csv_form, read_csv
 from tests.cases.runs import shell
 from tests.strategies import loop
 
+QI = {"role": "quasi-identifier", "kind": "numeric"}
 ROWS = "23,Ulm\n25,Kiel\n31,Ulm\n"
 TABLE = {"age": ["23", "25", "31"], "town": ["Ulm", "Kiel", "Ulm"]}
 
@@ -169,7 +172,7 @@ def test_init_writes_the_shape_into_the_flow(
     Path("people.csv").write_text("".join(f"{20 + at % 9},{'AB'[at % 2]}\n" for at in range(30)))
     status, out, err = shell(capsys, "init", "people.csv", "--yes", "--k", "3", "--algorithm", "mondrian")
     assert status == 2
-    assert "header: false" in err + out
+    assert "give --source header=false" in err + out
     keys = ["--source", "header=false", "--source", "names=age,town"]
     assert shell(capsys, "init", "people.csv", "--yes", "--k", "3", "--algorithm", "mondrian", *keys)[0] == 0
     assert "header: false" in Path("people.flow.yaml").read_text()
@@ -184,3 +187,51 @@ def test_another_delimiter_is_named_where_rows_are_torn(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="semicolons are between its cells; set delimiter: ';' in the source"):
         read_csv(file)
     assert list(read_csv(file, delimiter=";")) == ["town", "wage", "share"]
+
+
+@loop(
+    ("above", "key", "advice"),
+    [
+        ("", None, "give --source header=false"),
+        ("A report\n\nage,town,pay\n", "skip=2", "give --source skip=2"),
+        ("# made in May\nage,town,pay\n", "comment=#", "give --source comment=#"),
+    ],
+)
+def test_every_command_takes_the_shape_of_a_file(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    above: str,
+    key: str | None,
+    advice: str,
+) -> None:
+    """Each command that reads a table says what to give, and does its work with it."""
+    monkeypatch.chdir(tmp_path)
+    rows = "".join(f"{20 + at % 5},{'AB'[at % 2]},{at % 3}\n" for at in range(40))
+    Path("people.csv").write_text(above + rows)
+    keys = ["--source", key] if key else ["--source", "header=false", "--source", "names=age,town,pay"]
+    columns = {
+        "age": QI,
+        "town": {"role": "quasi-identifier", "kind": "categorical"},
+        "pay": {"role": "sensitive"},
+    }
+    Path("schema.yaml").write_text(
+        json.dumps({"columns": columns, "prepare": [{"top-code": {"column": "age", "at": 90}}]})
+    )
+    table = af.Table.read("people.csv", "schema.yaml", shape=shape_of(keys[1::2]))
+    af.anonymize(table, "mondrian", k=4).release(seed=1).frame.to_csv("release.csv", index=False)
+    both = ["--original", "people.csv", "--release", "release.csv", "--schema", "schema.yaml"]
+    for command in (
+        ["schema", "people.csv"],
+        ["prepare", "people.csv", "--schema", "schema.yaml"],
+        ["verify", *both, "--k", "4"],
+        ["describe", *both],
+        ["attack", *both, "--k", "4"],
+        ["risk", "people.csv", "--schema", "schema.yaml"],
+        ["compare", "people.csv", "--schema", "schema.yaml", "--k", "4", "--algorithms", "mondrian"],
+    ):
+        status, _, err = shell(capsys, *command)
+        assert status == 2, command
+        assert advice in err, command
+        status, _, err = shell(capsys, *command, *keys)
+        assert status in (0, 1), (command, err)
