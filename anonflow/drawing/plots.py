@@ -192,7 +192,8 @@ def frame_of(
 def framed(x: Axis, y: Axis, height: int, right: int = 40, width: int = WIDTH) -> tuple[Place, list[str]]:
     """Return what :func:`frame_of` does, for two axes; texts below the picture that have no room side by side are slanted."""
     slanted = x.slant(width - 64 - right)
-    top, left, bottom = 26, max(64, slanted * 6 // 5), 46 + slanted
+    before_first = (width - 64 - right) // (2 * max(1, len(x.ticks)))
+    top, left, bottom = 26, max(64, slanted * 6 // 5 - before_first), 46 + slanted
     wide = width - left - right
     tall = height - top - bottom
 
