@@ -143,6 +143,8 @@ def for_sets(
     importance: Any,
     subject: str,
     levels: Sequence[Generalization] = (),
+    *,
+    follows_patterns: bool = False,
 ) -> Outcome:
     """Return classes with as few generalized cells as sets of columns need; the classes themselves where no set is named.
 
@@ -165,6 +167,8 @@ def for_sets(
     levels : sequence of Generalization, optional
         Of these records, between their values and the cells of the classes, from low to high: cells of a level that are
         equal cover the same values. Without them a cell is that of the class or the value itself.
+    follows_patterns : bool, optional
+        Whether a record that is suppressed must not hide some of its cells only.
 
     Returns
     -------
@@ -185,7 +189,7 @@ def for_sets(
     if the counts of rows and people allow it. Where complete matchings have become too few, the rows have the cells of
     :func:`_wide` again, and in the end their classes.
 
-    Of fewer than k suppressed records, and of all where there are boundaries or limits, those are published as they are whose values are
+    Of fewer than k suppressed records, and of all where there are boundaries, limits or patterns, those are published as they are whose values are
     frequent on each set; the others stay suppressed, and cover nobody. k or more are a class. O(s n log n + E) for s sets, E the people whom the rows of wide cells cover on the sets.
     """
     records, names = part.records, columns_of(part.records.domains)
@@ -196,7 +200,7 @@ def for_sets(
     suppressed = outcome.suppressed
     own = Generalization.of(records)
     classes = outcome.generalization.classes() if outcome.classes is None else outcome.classes
-    if suppressed.sum() >= k and not (limited(records) or bounded(records)):
+    if suppressed.sum() >= k and not (follows_patterns or limited(records) or bounded(records)):
         suppressed = np.zeros(
             records.n, bool
         )  # a class; under limits a record is suppressed whole, or not at all

@@ -89,4 +89,4 @@ def lower_cells(
             break
 
 
-lower_cells_jit = jit(lower_cells)
+lower_cells_jit = jit(lower_cells, borrows=True)

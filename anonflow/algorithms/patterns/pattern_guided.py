@@ -191,7 +191,12 @@ def pattern_guided(
     outcome = publish_places(part.records, allowed, labels, used, **facts)
     if not chosen:
         return outcome
-    return _counted(part.records, for_sets(part, k, outcome, sets, of, importance, NAME), allowed, weights)
+    return _counted(
+        part.records,
+        for_sets(part, k, outcome, sets, of, importance, NAME, follows_patterns=True),
+        allowed,
+        weights,
+    )
 
 
 def _counted(records: Records, outcome: Outcome, allowed: PatternSet, weights: Any) -> Outcome:
