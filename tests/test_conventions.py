@@ -474,7 +474,7 @@ def test_public_functions_document_what_they_raise() -> None:
 # ---------------------------------------------------------------------------------- the public face
 
 
-LISTED = ("kernels", "dashboards/data", "dashboards/protect", "dashboards/session", "table/identification")
+LISTED = ("kernels", "table/identification")
 """Rooms whose modules list their names."""
 
 

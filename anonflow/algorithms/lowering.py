@@ -1,32 +1,74 @@
-"""Classes for sets of columns: cells of a class are published as they were wherever each set alone still has k equal rows."""
+"""Classes for sets of columns: cells of a class are lowered wherever each set alone still names nobody."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 import numpy as np
 
 from anonflow.algorithms.method import Outcome, Partition
 from anonflow.criteria.guarantee import sets_text
-from anonflow.criteria.set_counts import named_sets, set_problems
+from anonflow.criteria.matching.graph import Bipartite, consistency_graph, runs
+from anonflow.criteria.matching.max_flow import cyclic_edges
+from anonflow.criteria.set_counts import named_sets, on_columns, set_problems
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
+from anonflow.kernels.lowering import lower_cells_jit
 from anonflow.loss import cell_costs
-from anonflow.option import Option
+from anonflow.option import Option, is_finite
 from anonflow.partition import bounded, limited
 from anonflow.table.domain import Domain
 from anonflow.table.records import Records, equal_columns, rank_within
+from anonflow.table.schema import did_you_mean
 
 Sets = Annotated[Any, Option("Sets of columns that others may know, each by itself", lists=True)]
 Problems = Callable[[Sequence[Domain] | None, Mapping[str, Any]], Iterator[tuple[str, str]]]
 Of = Annotated[int | None, Option("Or all sets of so many columns", least=1, most=64)]
+Importance = Annotated[Any, Option("Importance of columns", mapping=True)]
+
+MOST_RANKS = 4
+"""Classes are made by weights for so many numbers of importance above the least one; greater ones have the greatest weight."""
+
+FROM_CLASSES = 200_000
+"""Records times sets up to which all cells of the classes are there to begin with."""
+
+MOST_TRIES = 100_000
+"""Cells that are lowered after complete matchings, times records and sets."""
+
+MOST_COVERED = 50_000_000
+"""People of rows on sets that are in memory together."""
 
 
-def sets_problems(domains: Sequence[Domain] | None, options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the option and the problem of sets of columns that do not go with each other or with the columns."""
+def sets_problems(
+    domains: Sequence[Domain] | None, options: Mapping[str, Any], *, always: bool = False
+) -> Iterator[tuple[str, str]]:
+    """Yield the option and the problem of sets of columns, and their importance, that do not go with each other or with the columns.
+
+    Parameters
+    ----------
+    domains : sequence of Domain or None
+    options : mapping
+    always : bool, optional
+        Whether the method takes sets of columns where none is named.
+    """
     names = None if domains is None else columns_of(domains)
     yield from set_problems(options.get("sets"), options.get("of"), names)
+    importance = options.get("importance")
+    if importance is None:
+        return
+    if not isinstance(importance, Mapping):
+        yield "importance", "importance maps columns to numbers, such as {age: 2, sex: 1}"
+        return
+    for name, value in importance.items():
+        if names is not None and name not in names:
+            hint = did_you_mean(str(name), names)
+            yield "importance", f"importance of {str(name)[:40]!r}, which is no quasi-identifier{hint}"
+        elif not is_finite(value):
+            yield "importance", f"the importance of {str(name)[:40]!r} must be a number"
+    if not always and options.get("sets") is None and options.get("of") is None:
+        yield "importance", "importance goes with sets or of; name sets of columns, or leave it out"
 
 
 def with_sets(problems: Problems) -> Problems:
@@ -52,11 +94,60 @@ def promise_of_sets(sets: Any, chosen: Sequence[Sequence[str]], rows: str) -> st
     return f"key-sets({promised}, hidden=any, rows={rows})"
 
 
-def for_sets(part: Partition, k: int, outcome: Outcome, sets: Any, of: int | None, subject: str) -> Outcome:
+def sets_of(records: Records, sets: Any, of: int | None, importance: Any, subject: str) -> list[list[str]]:
+    """Return the sets of columns that are named; none where there are none.
+
+    Raises
+    ------
+    ParameterError
+        If the sets are not sets of columns, the importance is none of these, or the table has a unit column.
+    """
+    for _, problem in sets_problems(records.domains, {"sets": sets, "of": of, "importance": importance}):
+        raise ParameterError(problem, subject=subject)
+    if sets is None and of is None:
+        return []
+    if records.units is not None:
+        raise ParameterError(
+            "sets of columns count rows, and the table says which rows are the same person's; make one row of each person first",
+            subject=subject,
+        )
+    return named_sets(sets, of, columns_of(records.domains))
+
+
+def weighted(part: Partition, sets: Any, of: int | None, importance: Any, subject: str) -> Partition:
+    """Return the records with weights by which classes differ least in important columns.
+
+    Raises
+    ------
+    ParameterError
+        As :func:`sets_of`.
+    """
+    sets_of(part.records, sets, of, importance, subject)
+    if not importance:
+        return part
+    domains = part.records.domains
+    numbers = [float(importance.get(domain.column, 0)) for domain in domains]
+    rank = np.minimum(np.unique(numbers, return_inverse=True)[1], MOST_RANKS).tolist()
+    heavy = [
+        replace(domain, weight=domain.weight * 100.0**r) for domain, r in zip(domains, rank, strict=True)
+    ]
+    return replace(part, records=replace(part.records, domains=tuple(heavy)))
+
+
+def for_sets(
+    part: Partition,
+    k: int,
+    outcome: Outcome,
+    sets: Any,
+    of: int | None,
+    importance: Any,
+    subject: str,
+    levels: Sequence[Generalization] = (),
+) -> Outcome:
     """Return classes with as few generalized cells as sets of columns need; the classes themselves where no set is named.
 
-    Each cell is that of its class or the record's own. On each set of columns a row whose values there are those of at least k
-    people may be published as it is. Any other one has its class's cells there, and so have at least k rows of its class.
+    The cells of the classes are lowered, important and expensive ones first, wherever on each set every row still covers k people,
+    everybody is covered by k rows, and all of these lie on complete matchings.
 
     Parameters
     ----------
@@ -64,77 +155,284 @@ def for_sets(part: Partition, k: int, outcome: Outcome, sets: Any, of: int | Non
         P records.
     k : int
     outcome : Outcome
-        Classes of at least k records, of these records.
+        Classes of at least k records, of these records, whatever their weights.
     sets : list of lists of str or None
     of : int or None
+    importance : mapping or None
+        Column -> number, 0 where none is given. Cells of important columns are lowered first.
     subject : str
         The method, for errors.
+    levels : sequence of Generalization, optional
+        Of these records, between their values and the cells of the classes, from low to high: cells of a level that are
+        equal cover the same values. Without them a cell is that of the class or the value itself.
 
     Returns
     -------
     Outcome
-        With neither matches nor classes. Further facts: `guarantee`, with the sets; `lowered_cells`, published as they were
-        where the class has a wider one.
+        With neither matches nor classes. Further facts: `guarantee`, with the sets; `lowered_cells`, published narrower than those of
+        the class.
 
     Raises
     ------
     ParameterError
-        If the sets are not sets of columns, or the table has a unit column.
+        If the sets are not sets of columns, the importance is none of these, or the table has a unit column.
 
     Notes
     -----
-    On a set, at least k people with the same values, or k of one class, have rows that cover all of them: so everybody has k rows
-    and every row k people, and all of these lie on complete matchings. Fewer than k suppressed records stay as they are, and all
-    of them where there are boundaries or limits; k or more are a class. Sets with most rare rows come first; of a class the rows join that this costs least. O(s n log n) for s sets, O(q n) memory.
+    On a set, k people with the same values are covered by each other's rows, and so are k of one class by the cells of the class. So
+    the classes keep the promise, and so do the cells of :func:`_wide`: rows whose values on a set are rare, and those that join them,
+    have the class's cells there. A small table begins with all cells of the classes, a large one with these. Each cell is then lowered
+    if the counts of rows and people allow it. Where complete matchings have become too few, the rows have the cells of
+    :func:`_wide` again, and in the end their classes.
+
+    Of fewer than k suppressed records, and of all where there are boundaries or limits, those are published as they are whose values are
+    frequent on each set; the others stay suppressed, and cover nobody. k or more are a class. O(s n log n + E) for s sets, E the people whom the rows of wide cells cover on the sets.
     """
-    if sets is None and of is None:
+    records, names = part.records, columns_of(part.records.domains)
+    chosen = sets_of(records, sets, of, importance, subject)
+    if not chosen:
         return outcome
-    records = part.records
-    if records.units is not None:
-        raise ParameterError(
-            "sets of columns count rows, and the table says which rows are the same person's; make one row of each person first",
-            subject=subject,
-        )
-    names = columns_of(records.domains)
-    for _, problem in set_problems(sets, of, names):
-        raise ParameterError(problem, subject=subject)
-    chosen = named_sets(sets, of, names)
+    outcome = replace(outcome, generalization=replace(outcome.generalization, domains=records.domains))
     suppressed = outcome.suppressed
-    rows = np.flatnonzero(~suppressed)
-    if suppressed.sum() >= k and not (limited(records) or bounded(records)):
-        rows = np.arange(records.n)  # a class; under limits a record is suppressed whole, or not at all
     own = Generalization.of(records)
-    columns = [[a for a, domain in enumerate(records.domains) if domain.column == name] for name in names]
-    sets_at = []
-    for of_set in chosen:
-        places = [names.index(name) for name in of_set]
-        sets_at.append((np.array(places), [a for c in places for a in columns[c]]))
-    weight = np.array([domain.weight for domain in records.domains])[:, None]
-    more = weight * (cell_costs(outcome.generalization, part.loss) - cell_costs(own, part.loss))
     classes = outcome.generalization.classes() if outcome.classes is None else outcome.classes
-    wide = np.zeros((len(names), records.n), bool)
-    wide[:, suppressed] = True
-    wide[:, rows] = _wide(
-        [(places, np.flatnonzero(_rare(records, at, k)[rows])) for places, at in sets_at],
-        np.array([more[at].sum(axis=0) for at in columns])[:, rows],
-        np.unique(np.where(suppressed, -1, classes)[rows], return_inverse=True)[1],
+    if suppressed.sum() >= k and not (limited(records) or bounded(records)):
+        suppressed = np.zeros(
+            records.n, bool
+        )  # a class; under limits a record is suppressed whole, or not at all
+    shown = suppressed & _all_frequent(records, chosen, k, suppressed)
+    suppressed = suppressed & ~shown
+    rows = np.flatnonzero(~suppressed)
+    classes = np.where(outcome.suppressed, -1, classes)
+    classes = np.where(shown, classes.max(initial=0) + 1 + np.arange(records.n), classes)
+    joined = outcome.generalization.take(np.arange(records.n))
+    write_cells(joined, own, range(records.q), np.flatnonzero(shown))
+    lowering = _Lowering(
+        records.take(rows),
+        joined.take(rows),
+        [level.take(rows) for level in (own, *levels)],
+        np.unique(classes[rows], return_inverse=True)[1],
+        [[names.index(name) for name in columns] for columns in chosen],
         k,
     )
-    cells = outcome.generalization.take(np.arange(records.n))
-    lowered = 0
-    for at, keep in zip(columns, wide, strict=True):
-        lowered += int(_write(cells, own, at, np.flatnonzero(~keep)).sum())
+    cells = joined.take(np.arange(records.n))
+    lowering.run(part.loss, [float((importance or {}).get(name, 0)) for name in names])
+    for part_of in ("lo", "hi", "bits"):
+        getattr(cells, part_of)[:, rows] = getattr(lowering.cells, part_of)
     facts = outcome.facts | {
         "guarantee": promise_of_sets(sets, chosen, "matches"),
-        "lowered_cells": lowered,
+        "lowered_cells": sum(int(_differ(cells, outcome.generalization, at).sum()) for at in lowering.qis),
     }
-    return Outcome(cells, suppressed=suppressed & cells.suppressed_rows(), facts=facts)
+    return Outcome(cells, suppressed=outcome.suppressed & cells.suppressed_rows(), facts=facts)
 
 
-def _rare(records: Records, at: Sequence[int], k: int) -> np.ndarray:
-    """Return which records have values that fewer than k have, on some quasi-identifiers, shape (n,), bool."""
-    label = equal_columns(records.codes[:, at].T, records.n)
-    return np.asarray(np.bincount(label)[label] < k)
+def _all_frequent(
+    records: Records, chosen: Sequence[Sequence[str]], k: int, suppressed: np.ndarray
+) -> np.ndarray:
+    """Return which records have values that k have on each set, of those that are not suppressed, and of these themselves."""
+    sets = [[a for a, domain in enumerate(records.domains) if domain.column in names] for names in chosen]
+    labels = [equal_columns(records.codes[:, at].T, records.n) for at in sets] if suppressed.any() else []
+    good = np.ones(records.n, bool)
+    while True:
+        there = ~suppressed | good
+        frequent = [np.bincount(label[there], minlength=len(label))[label] >= k for label in labels]
+        now = good & np.all(frequent, axis=0)
+        if (now == good)[suppressed].all():
+            return good
+        good = now
+
+
+@dataclass(eq=False)
+class _Lowering:
+    """The cells of classes, which are lowered while each set of columns holds.
+
+    Attributes
+    ----------
+    records : Records
+        n records.
+    joined : Generalization
+        The cells of their classes.
+    levels : list of Generalization
+        Lower cells of all records: their values, and what lies between.
+    classes : numpy.ndarray, shape (n,), int64
+        Labels 0.. of classes of at least k.
+    sets : list of list of int
+        Published columns.
+    k : int
+    cells : Generalization
+        What is published.
+    """
+
+    records: Records
+    joined: Generalization
+    levels: list[Generalization]
+    classes: np.ndarray
+    sets: list[list[int]]
+    k: int
+
+    def __post_init__(self) -> None:
+        domains = self.records.domains
+        self.names = columns_of(domains)
+        self.qis = [[a for a, domain in enumerate(domains) if domain.column == name] for name in self.names]
+        self.cells = self.joined.take(np.arange(self.records.n))
+        lower = np.array([[_differ(level, self.joined, at) for at in self.qis] for level in self.levels])
+        self.top = np.logical_and.accumulate(lower).sum(axis=0)  # how many levels are below the class's cell
+        self.at = self.top.copy()
+        self.labels = np.array(
+            [
+                [equal_columns(_numbers(level, at), self.records.n) for at in self.qis]
+                for level in self.levels
+            ],
+            np.int32,
+        )
+
+    def run(self, loss: str, importance: Sequence[float]) -> None:
+        """Lower the cells."""
+        domains = self.records.domains
+        weight = np.array([domain.weight for domain in domains])[:, None]
+        more = weight * (cell_costs(self.joined, loss) - cell_costs(self.levels[0], loss))
+        prices = np.array([more[at].sum(axis=0) for at in self.qis])
+        rank = np.unique(importance, return_inverse=True)[1]
+        prices += (rank * (1 + prices.max(initial=0.0)))[:, None]  # any important cell before all others
+        wide = _wide(
+            [(np.array(columns), np.flatnonzero(self._rare(columns))) for columns in self.sets],
+            prices,
+            self.classes,
+            self.k,
+        )
+        start = wide
+        if self.records.n * len(self.sets) <= FROM_CLASSES:
+            in_sets = np.isin(np.arange(len(self.names)), np.concatenate(self.sets))
+            start = np.broadcast_to(in_sets[:, None], wide.shape)
+        self._publish(np.where(start, self.top, 0))
+        c, row = np.nonzero(self.at)
+        order = np.lexsort((row, c, -prices[c, row]))
+        self._lower(c[order], row[order])
+        self._complete_matchings(wide, prices)
+
+    def _rare(self, columns: Sequence[int]) -> np.ndarray:
+        """Return which records have values that fewer than k have, on some columns, shape (n,), bool."""
+        label = equal_columns(self.labels[0][list(columns)], self.records.n)
+        return np.asarray(np.bincount(label)[label] < self.k)
+
+    def _publish(self, at: np.ndarray) -> None:
+        """Give the cells other levels, shape (q, n); `top` is that of the class."""
+        for c, qis in enumerate(self.qis):
+            for level in np.unique(at[c, at[c] != self.at[c]]).tolist():
+                rows = np.flatnonzero((at[c] != self.at[c]) & (at[c] == level))
+                high = self.top[c, rows] == level
+                write_cells(self.cells, self.joined, qis, rows[high])
+                if not high.all():
+                    write_cells(self.cells, self.levels[level], qis, rows[~high])
+        self.at = at
+
+    def _graph(self, columns: Sequence[int]) -> Bipartite:
+        """Return which rows cover whom on some columns."""
+        return consistency_graph(*on_columns(self.records, self.cells, [self.names[c] for c in columns]))
+
+    def _lower(self, c: np.ndarray, row: np.ndarray) -> None:
+        """Lower cells in this order; so many together that the people of their rows fit the memory."""
+        n, s = self.records.n, len(self.sets)
+        of_column = [
+            [x for x, columns in enumerate(self.sets) if column in columns]
+            for column in range(len(self.names))
+        ]
+        size = np.zeros(n, np.int64)
+        for columns in self.sets:
+            graph = self._graph(columns)
+            size += np.diff(graph.start)[graph.published.label]
+        batch = (
+            np.cumsum(size[row]) // MOST_COVERED
+            if size.sum() > MOST_COVERED
+            else np.zeros(len(row), np.int64)
+        )
+        for number in range(int(batch.max(initial=-1)) + 1):
+            some = np.flatnonzero(batch == number)
+            column, rows = c[some], row[some]
+            place = np.full((s, n), -1, np.int32)
+            start, end, person, people, covering = [np.zeros(1, np.int64)], [], [], [], []
+            lists = edges = combinations = 0
+            for x, columns in enumerate(self.sets):
+                graph = self._graph(columns)
+                there = np.unique(rows[np.isin(column, columns)])
+                box = graph.published.label[there]
+                length = np.diff(graph.start)[box]
+                place[x, there] = lists + np.arange(len(there))
+                start.append(edges + np.cumsum(length))
+                end.append(combinations + graph.end[runs(graph.start[box], length)])
+                person.append(graph.originals.first)
+                people.append(graph.originals.count)
+                covering.append(graph.degrees()[0])
+                lists, edges = lists + len(there), edges + int(length.sum())
+                combinations += graph.originals.size
+            level = np.empty(len(some), np.int64)
+            lower_cells_jit(
+                column,
+                rows,
+                self.at[column, rows],
+                np.cumsum([0, *map(len, of_column)]),
+                np.array([x for of in of_column for x in of], np.int64),
+                place,
+                np.concatenate(start),
+                np.concatenate(end).astype(np.int32),
+                np.ones(edges, bool),
+                np.concatenate(person),
+                np.concatenate(people),
+                np.concatenate(covering),
+                self.labels,
+                self.k,
+                level,
+            )
+            at = self.at.copy()
+            at[column[level >= 0], rows[level >= 0]] = level[level >= 0]
+            self._publish(at)
+
+    def _complete_matchings(self, wide: np.ndarray, prices: np.ndarray) -> None:
+        """Raise cells until, on each set, k rows of each person and k people of each row lie on complete matchings.
+
+        Raised are cells of `wide`, which keep the promise where whole classes have them: first of the rows that lack something, then of
+        their classes. Then cells are lowered again one by one, as many as the size of the table allows.
+        """
+        raised = False
+        for columns in self.sets:
+            while len(rows := np.flatnonzero(self._short(columns))):
+                for group in (rows, np.flatnonzero(np.isin(self.classes, self.classes[rows]))):
+                    at = self.at.copy()
+                    cells = np.ix_(np.array(columns), group)
+                    at[cells] = np.where(wide[cells], self.top[cells], at[cells])
+                    if (at != self.at).any():
+                        break
+                self._publish(at)
+                raised = True
+        c, row = np.nonzero(self.at)
+        tries = MOST_TRIES // (self.records.n * len(self.sets)) if raised else 0
+        for cell in np.lexsort((row, c, -prices[c, row]))[:tries].tolist():
+            self._lower_matched(int(c[cell]), int(row[cell]))
+
+    def _lower_matched(self, c: int, row: int) -> None:
+        """Give a cell the lowest level under which there are complete matchings enough."""
+        now = self.at
+        for level in range(int(now[c, row])):
+            at = now.copy()
+            at[c, row] = level
+            self._publish(at)
+            if not any(self._short(columns).any() for columns in self.sets if c in columns):
+                return
+        self._publish(now)
+
+    def _short(self, columns: Sequence[int]) -> np.ndarray:
+        """Return whose rows, or people of whose row, on complete matchings of a set are fewer than k, shape (n,), bool.
+
+        Everybody's own row makes a complete matching, and cycles lead from it to all others.
+        """
+        graph = self._graph(columns)
+        u, v = graph.originals.size, graph.published.size
+        pair = graph.box.astype(np.int64) * u + graph.end
+        used = np.isin(pair, graph.published.label * u + graph.originals.label)
+        of_person, of_row = graph.only(cyclic_edges(u, v, graph.end, graph.box, used)).degrees()
+        return np.asarray(
+            (of_person[graph.originals.label] < self.k) | (of_row[graph.published.label] < self.k)
+        )
 
 
 def _wide(
@@ -165,17 +463,26 @@ def _wide(
     return wide
 
 
-def _write(cells: Generalization, own: Generalization, at: Sequence[int], rows: np.ndarray) -> np.ndarray:
-    """Give some rows their own cells in a column, in place; return which of them have another cell now, shape (rows,), bool."""
-    changed = np.zeros(len(rows), bool)
+def _numbers(cells: Generalization, at: Sequence[int]) -> list[np.ndarray]:
+    """Return the cells of some quasi-identifiers as numbers: views, a row for each end of a range and each word of a set."""
+    layout = cells.layout
+    rows: list[np.ndarray] = []
     for a in at:
-        if a in own.layout.row_of_range:
-            t = own.layout.row_of_range[a]
-            pairs = [(cells.lo[t : t + 1], own.lo[t : t + 1]), (cells.hi[t : t + 1], own.hi[t : t + 1])]
+        if (t := layout.row_of_range.get(a)) is not None:
+            rows += [cells.lo[t], cells.hi[t]]
         else:
-            words = slice(*own.layout.offset[own.layout.place_of_set[a] : own.layout.place_of_set[a] + 2])
-            pairs = [(cells.bits[words], own.bits[words])]
-        for target, source in pairs:
-            changed |= (target[:, rows] != source[:, rows]).any(axis=0)
-            target[:, rows] = source[:, rows]
-    return changed
+            t = layout.place_of_set[a]
+            rows += list(cells.bits[layout.offset[t] : layout.offset[t + 1]])
+    return rows
+
+
+def _differ(cells: Generalization, others: Generalization, at: Sequence[int]) -> np.ndarray:
+    """Return which generalized records differ in some quasi-identifiers, shape (n,), bool."""
+    pairs = zip(_numbers(cells, at), _numbers(others, at), strict=True)
+    return np.any([left != right for left, right in pairs], axis=0)
+
+
+def write_cells(cells: Generalization, source: Generalization, at: Sequence[int], rows: np.ndarray) -> None:
+    """Give some generalized records the cells of others in some quasi-identifiers, in place."""
+    for target, values in zip(_numbers(cells, at), _numbers(source, at), strict=True):
+        target[rows] = values[rows]

@@ -2,7 +2,8 @@
 
 from anonflow.dashboards.session.draft import Draft
 from anonflow.dashboards.session.publication import Publication
-from anonflow.dashboards.session.workspace import FinishedRun, Workspace
+from anonflow.dashboards.session.workspace import Workspace
+from anonflow.dashboards.work.jobs import FinishedRun
 from anonflow.dashboards.work.user_limits import Limits
 
 __all__ = ["Draft", "FinishedRun", "Limits", "Publication", "Workspace"]

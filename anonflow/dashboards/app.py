@@ -15,7 +15,7 @@ import param
 from panel.io.resources import get_dist_path
 
 from anonflow.dashboards.compare.screen import CompareScreen
-from anonflow.dashboards.components.html import empty
+from anonflow.dashboards.components.html import empty, stack
 from anonflow.dashboards.components.theme import Bar, Theme
 from anonflow.dashboards.data.screen import DataScreen
 from anonflow.dashboards.explore.screen import ExploreScreen
@@ -44,13 +44,7 @@ STEPS = tuple(screen.title for screen in SCREENS)
 
 
 def extension(inline: bool = False) -> None:
-    """Load the parts of Panel that the screens need; every file comes from this host.
-
-    Parameters
-    ----------
-    inline : bool
-        Whether the scripts are part of a notebook's cell, because no server of ours provides them.
-    """
+    """Load the parts of Panel that the screens need, as part of a notebook's cell where no server of ours provides them; every file comes from this host."""
     # notifications need a script that only a server provides
     pn.extension(
         "tabulator", "filedropper", notifications=not inline, exception_handler=_log_error, inline=inline,
@@ -114,20 +108,13 @@ def step_of(arguments: Mapping[str, Sequence[bytes]] | None) -> int:
 
 def captions(workspace: Workspace) -> list[str]:
     """Return a few words on each screen, for the bar."""
-    space = workspace
+    space, methods = workspace, workspace.algorithms
     data = "no table yet" if space.frame is None else plural(len(space.frame), "record")
     steps = len(space.draft.spec.table.prepare)
     prepare = plural(steps, "step") if steps else "nothing to do before"
-    if space.frame is None:
-        protect = "methods and k"
-    else:
-        ks = ", ".join(str(k) for k in space.ks[:3]) + (", ..." if len(space.ks) > 3 else "")
-        several = (
-            plural(len(space.algorithms), "method")
-            if len(space.algorithms) != 1
-            else str(space.algorithms[0])
-        )
-        protect = f"{several}, k = {ks}"
+    ks = ", ".join(str(k) for k in space.ks[:3]) + (", ..." if len(space.ks) > 3 else "")
+    several = str(methods[0]) if len(methods) == 1 else plural(len(methods), "method")
+    protect = "methods and k" if space.frame is None else f"{several}, k = {ks}"
     runs = len(space.runs)
     compare = plural(runs, "run") + (", running" if space.running else "")
     chosen = next((run.name for run in space.runs if run.id == space.chosen), "no run chosen")
@@ -139,14 +126,7 @@ def captions(workspace: Workspace) -> list[str]:
 def four_numbers(
     workspace: Workspace, at_risk: Callable[[int], tuple[int, int]]
 ) -> list[tuple[str, str, str]]:
-    """Return people at risk, loss, failing lines and time of the chosen run: number, label, and what it means.
-
-    Parameters
-    ----------
-    workspace : Workspace
-    at_risk : callable
-        k -> how many records fewer than k - 1 others equal, and all records; as :meth:`Protection.at_risk`.
-    """
+    """Return people at risk, loss, failing lines and time of the chosen run: number, label, and what it means; `at_risk` is :meth:`Protection.at_risk`."""
     if workspace.frame is None:
         return []
     run = next(
@@ -176,26 +156,7 @@ def four_numbers(
 
 
 class App(pn.viewable.Viewer):
-    """The screens over one workspace, and the bar above them.
-
-    Parameters
-    ----------
-    workspace : Workspace
-    step : int
-        The screen that is shown, from 0.
-    page : bool
-        Whether the app is the whole page, not a notebook's cell.
-    user : str
-        Who signed in.
-    kept : float
-        Seconds for which the server keeps the session after its page was closed; 0 where it keeps none.
-    tables : callable, optional
-        Returns the user's other tables, as :attr:`anonflow.dashboards.components.theme.Bar.tables`; none where there is only one.
-
-    Notes
-    -----
-    A screen is built when it is first shown, and kept with its choices.
-    """
+    """The screens over one workspace, and the bar above them. A screen is built when it is first shown, and kept with its choices."""
 
     workspace = param.ClassSelector(class_=Workspace)
     step = param.Integer(default=0, bounds=(0, len(STEPS) - 1))
@@ -214,19 +175,11 @@ class App(pn.viewable.Viewer):
         self.next.on_click(lambda event: self.param.update(step=min(len(STEPS) - 1, self.step + 1)))
         self._screens: list[Any] = [None] * len(STEPS)
         self._watchers: list[tuple[param.Parameterized, Any]] = []
-        self._main = pn.Column(css_classes=["af-main"], sizing_mode="stretch_width", margin=0)
+        self._main = stack(css_classes=["af-main"])
         self._ways = pn.Row(
             self.back, self.next, css_classes=["af-ways"], sizing_mode="stretch_width", margin=0
         )
-        self._root = pn.Column(
-            self.bar,
-            self._main,
-            self._ways,
-            css_classes=self._classes(),
-            design=Theme,
-            sizing_mode="stretch_width",
-            margin=0,
-        )
+        self._root = stack(self.bar, self._main, self._ways, css_classes=self._classes(), design=Theme)
         self._refresh()
         self._show()
 
@@ -373,6 +326,10 @@ def dashboard(
 ) -> App:
     """Return the dashboards in a notebook's cell.
 
+    Runs go on threads of the notebook's own process. Uploads and the table itself are written to a temporary folder of
+    the notebook's user, which is gone when the app is; what a notebook that was killed left is deleted an hour later, when
+    the dashboards are used again.
+
     Parameters
     ----------
     table : Table or pandas.DataFrame, optional
@@ -393,12 +350,6 @@ def dashboard(
         If the frame has columns without a name, or values that are no plain ones.
     ParameterError
         If `table` is something else.
-
-    Notes
-    -----
-    Runs go on threads of the notebook's own process. Uploads and the table itself are written to a temporary folder of
-    the notebook's user, which is gone when the app is; what a notebook that was killed left is deleted an hour later, when
-    the dashboards are used again.
     """
     extension(inline=True)
     with pn.config.set(design=Theme):

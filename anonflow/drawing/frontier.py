@@ -8,7 +8,7 @@ from html import escape
 from markupsafe import Markup
 
 from anonflow.drawing.fragments import shortened
-from anonflow.drawing.method_mark import SHAPES, Mark
+from anonflow.drawing.method_mark import Mark, mark_at
 from anonflow.drawing.plots import WIDTH, frame_of, svg
 
 _RIGHT = 190
@@ -20,6 +20,8 @@ def risk_and_loss(
     across: str,
     up: str,
     looks: Mapping[str, Mark],
+    keys: Sequence[str] = (),
+    chosen: int | None = None,
 ) -> Markup:
     """Return runs as marks, each method with its own colour and shape, and a line through those that no other beats.
 
@@ -33,6 +35,10 @@ def risk_and_loss(
         Names of the axes.
     looks : mapping of str to Mark
         The look of each method.
+    keys : sequence of str, optional
+        Of the marks, which can be clicked then.
+    chosen : int, optional
+        Position of the point that gets a ring.
     """
     height = 360
     place, inside = frame_of(
@@ -48,18 +54,14 @@ def risk_and_loss(
             f'<path d="{path}" fill="none" stroke="currentColor" stroke-opacity=".55" stroke-width="1.5" '
             'stroke-dasharray="6 4"/>'
         )
-    for method, name, x, y in points:
-        px, py = place(x, y)
-        inside.append(_mark(looks[method], px, py, f"{name}: {across} {x:.4g}, {up} {y:.4g}"))
+    for at, (method, name, x, y) in enumerate(points):
+        title = f"{name}: {across} {x:.4g}, {up} {y:.4g}"
+        key = keys[at] if keys else ""
+        inside.append(mark_at(looks[method], *place(x, y), title, key, is_chosen=at == chosen))
     for row, method in enumerate(dict.fromkeys(method for method, *_ in points)):
         y = 40 + 22 * row
-        inside.append(_mark(looks[method], WIDTH - _RIGHT + 20, y, method))
+        inside.append(mark_at(looks[method], WIDTH - _RIGHT + 20, y, method))
         inside.append(f'<text x="{WIDTH - _RIGHT + 34}" y="{y + 4}">{escape(shortened(method, 20))}</text>')
-    return svg(WIDTH, height, f"{up} against {across}, {len(points)} runs", inside)
-
-
-def _mark(mark: Mark, x: float, y: float, title: str) -> str:
-    return (
-        f'<path d="{SHAPES[mark.shape]}" transform="translate({x:.1f} {y:.1f})" fill="{mark.colour}">'
-        f"<title>{escape(title)}</title></path>"
+    return svg(
+        WIDTH, height, f"{up} against {across}, {len(points)} runs", inside, "group" if keys else "img"
     )

@@ -20,7 +20,7 @@ SHAPES = {
     "star": "M0 -6L1.7 -2L6 -1.6L2.8 1.3L3.7 5.5L0 3.3L-3.7 5.5L-2.8 1.3L-6 -1.6L-1.7 -2Z",
     "square_pin": "M-5 -5Q0 -2 5 -5Q2 0 5 5Q0 2 -5 5Q-2 0 -5 -5Z",
 }
-"""Outlines around (0, 0), under bokeh's names."""
+"""Outlines around (0, 0)."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,18 @@ class Mark:
             f'<svg viewBox="-7 -7 14 14" width="{size}" height="{size}" aria-hidden="true" '
             f'style="vertical-align:-2px"><path d="{SHAPES[self.shape]}" fill="{self.colour}"/></svg>'
         )
+
+
+def mark_at(look: Mark, x: float, y: float, title: str, key: str = "", is_chosen: bool = False) -> str:
+    """Return a mark at its place in a picture; with a key it can be clicked, and the chosen one has a ring."""
+    place, text = f'transform="translate({x:.1f} {y:.1f})"', escape(title)
+    if not key:
+        return f'<path d="{SHAPES[look.shape]}" {place} fill="{look.colour}"><title>{text}</title></path>'
+    ring = ' class="ring" stroke="currentColor" stroke-width="2"' if is_chosen else ""
+    return (
+        f'<g class="mark" {place} data-key="{escape(key)}" role="button" tabindex="-1" aria-label="{text}">'
+        f'<circle r="12" fill="transparent"{ring}/><path d="{SHAPES[look.shape]}" fill="{look.colour}"/><title>{text}</title></g>'
+    )
 
 
 def sparkline(values: Sequence[float], title: str, most: float | None = None, width: int = 96) -> Markup:

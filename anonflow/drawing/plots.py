@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
 
 from anonflow.drawing.fragments import Fragment
@@ -25,13 +26,13 @@ def _short(label: str) -> str:
     return label if len(label) <= 28 else label[:27] + "…"
 
 
-def svg(width: float, height: float, title: str, inside: Sequence[str]) -> Fragment:
-    """Return an SVG of escaped pieces, in the colour of the text around it.
+def svg(width: float, height: float, title: str, inside: Sequence[str], role: str = "img") -> Fragment:
+    """Return an SVG of escaped pieces, in the colour of the text around it; its role is ``group`` where parts can be clicked.
 
     Colours are attributes, so that the style sheet of a page can override them.
     """
     return Fragment(
-        f'<svg viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}" role="img" '
+        f'<svg viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}" role="{role}" '
         f'aria-label="{escape(title)}" fill="currentColor" font-size="13" '
         'font-family="system-ui, -apple-system, Segoe UI, Roboto, DejaVu Sans, sans-serif" '
         f'style="max-width:100%;height:auto"><title>{escape(title)}</title>{"".join(inside)}</svg>'
@@ -119,6 +120,48 @@ def _binned(counts: Sequence[tuple[int, int]]) -> list[tuple[str, int]]:
 Place = Callable[[float, float], tuple[float, float]]
 
 
+@dataclass(frozen=True)
+class Axis:
+    """An axis of a picture.
+
+    Attributes
+    ----------
+    low, high : float
+        Its ends.
+    ticks : sequence of (float, str)
+        Places on it, and what stands there.
+    log : bool
+        Whether equal factors are equally long, not equal differences.
+    """
+
+    name: str
+    low: float
+    high: float
+    ticks: Sequence[tuple[float, str]]
+    log: bool = False
+
+    @classmethod
+    def over(cls, name: str, values: Sequence[float], zero: bool = False) -> Axis:
+        """Return an axis with round numbers on which all values lie; it may begin at 0."""
+        low, high = (min(values), max(values)) if len(values) else (0.0, 1.0)
+        low = 0.0 if zero else low - 0.06 * (high - low)
+        high += 0.06 * ((high - low) or abs(high) or 1.0)
+        return cls(name, low, high, [(value, f"{value:g}") for value in ticks(low, high)])
+
+    def share(self, value: float) -> float:
+        """Return how far along the axis a value is, between 0 and 1."""
+        if self.log:
+            return math.log(value / self.low) / math.log(self.high / self.low)
+        return (value - self.low) / (self.high - self.low)
+
+    def slant(self, wide: int) -> int:
+        """Return how many pixels slanted texts need below an axis of so many; 0 where they have room side by side."""
+        longest = max((len(_short(text)) for _, text in self.ticks), default=0)
+        return (
+            round(4.7 * longest) if len(self.ticks) > 1 and longest * 7.2 + 6 > wide / len(self.ticks) else 0
+        )
+
+
 def frame_of(
     x: Sequence[float],
     y: Sequence[float],
@@ -143,39 +186,42 @@ def frame_of(
     zero : bool
         Whether the axes begin at 0.
     """
-    top, bottom, left = 26, 46, 64
-    spans = []
-    for values in (x, y):
-        low, high = (min(values), max(values)) if len(values) else (0.0, 1.0)
-        low = 0.0 if zero else low - 0.06 * (high - low)
-        high += 0.06 * ((high - low) or abs(high) or 1.0)
-        spans.append((low, high))
-    (x0, x1), (y0, y1) = spans
-    wide, tall = WIDTH - left - right, height - top - bottom
+    return framed(Axis.over(across, x, zero), Axis.over(up, y, zero), height, right)
+
+
+def framed(x: Axis, y: Axis, height: int, right: int = 40, width: int = WIDTH) -> tuple[Place, list[str]]:
+    """Return what :func:`frame_of` does, for two axes; texts below the picture that have no room side by side are slanted."""
+    slanted = x.slant(width - 64 - right)
+    before_first = (width - 64 - right) // (2 * max(1, len(x.ticks)))
+    top, left, bottom = 26, max(64, slanted * 6 // 5 - before_first), 46 + slanted
+    wide = width - left - right
+    tall = height - top - bottom
 
     def place(a: float, b: float) -> tuple[float, float]:
-        return left + wide * (a - x0) / (x1 - x0), height - bottom - tall * (b - y0) / (y1 - y0)
+        return left + wide * x.share(a), height - bottom - tall * y.share(b)
 
     pieces = [
-        f'<path d="M{left} {top}V{height - bottom}H{WIDTH - right}" fill="none" stroke="currentColor" stroke-opacity=".4"/>',
-        f'<text x="{left + wide / 2:.0f}" y="{height - 6}" text-anchor="middle" fill-opacity=".7">{escape(across)}</text>',
-        f'<text x="{left - 8}" y="{top - 12}" text-anchor="start" fill-opacity=".7">{escape(up)}</text>',
+        f'<path d="M{left} {top}V{height - bottom}H{width - right}" fill="none" stroke="currentColor" stroke-opacity=".4"/>',
+        f'<text x="{left + wide / 2:.0f}" y="{height - 6}" text-anchor="middle" fill-opacity=".7">{escape(x.name)}</text>',
+        f'<text x="{left - 8}" y="{top - 12}" text-anchor="start" fill-opacity=".7">{escape(y.name)}</text>',
     ]
-    for value in _ticks(x0, x1):
-        px, _ = place(value, y0)
+    for value, text in x.ticks:
+        px, _ = place(value, y.low)
+        turned = f' transform="rotate(-40 {px:.1f} {height - bottom + 17})"' if slanted else ""
         pieces.append(
-            f'<text x="{px:.1f}" y="{height - bottom + 17}" text-anchor="middle" fill-opacity=".7">{value:g}</text>'
+            f'<text x="{px:.1f}" y="{height - bottom + 17}" text-anchor="{"end" if slanted else "middle"}" fill-opacity=".7"{turned}>'
+            f"{escape(_short(text))}</text>"
         )
-    for value in _ticks(y0, y1):
-        _, py = place(x0, value)
+    for value, text in y.ticks:
+        _, py = place(x.low, value)
         pieces.append(
-            f'<text x="{left - 8}" y="{py + 4:.1f}" text-anchor="end" fill-opacity=".7">{value:g}</text>'
-            f'<path d="M{left} {py:.1f}H{WIDTH - right}" stroke="currentColor" stroke-opacity=".12"/>'
+            f'<text x="{left - 8}" y="{py + 4:.1f}" text-anchor="end" fill-opacity=".7">{text}</text>'
+            f'<path d="M{left} {py:.1f}H{width - right}" stroke="currentColor" stroke-opacity=".12"/>'
         )
     return place, pieces
 
 
-def _ticks(low: float, high: float) -> list[float]:
+def ticks(low: float, high: float) -> list[float]:
     """Return four to eight round numbers between two numbers."""
     step = 10.0 ** math.floor(math.log10((high - low) / 4)) if high > low else 1.0
     step *= next(factor for factor in (1, 2, 5, 10) if (high - low) / (step * factor) <= 8)

@@ -27,7 +27,7 @@ from anonflow.engine.execution.schedulers import Call, Executor, raised
 from anonflow.engine.execution.tasks import Failed
 from anonflow.engine.execution.totals import Totals, infeasible, result_of
 from anonflow.engine.storage.storage import Storage
-from anonflow.errors import AnonflowError, InfeasibleError
+from anonflow.errors import SHOWN, AnonflowError, InfeasibleError
 from anonflow.table import Table
 
 
@@ -123,6 +123,9 @@ class Partitions:
                 self._finish(run_plan)
                 combining += time.perf_counter() - start
         if self._errors:
+            further = len(self._errors) - SHOWN
+            if further > 0:
+                session.events.log(f"{further:,} more failed", "error")
             raise min(self._errors, key=itemgetter(0, 1))[2]
         self._tell_found()
         seconds = time.perf_counter() - begin
@@ -217,8 +220,9 @@ class Partitions:
         if error is failed.error:
             raise error
         self._errors.append((number, partition, error))
-        text = f"{where} of run {run_plan.run.name!r}: {failed.message}; the other partitions go on"
-        self._session.events.log(text, "error")
+        if len(self._errors) <= SHOWN:
+            text = f"{where} of run {run_plan.run.name!r}: {failed.message}; the other partitions go on"
+            self._session.events.log(text, "error")
 
     def _tell_found(self) -> None:
         resumed = sum(totals.resumed for totals in self.totals.values())

@@ -19,7 +19,13 @@ from anonflow.table.forms.number_forms import NumberForm, has_second_reading
 from anonflow.table.forms.numbers import numbers_of
 from anonflow.table.forms.text_columns import value_text
 from anonflow.table.forms.text_forms import Form, mixture, seen, texts_of
-from anonflow.table.identification.code_signs import code_entry, code_name, code_texts, code_values
+from anonflow.table.identification.code_signs import (
+    amount_name,
+    code_entry,
+    code_name,
+    code_texts,
+    code_values,
+)
 from anonflow.table.identification.column_signs import are_school_classes, group_name, name_says
 from anonflow.table.identification.value_signs import (
     CODES,
@@ -373,7 +379,7 @@ def _plain_kind(cells: pd.Series) -> dict[str, Any]:
     if missing.any() and len(values) and (values.astype(str) == str(values.iloc[0])).all():
         return {"kind": "categorical"}  # one value and blanks are two states
     if is_numeric(values):
-        if _are_codes(values):
+        if _are_codes(values) and not amount_name(str(cells.name)):
             return {"kind": "categorical"}
         return {"kind": "numeric"} | ({"missing": "value"} if missing.any() else {})
     if _are_partial_dates(values):

@@ -22,6 +22,7 @@ SLOW = {
     "classes",
     "clicks",
     "concealment",
+    "cores",
     "coverage",
     "crosstabs",
     "diversity",

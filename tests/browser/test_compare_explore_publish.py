@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,44 +11,9 @@ import pandas as pd
 import pytest
 
 pytest.importorskip("playwright", reason="browsers are for developers")
-from playwright.sync_api import Error, TimeoutError
 
 from tests.browser.conftest import outside, ready, shot
 from tests.browser.steps import fits, press, run_all, seen, step, turn
-
-MARK = """([css, run]) => {
-  // where in the window the mark of a run is drawn in a figure; null while the figure is drawn anew
-  const views = [];
-  const walk = (view) => { views.push(view); for (const child of view.child_views || []) walk(child); };
-  for (const root of Object.values(Bokeh.index.roots ? Bokeh.index.roots : Bokeh.index)) walk(root);
-  const pane = views.find((view) => view.model && view.model.css_classes && view.model.css_classes.includes(css));
-  const plot = pane && [pane, ...(pane.child_views || [])].find((view) => view.renderer_views && view.frame);
-  if (!plot) return null;
-  const marks = plot.model.renderers.map((renderer) => renderer.data_source.data);
-  const mark = marks.find((data) => data.id && data.name.includes(run));
-  if (!mark) return null;
-  const at = mark.name.indexOf(run);
-  const box = plot.el.getBoundingClientRect();
-  return { x: box.left + plot.frame.x_scale.compute(mark.x[at]), y: box.top + plot.frame.y_scale.compute(mark.y[at]) };
-}"""
-
-
-def tap_mark(page: Any, css: str, run: str, until: Callable[[], Any]) -> None:
-    """Tap the mark of a run until it was heard: each choice of a run draws the figures anew."""
-    for _ in range(5):
-        # a figure that is drawn anew meanwhile is no longer in the page
-        with suppress(Error):
-            page.locator(css).first.scroll_into_view_if_needed()
-        ready(page)
-        mark = page.evaluate(MARK, [css.removeprefix("."), run])
-        if mark is not None:
-            page.mouse.click(mark["x"], mark["y"])
-            try:
-                until()
-            except TimeoutError:
-                continue
-            return
-    until()
 
 
 def test_run_tap_explore_and_download(
@@ -71,7 +35,8 @@ def test_run_tap_explore_and_download(
     page.locator("nav li button", has_text="Explore").get_by_text("greedy k=10").first.wait_for()
     # and so does a mark of the frontier
     taken = page.locator("nav li button", has_text="Publish").get_by_text("mondrian k=10").first
-    tap_mark(page, ".af-frontier", "mondrian k=10", lambda: taken.wait_for(timeout=10_000))
+    page.locator(".af-frontier .mark").filter(has_text="mondrian k=10").click()
+    taken.wait_for()
 
     step(page, "Explore")
     seen(page, "Owner's view").wait_for()

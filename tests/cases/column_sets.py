@@ -14,6 +14,16 @@ TABLES = st.integers(2, 4).flatmap(
     lambda q: st.lists(st.lists(st.sampled_from("aaabbcd"), min_size=q, max_size=q), min_size=4, max_size=14)
 )
 
+ROWS = [
+    row.split()
+    for row in (
+        "2 A F high", "3 A F low", "3 A F low", "2 A M low", "4 B F high",
+        "2 B F medium", "4 B F high", "2 B F low", "2 A M high", "3 A M medium",
+    )
+]  # fmt: skip
+"""Ten people."""
+COLUMNS = ["province", "activity", "sex", "income"]
+
 TREE = {"*": {"north": ["a", "b"], "south": {"coast": ["c", "d"], "hills": ["e"]}}}
 ABOVE = {
     "a": ["north"], "b": ["north"], "c": ["coast", "south"], "d": ["coast", "south"], "e": ["hills", "south"],

@@ -84,8 +84,7 @@ def places() -> list[str]:
 
     from anonflow.cli.command_line import app
     from anonflow.dashboards.components.markup import methods_list
-    from anonflow.dashboards.protect.diversity import DiversityChoice
-    from anonflow.dashboards.protect.diversity_form import DiversityForm
+    from anonflow.dashboards.protect.diversity import DiversityChoice, DiversityForm
     from anonflow.dashboards.protect.settings import Protection
     from anonflow.dashboards.session.share_link import configuration, link
     from anonflow.dashboards.session.workspace import Workspace

@@ -327,6 +327,24 @@ def test_a_bug_in_a_task_names_the_partition_and_no_value(
     assert everything_in(tmp_path) == {"flow.yaml", "people.csv"}
 
 
+def test_thousands_of_partitions_that_fail_are_a_few_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: Any) -> Any:
+        raise MemoryError
+
+    monkeypatch.setattr(tasks, "solve", broken)
+    stream = engine.EventStream()
+    lines: list[str] = []
+    stream.listen(
+        lambda event: lines.append(event.message) if getattr(event, "level", "") == "error" else None
+    )
+    with pytest.raises(AnonflowError, match="partition 0 of run 'greedy k=3': there is not enough memory"):
+        engine.run(write_flow(tmp_path, n=400, partition="{size: 4}"), events=stream)
+    assert len(lines) == 11
+    assert lines[-1] == "90 more failed"
+
+
 def verifier_that(breaks: Callable[[int], bool], how: Callable[[Any], Any]) -> Callable[..., Any]:
     """The verifier, but for calls that a function chooses by the number of records and of calls before."""
     real, calls = tasks.verify, []

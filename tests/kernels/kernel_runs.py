@@ -137,6 +137,8 @@ RUNS: dict[str, Run] = {
     "(k,k)": of("k-concealment", target="(k,k)"),
     "mondrian": of("mondrian"),
     "mondrian relaxed": of("mondrian", mode="relaxed"),
+    "mondrian for pairs": of("mondrian", of=2),
+    "local-recoding for pairs": of("local-recoding", of=2),
     "mondrian chains": of("mondrian", **CHAINS),
     "agglomerative": of("agglomerative", modified=True),
     "agglomerative chains": of("agglomerative", **CHAINS),

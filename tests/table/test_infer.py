@@ -12,7 +12,7 @@ import anonflow as af
 from anonflow.errors import SchemaError
 from anonflow.table import Schema
 from anonflow.table.identification.column_signs import is_card, is_iban, is_national_id, name_says
-from anonflow.table.infer import advise
+from anonflow.table.infer import advise, kind_of
 from tests.strategies import loop
 
 N = 40
@@ -361,3 +361,11 @@ def test_blanks_beside_numbers_are_values() -> None:
     (advised,) = advise(rows)
     assert advised.entry == {"role": "quasi-identifier", "kind": "numeric", "missing": "value"}
     assert "its 60 blanks are published beside ranges" in advised.reasons
+
+
+def test_few_numbers_of_an_age_are_amounts() -> None:
+    frame = pd.DataFrame({"age": [20, 21, 22, 23, 24] * 12, "RAC1P": [1, 2, 6, 8, 9] * 12})
+    assert {name: kind_of(frame[name])["kind"] for name in frame} == {
+        "age": "numeric",
+        "RAC1P": "categorical",
+    }

@@ -16,7 +16,7 @@ from anonflow.algorithms.classes.class_chains import (
     outcome_of,
 )
 from anonflow.algorithms.diversity.target import SensitiveValues, Targets
-from anonflow.algorithms.lowering import Of, Sets, for_sets, sets_problems
+from anonflow.algorithms.lowering import Importance, Of, Sets, for_sets, sets_problems, weighted
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
 from anonflow.kernels.classes.clusters import k_member_clusters, k_member_clusters_jit
 from anonflow.kernels.state import empty_state
@@ -34,6 +34,7 @@ def k_member(
     threads: Threads = None,
     sets: Sets = None,
     of: Of = None,
+    importance: Importance = None,
 ) -> Outcome:
     """Return equivalence classes of at least k records, each built around a record that is far from the previous one.
 
@@ -49,11 +50,14 @@ def k_member(
     improve, rounds, kicks, threads : optional
         As :mod:`anonflow.algorithms.classes.class_chains` declares them: classes are improved by chains, or not.
     sets : list of lists of str, optional
-        Columns that others may know, each set by itself: cells that no set needs generalized are published as they were.
+        Columns that others may know, each set by itself: cells are lowered as far as each set allows.
 
         See :func:`anonflow.algorithms.lowering.for_sets`.
     of : int, optional
         Instead of sets: all sets of so many columns.
+    importance : mapping, optional
+        Of sets: column -> number, 0 where none is given. Classes differ least in the columns with the greatest number, whose
+        cells are lowered first.
 
     Returns
     -------
@@ -70,8 +74,9 @@ def k_member(
     the cluster, of lowest position. Fewer than k records are one cluster.
     """
     effort = effort_of(improve, rounds, kicks, threads)
-    labels, clusters = k_member_labels(part, k)
-    return for_sets(part, k, outcome_of(part, labels, clusters, k, effort), sets, of, NAME)
+    heavy = weighted(part, sets, of, importance, NAME)
+    labels, clusters = k_member_labels(heavy, k)
+    return for_sets(part, k, outcome_of(heavy, labels, clusters, k, effort), sets, of, importance, NAME)
 
 
 def k_member_labels(

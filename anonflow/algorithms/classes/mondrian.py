@@ -18,7 +18,7 @@ from anonflow.algorithms.classes.class_chains import (
     effort_of,
     outcome_of,
 )
-from anonflow.algorithms.lowering import Of, Sets, for_sets, sets_problems
+from anonflow.algorithms.lowering import Importance, Of, Sets, for_sets, sets_problems, weighted
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
 from anonflow.kernels.classes.mondrian import (
     CODED,
@@ -49,6 +49,7 @@ def mondrian(
     threads: Threads = None,
     sets: Sets = None,
     of: Of = None,
+    importance: Importance = None,
 ) -> Outcome:
     """Return equivalence classes of at least k records by cutting the table repeatedly.
 
@@ -69,11 +70,14 @@ def mondrian(
     improve, rounds, kicks, threads : optional
         As :mod:`anonflow.algorithms.classes.class_chains` declares them: classes are improved by chains, or not.
     sets : list of lists of str, optional
-        Columns that others may know, each set by itself: cells that no set needs generalized are published as they were.
+        Columns that others may know, each set by itself: cells are lowered as far as each set allows.
 
         See :func:`anonflow.algorithms.lowering.for_sets`.
     of : int, optional
         Instead of sets: all sets of so many columns.
+    importance : mapping, optional
+        Of sets: column -> number, 0 where none is given. Classes differ least in the columns with the greatest number, whose
+        cells are lowered first.
 
     Returns
     -------
@@ -95,8 +99,9 @@ def mondrian(
     if part.n < k:
         raise too_few(part.n, k)
     effort = effort_of(improve, rounds, kicks, threads)
-    labels, classes = mondrian_labels(part, k, relaxed=mode == "relaxed")
-    return for_sets(part, k, outcome_of(part, labels, classes, k, effort), sets, of, NAME)
+    heavy = weighted(part, sets, of, importance, NAME)
+    labels, classes = mondrian_labels(heavy, k, relaxed=mode == "relaxed")
+    return for_sets(part, k, outcome_of(heavy, labels, classes, k, effort), sets, of, importance, NAME)
 
 
 def mondrian_labels(

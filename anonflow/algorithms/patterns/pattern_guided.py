@@ -7,7 +7,16 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from anonflow.algorithms.lowering import Of, Sets, for_sets, sets_problems
+from anonflow.algorithms.lowering import (
+    Importance,
+    Of,
+    Sets,
+    for_sets,
+    promise_of_sets,
+    sets_of,
+    sets_problems,
+    write_cells,
+)
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
 from anonflow.algorithms.patterns.language import (
     LEVELS,
@@ -19,6 +28,7 @@ from anonflow.algorithms.patterns.language import (
     pattern_set,
 )
 from anonflow.algorithms.patterns.row_choices import RowChoices, choices_of, searched
+from anonflow.algorithms.recoding.key_set_search import CellLevels, KeySetSearch
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.generalization import Generalization
 from anonflow.hierarchy.wording import plural
@@ -27,6 +37,8 @@ from anonflow.option import Option
 from anonflow.partition import limited
 from anonflow.table.domain import Domain
 from anonflow.table.records import Records, equal_columns
+
+NAME = "pattern-guided"
 
 Patterns = Annotated[Any, Option("Patterns", in_form=False, words=("all", "none", LEVELS, *PREDICATES))]
 Weights = Annotated[Any, Option("Weights of columns", in_form=False)]
@@ -50,6 +62,7 @@ def pattern_guided(
     orders: Annotated[int, Option("Orders tried", least=1, most=ORDERS)] = 1,
     sets: Sets = None,
     of: Of = None,
+    importance: Importance = None,
 ) -> Outcome:
     """Suppress entries so that every class has k rows and every row follows one of the given patterns.
 
@@ -92,9 +105,13 @@ def pattern_guided(
         Columns that others may know, each set by itself: cells that no set needs hidden are published as they were. Only with patterns of
         which each may also hide less, and without levels.
 
-        See :func:`anonflow.algorithms.lowering.for_sets`.
+        Where patterns let each QI be hidden or not by itself, and `fallback` is not ``strict``, there are no classes, and neither a local
+        search nor orders: as :func:`anonflow.algorithms.recoding.local_suppression.local_suppression`. Under other patterns as
+        :func:`anonflow.algorithms.lowering.for_sets`.
     of : int, optional
         Instead of sets: all sets of so many columns.
+    importance : mapping, optional
+        Of sets: column -> number, 0 where none is given. Cells of the columns with the greatest number are hidden last.
 
     Returns
     -------
@@ -126,6 +143,20 @@ def pattern_guided(
     """
     allowed = within_boundaries(part.records, pattern_set(part.records.domains, patterns, weights, fallback))
     strict = fallback_of(patterns, fallback) == "strict"
+    chosen = sets_of(part.records, sets, of, importance, NAME)
+    if chosen:
+        for _, problem in _shows_more(allowed):
+            raise ParameterError(problem, subject=NAME)
+        hidden = _hidden_alone(allowed)
+        if hidden is not None and not strict and part.n >= k:
+            cells = _hidden_for_sets(part.records, k, allowed, hidden, chosen, importance)
+            suppressed = np.asarray(cells.hidden().all(axis=0))
+            outcome = Outcome(
+                cells,
+                suppressed=suppressed,
+                facts={"guarantee": promise_of_sets(sets, chosen, "matches")},
+            )
+            return _counted(part.records, outcome, allowed, weights)
     if local_search and not strict:
         # that is suppression, which needs no k rows
         allowed = allowed.take(allowed.masks != allowed.everything)
@@ -135,7 +166,7 @@ def pattern_guided(
         raise ParameterError(
             f"{len(masks)} patterns are too many for a local search in {part.n} records; "
             "allow fewer patterns, use smaller partitions, or do without",
-            subject="pattern-guided",
+            subject=NAME,
         )
     prices = np.append(costs, allowed.out)
     choices: RowChoices | None = None
@@ -158,23 +189,67 @@ def pattern_guided(
         raise InfeasibleError(
             f"the heuristic leaves {plural(int((used < 0).sum()), 'row')} without a pattern; allow "
             "more patterns, use pattern-guided-optimal, or let rows be suppressed with fallback none or all",
-            subject="pattern-guided",
+            subject=NAME,
         )
     if weights is not None:
         facts["cost"] = int(np.append(costs, allowed.out)[used].sum()) / allowed.unit
     outcome = publish_places(part.records, allowed, labels, used, **facts)
-    if sets is None and of is None:
+    if not chosen:
         return outcome
-    for _, problem in _shows_more(allowed):
-        raise ParameterError(problem, subject="pattern-guided")
-    outcome = for_sets(part, k, outcome, sets, of, "pattern-guided")
-    hides = outcome.generalization.whole() & ~Generalization.of(part.records).whole()
+    return _counted(part.records, for_sets(part, k, outcome, sets, of, importance, NAME), allowed, weights)
+
+
+def _counted(records: Records, outcome: Outcome, allowed: PatternSet, weights: Any) -> Outcome:
+    """Return an outcome for sets of columns with its facts of hidden entries."""
+    hides = outcome.generalization.whole() & ~Generalization.of(records).whole()
     hides[:, outcome.suppressed] = True
     hidden = hides.sum(axis=1)
     outcome.facts["suppressed_entries"] = int(hidden.sum())
     if weights is not None:
         outcome.facts["cost"] = int(hidden @ allowed.whole) / allowed.unit
     return outcome
+
+
+def _hidden_alone(allowed: PatternSet) -> np.uint64 | None:
+    """Return the QIs that patterns hide, as a mask, if each may be hidden or not by itself, whatever a row hides besides; else None."""
+    parts = allowed.masks[allowed.masks != allowed.everything]
+    hidden = np.bitwise_or.reduce(parts, initial=np.uint64(0))
+    free = len(np.unique(np.append(parts, hidden))) == 1 << int(np.bitwise_count(hidden))
+    return hidden if free else None
+
+
+def _hidden_for_sets(
+    records: Records,
+    k: int,
+    allowed: PatternSet,
+    hidden: np.uint64,
+    chosen: Sequence[Sequence[str]],
+    importance: Any,
+) -> Generalization:
+    """Return records with few hidden entries, under patterns by which each QI of a mask may be hidden or not by itself.
+
+    The search is that of :func:`anonflow.algorithms.recoding.local_suppression.local_suppression`.
+    """
+    zeros = np.zeros(records.n, np.int64)
+    columns = [
+        CellLevels(
+            np.array([equal_columns([records.codes[:, a]], records.n), zeros], np.int32),
+            np.array([zeros, zeros + cost], np.float64),
+            (records.codes[:, a] < 0).astype(np.int64),
+            int(hidden >> np.uint64(a) & np.uint64(1)),
+            float((importance or {}).get(domain.column, 0)),
+        )
+        for a, (domain, cost) in enumerate(zip(records.domains, allowed.whole, strict=True))
+    ]
+    sets = [[a for a, domain in enumerate(records.domains) if domain.column in names] for names in chosen]
+    search = KeySetSearch(columns, sets, k)
+    search.run()
+    search.suppress_rest()
+    cells = Generalization.of(records)
+    everything = cells.with_suppressed(np.ones(records.n, bool))
+    for a, level in enumerate(search.level):
+        write_cells(cells, everything, [a], np.flatnonzero(level > 0))
+    return cells
 
 
 def _shows_more(allowed: PatternSet) -> Iterator[tuple[str, str]]:
@@ -280,7 +355,7 @@ def check_company(choices: RowChoices) -> None:
             f"{plural(rows, 'row')} {'agrees' if rows == 1 else 'agree'} with fewer than k = {choices.k} rows "
             "of those anonymized together, whatever the pattern, so not every row can follow one; allow more patterns, lower k, "
             "use larger partitions if the table is cut, or let rows be suppressed with fallback none or all",
-            subject="pattern-guided",
+            subject=NAME,
         )
 
 
@@ -482,7 +557,7 @@ def place(
 
 
 PATTERN_GUIDED = Algorithm(
-    name="pattern-guided",
+    name=NAME,
     run=pattern_guided,
     family="pattern",
     paper="Bredereck, Nichterlein, Niedermeier: Pattern-guided k-anonymity. Algorithms 6(4), 2013",

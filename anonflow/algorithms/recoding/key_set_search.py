@@ -508,6 +508,22 @@ class KeySetSearch:
                     return True
         return False
 
+    def suppress_rest(self) -> None:
+        """Hide all cells of rows that no level makes compatible with k people, and of as many rows as people lack."""
+        whole = np.array(self._whole)[:, None]
+        failing = self.failing_rows()
+        self.level[:, failing] = whole
+        while True:
+            lacking = self.lacking()
+            most = int(lacking.max(initial=0))
+            shown = np.flatnonzero((self.level < whole).any(axis=0))
+            if most <= 0 or not len(shown):
+                break
+            rows = shown[np.argsort(-lacking[shown], kind="stable")[:most]]
+            self.level[:, rows] = whole
+        for s in range(len(self.sets)) if self.matches else ():
+            self.level[:, self.short_of_matches(s)] = whole
+
     # ---------------------------------------------------------------------------------------- undoing
 
     def _lower(self, fixed: tuple[int, int] | None = None) -> list[tuple[int, int, int]]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import numpy as np
 
-from anonflow.algorithms.lowering import Of, Sets, for_sets, with_sets
+from anonflow.algorithms.lowering import Importance, Of, Sets, for_sets, weighted, with_sets
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
 from anonflow.algorithms.recoding.full_domain import (
     TimeLimit,
@@ -14,11 +15,12 @@ from anonflow.algorithms.recoding.full_domain import (
     outcome_of,
     search,
 )
-from anonflow.algorithms.recoding.lattice import option_problems
+from anonflow.algorithms.recoding.lattice import ColumnLevels, column_levels, option_problems
 from anonflow.errors import errors_of
 from anonflow.generalization import Generalization
 from anonflow.option import Option
 from anonflow.partition import too_few
+from anonflow.table.records import Records
 
 NAME = "local-recoding"
 
@@ -34,6 +36,7 @@ def local_recoding(
     time_limit: TimeLimit = None,
     sets: Sets = None,
     of: Of = None,
+    importance: Importance = None,
 ) -> Outcome:
     """Publish most records at one level of each column, and the suppressed ones in further rounds at other levels.
 
@@ -51,11 +54,14 @@ def local_recoding(
     widths, time_limit : optional
         As of :func:`anonflow.algorithms.recoding.full_domain.full_domain`, of each round.
     sets : list of lists of str, optional
-        Columns that others may know, each set by itself: cells that no set needs generalized are published as they were.
+        Columns that others may know, each set by itself: cells are lowered as far as each set allows.
 
         See :func:`anonflow.algorithms.lowering.for_sets`.
     of : int, optional
         Instead of sets: all sets of so many columns.
+    importance : mapping, optional
+        Of sets: column -> number, 0 where none is given. Classes differ least in the columns with the greatest number, whose
+        cells are lowered first.
 
     Returns
     -------
@@ -85,7 +91,7 @@ def local_recoding(
     """
     if part.n < k:
         raise too_few(part.n, k)
-    records = part.records
+    records, heavy = part.records, weighted(part, sets, of, importance, NAME)
     everything = Generalization.of(records).with_suppressed(np.ones(records.n, bool))
     lo, hi = everything.lo.copy(), everything.hi.copy()
     left = np.arange(records.n)
@@ -94,7 +100,7 @@ def local_recoding(
     optimal = True
     while len(left) >= k and len(counts) < rounds:
         with errors_of(NAME, shared="full-domain"):
-            done = search(part.take(left), k, 1.0, widths, time_limit, pool=False)
+            done = search(heavy.take(left), k, 1.0, widths, time_limit, pool=False)
         cells, _, small = done.lattice.published(done.best.node, k)
         hidden = small | cells.suppressed_rows()
         if counts or small.any() or not hidden.all():
@@ -113,7 +119,22 @@ def local_recoding(
     suppressed[left] = True
     facts |= {"rounds": len(counts), "published_by_round": counts, "optimal": bool(optimal)}
     outcome = outcome_of(generalization, generalization.classes(), suppressed, facts)
-    return for_sets(part, k, outcome, sets, of, NAME)
+    levels = () if sets is None and of is None else _levels(records, column_levels(records, widths))
+    return for_sets(part, k, outcome, sets, of, importance, NAME, levels)
+
+
+def _levels(records: Records, columns: Sequence[ColumnLevels]) -> list[Generalization]:
+    """Return the records at each level above their values, columns of fewer levels at their last one."""
+    levels = []
+    for level in range(1, max(len(column.labels) for column in columns)):
+        cells = Generalization.of(records)
+        for column in columns:
+            at = min(level, len(column.labels) - 1)
+            for a, lo, hi in zip(column.qis, column.lo, column.hi, strict=True):
+                row, code = cells.layout.row_of_range[a], records.codes[:, a]
+                cells.lo[row], cells.hi[row] = lo[at][code], hi[at][code]
+        levels.append(cells)
+    return levels
 
 
 LOCAL_RECODING = Algorithm(

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from anonflow.algorithms.lowering import Of, Sets, columns_of, promise_of_sets, sets_problems
+from anonflow.algorithms.lowering import Importance, Of, Sets, promise_of_sets, sets_problems
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
 from anonflow.algorithms.recoding.full_domain import Widths
 from anonflow.algorithms.recoding.key_set_search import CellLevels, KeySetSearch
@@ -19,11 +19,10 @@ from anonflow.criteria.set_counts import named_sets
 from anonflow.errors import ParameterError, errors_of
 from anonflow.generalization import Generalization
 from anonflow.loss import LOSSES, cell_costs, measure_named
-from anonflow.option import Option, is_finite
+from anonflow.option import Option
 from anonflow.partition import limited, too_few
 from anonflow.table.domain import Domain
 from anonflow.table.records import Records, equal_columns
-from anonflow.table.schema import did_you_mean
 
 NAME = "local-suppression"
 
@@ -35,19 +34,7 @@ def option_problems(
     domains: Sequence[Domain] | None, options: Mapping[str, Any]
 ) -> Iterator[tuple[str, str]]:
     """Yield the option and the problem of each that does not go with another one or with the columns."""
-    names = None if domains is None else columns_of(domains)
-    yield from sets_problems(domains, options)
-    importance = options.get("importance")
-    if importance is not None and not isinstance(importance, Mapping):
-        yield "importance", "importance maps columns to numbers, such as {age: 2, sex: 1}"
-        importance = None
-    for name, value in (importance or {}).items():
-        if names is not None and name not in names:
-            hint = did_you_mean(str(name), names)
-            problem = f"importance of {str(name)[:40]!r}, which is no quasi-identifier{hint}"
-            yield "importance", problem
-        elif not is_finite(value):
-            yield "importance", f"the importance of {str(name)[:40]!r} must be a number"
+    yield from sets_problems(domains, options, always=True)
     if domains is None:
         return
     records = Records(tuple(domains), np.zeros((0, len(domains)), np.int32))
@@ -68,7 +55,7 @@ def local_suppression(
     *,
     sets: Sets = None,
     of: Of = None,
-    importance: Annotated[Any, Option("Importance of columns", mapping=True)] = None,
+    importance: Importance = None,
     rows: Annotated[Literal["matches", "compatible"], Option("Rows that may be a person's")] = "matches",
     generalize: Annotated[bool, Option("Generalize before hiding")] = False,
     levels: Annotated[Any, Option("Lowest levels", mapping=True)] = None,
@@ -152,8 +139,8 @@ def local_suppression(
         cells, [[names.index(name) for name in columns] for columns in chosen], k, rows == "matches"
     )
     search.run()
+    search.suppress_rest()
     whole = np.array([column.whole for column in cells])[:, None]
-    _suppress_rest(search, whole)
     generalization = Generalization.of(records).with_suppressed(np.ones(records.n, bool))
     for column, level in zip(columns, search.level, strict=True):
         column.write(generalization, records, level)
@@ -312,22 +299,6 @@ def _columns(
             )
         )
     return columns
-
-
-def _suppress_rest(search: KeySetSearch, whole: np.ndarray) -> None:
-    """Hide all cells of rows that no level makes compatible with k people, and of as many rows as people lack."""
-    failing = search.failing_rows()
-    search.level[:, failing] = whole
-    while True:
-        lacking = search.lacking()
-        most = int(lacking.max(initial=0))
-        shown = np.flatnonzero((search.level < whole).any(axis=0))
-        if most <= 0 or not len(shown):
-            break
-        rows = shown[np.argsort(-lacking[shown], kind="stable")[:most]]
-        search.level[:, rows] = whole
-    for s in range(len(search.sets)) if search.matches else ():
-        search.level[:, search.short_of_matches(s)] = whole
 
 
 def _fewest(search: KeySetSearch) -> int:

@@ -27,15 +27,7 @@ CONDITIONS = ("where", "among")
 
 
 class ConditionForm:
-    """A condition on one column: values of it, or a range of numbers.
-
-    Parameters
-    ----------
-    label : str
-    table : Table
-    optional : bool
-        Whether there may be none.
-    """
+    """A condition on one column: values of it, or a range of numbers; there may be none where it is optional."""
 
     def __init__(self, label: str, table: Table, optional: bool = False) -> None:
         self._table = table
@@ -65,7 +57,11 @@ class ConditionForm:
             ends = {key: _plain(field.value) for key, field in (("from", self.low), ("to", self.high))}
             known = {key: value for key, value in ends.items() if value is not None}
             return {name: known} if known else None
-        values = self.values.value if self.values.visible else _parts(self.typed.value)
+        values = (
+            self.values.value
+            if self.values.visible
+            else [part.strip() for part in self.typed.value.split(",") if part.strip()]
+        )
         return {name: list(values)} if values else None
 
     def _ask(self, *events: Any) -> None:
@@ -81,14 +77,7 @@ class ConditionForm:
 
 
 class MeasureForm:
-    """A form of all settings of a measure.
-
-    Parameters
-    ----------
-    name : str
-    table : Table
-        Whose columns can be named.
-    """
+    """A form of all settings of a measure, over the columns of a table."""
 
     def __init__(self, name: str, table: Table) -> None:
         self._options = {key: option for key, option in MEASURES[name].options.items() if option.in_form}
@@ -138,7 +127,3 @@ def _field(key: str, option: Option, names: list[str]) -> Any:
 def _plain(value: Any) -> Any:
     """Return a whole number as one."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def _parts(text: str) -> list[str]:
-    return [part.strip() for part in text.split(",") if part.strip()]

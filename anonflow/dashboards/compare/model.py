@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -15,11 +15,12 @@ import param
 from anonflow.algorithms.registry import look_of
 from anonflow.criteria.guarantee import promises_one_in_k
 from anonflow.dashboards.components.direction import arrow, better, directed
-from anonflow.dashboards.components.figures import Point
 from anonflow.dashboards.session.diff import changes, differences
 from anonflow.dashboards.session.publication import measured_risk
-from anonflow.dashboards.session.workspace import FinishedRun, Workspace
+from anonflow.dashboards.session.workspace import Workspace
+from anonflow.dashboards.work.jobs import FinishedRun
 from anonflow.dashboards.work.screen_work import Background
+from anonflow.drawing.figures import Point
 from anonflow.drawing.method_mark import sparkline
 from anonflow.loss import cell_costs
 from anonflow.utility import MEASURES
@@ -57,18 +58,9 @@ def column_losses(run: FinishedRun) -> dict[str, float]:
 
 
 def loss_of_blanks(run: FinishedRun) -> tuple[float, list[str]]:
-    """Return the share of a run's loss (NCP) that blanks cause which only ``*`` covers, and their columns.
+    """Return the share of a run's loss (NCP) that blanks cause which only ``*`` covers, and their columns, the largest part first.
 
-    Parameters
-    ----------
-    run : FinishedRun
-
-    Returns
-    -------
-    share : float
-        Of the cells of records that are not suppressed, and may stand for a record with such a blank. 0 of a run without records.
-    columns : list of str
-        The one with the largest part first.
+    Of the cells of records that are not suppressed, and may stand for a record with such a blank. 0 of a run without records.
     """
     anonymization = run.result.anonymization
     if anonymization is None:
@@ -96,12 +88,6 @@ def loss_of_blanks(run: FinishedRun) -> tuple[float, list[str]]:
 class CompareModel(param.Parameterized):
     """The comparison of a workspace's runs.
 
-    Parameters
-    ----------
-    workspace : Workspace
-
-    Notes
-    -----
     ``first`` and ``second`` are ids of runs that exist, or None; ``measured`` has ids of runs that exist only.
     """
 
@@ -129,13 +115,7 @@ class CompareModel(param.Parameterized):
         return [run for run in self.workspace.runs if run.result.problem is None]
 
     def rows(self, search: str = "") -> pd.DataFrame:
-        """Return the table of runs, pinned ones first, then oldest first; pictures are SVG of numbers alone.
-
-        Parameters
-        ----------
-        search : str
-            Only runs with this text in their names or notes.
-        """
+        """Return the table of runs with a text in their names or notes, pinned ones first, then oldest first; pictures are SVG of numbers alone."""
         best = set(self.best())
         text = search.strip().lower()
         rows = []
@@ -144,25 +124,26 @@ class CompareModel(param.Parameterized):
                 continue
             result, row = run.result, run.row()
             losses = column_losses(run)
-            spread = _spread(result.spread)
+            heights = [0.0] * BARS
+            for percent, count in result.spread:
+                heights[min(BARS - 1, int(percent) * BARS // 100)] += count
+            listed = ", ".join(f"{name} {100 * loss:.0f} %" for name, loss in losses.items())
+            size = run.spec.partition.size
             rows.append(
                 {
                     "id": run.id,
                     "mark": str(look_of(result.algorithm).svg()),
                     "run": f"{'📌 ' if run.pinned else ''}{run.name}{' ✎' if run.note else ''}",
                     "best": "● best" if run.id in best else "",
-                    "gcp": row["gcp"],
-                    "usefulness": row["usefulness"],
-                    "suppressed": row["suppressed"],
-                    "seconds": row["seconds"],
+                    **{name: row[name] for name in ("gcp", "usefulness", "suppressed", "seconds")},
                     "checks": verdict(run),
-                    "columns": str(sparkline(list(losses.values()), _losses_picture(losses.items()), 1.0))
+                    "columns": str(sparkline(list(losses.values()), f"loss by column: {listed}", 1.0))
                     if losses
                     else "",
-                    "records": str(sparkline(spread, "records by their loss, from 0 % left to 100 % right"))
+                    "records": str(sparkline(heights, "records by their loss, from 0 % left to 100 % right"))
                     if result.spread
                     else "",
-                    "partition": _partition(run),
+                    "partition": "whole table" if size is None else str(size),
                     "problem": result.problem or "",
                 }
             )
@@ -186,12 +167,9 @@ class CompareModel(param.Parameterized):
     # ---------------------------------------------------------------------------------- the figures
 
     def measures(self) -> dict[str, str]:
-        """Return what can be drawn against k: each measure of a result that is declared to judge, and the seconds.
+        """Return what can be drawn against k, and its label with its direction: each measure that is declared to judge, and the seconds.
 
-        Returns
-        -------
-        dict of str -> str
-            Name, in the order of the declarations -> label, with the direction that is declared.
+        In the order of the declarations.
         """
         measured = {name for run in self.results for name in run.result.measures}
         names = [name for name in MEASURES if name in measured and better(name)]
@@ -239,9 +217,6 @@ class CompareModel(param.Parameterized):
         run = waiting[0]
         self.param.update(measuring=True, problem="")
 
-        def work() -> float:
-            return measured_risk(run.seed, run.result)
-
         def done(rate: float) -> None:
             still = {remaining.id for remaining in self.workspace.runs}
             kept = {id: known for id, known in {**self.measured, run.id: rate}.items() if id in still}
@@ -250,10 +225,11 @@ class CompareModel(param.Parameterized):
             if run.id in still and self.risk == "measured":
                 self.measure_risks()
 
-        self.background.start(work, done, self._failed)
-
-    def _failed(self, problem: str) -> None:
-        self.param.update(measuring=False, problem=problem)
+        self.background.start(
+            lambda: measured_risk(run.seed, run.result),
+            done,
+            lambda problem: self.param.update(measuring=False, problem=problem),
+        )
 
     # ------------------------------------------------------------------------------- two of the runs
 
@@ -304,13 +280,7 @@ class CompareModel(param.Parameterized):
         return [changes(a, b) for a, b in itertools.pairwise(specs)][::-1]
 
     def take_up(self, id: int) -> None:
-        """Put the settings of a run into the flow, as one edit that can be undone.
-
-        Raises
-        ------
-        ParameterError
-            If there is no such run.
-        """
+        """Put the settings of a run into the flow, as one edit that can be undone."""
         self.workspace.draft.put(self.workspace.settings_of(id))
 
     # --------------------------------------------------------------------------------------- inside
@@ -345,28 +315,9 @@ def verdict(run: FinishedRun) -> str:
     return f"{'✓' if run.ok else '✗'} {passed} of {len(run.result.findings)} hold"
 
 
-def _partition(run: FinishedRun) -> str:
-    size = run.spec.partition.size
-    return "whole table" if size is None else str(size)
-
-
 def _measured(measure: str, run: FinishedRun) -> str:
     return _number(run.result.measures.get(measure))
 
 
 def _number(value: Any) -> str:
     return "–" if value is None or value != value else f"{value:.4f}"
-
-
-def _spread(spread: Sequence[tuple[int, int]], bars: int = BARS) -> list[float]:
-    """Return records by their loss, in `bars` steps of equal width from 0 % to 100 %."""
-    heights = [0.0] * bars
-    for percent, count in spread:
-        heights[min(bars - 1, int(percent) * bars // 100)] += count
-    return heights
-
-
-def _losses_picture(losses: Iterable[tuple[str, float]]) -> str:
-    """Return the losses of a run's columns, each between 0 and 1."""
-    words = ", ".join(f"{name} {100 * loss:.0f} %" for name, loss in losses)
-    return f"{'loss by column'}: {words}"

@@ -13,16 +13,28 @@ from markupsafe import Markup
 
 from anonflow.algorithms.budget import AUTO
 from anonflow.algorithms.registry import REGISTRY, look_of
-from anonflow.dashboards.compare.model import RISKS, CompareModel
+from anonflow.dashboards.compare.model import LABELS, RISKS, CompareModel
 from anonflow.dashboards.compare.utility_card import UtilityCard
-from anonflow.dashboards.components import figures
-from anonflow.dashboards.components.clickable import PARTS
-from anonflow.dashboards.components.direction import arrow, better
+from anonflow.dashboards.components.clickable import Clickable
+from anonflow.dashboards.components.direction import arrow, better, directed
 from anonflow.dashboards.components.figure_files import LOSS_BY_COLUMN, figures_of_runs, zipped
-from anonflow.dashboards.components.html import card, empty, facts, figure_pane, html, labelled, sheet
+from anonflow.dashboards.components.html import (
+    card,
+    empty,
+    facts,
+    head,
+    html,
+    labelled,
+    notice,
+    say,
+    soft,
+    stack,
+)
 from anonflow.dashboards.components.run_select import RunSelect, names_of_runs
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.drawing.comparisons import pairs
+from anonflow.drawing.figures import against_k
+from anonflow.drawing.frontier import risk_and_loss
 from anonflow.errors import AnonflowError
 from anonflow.hierarchy.wording import plural
 
@@ -36,41 +48,27 @@ FIVE = ["greedy", "hungarian", "nh", "k-member", "mondrian"]
 DRAWN = 3
 """Measures that are drawn before others are ticked: as many as stand in a row."""
 
-_TITLES = {
-    "mark": "",
-    "run": "run",
-    "partition": "partition",
-    "gcp": arrow("GCP", "gcp"),
-    "usefulness": arrow("usefulness", "usefulness"),
-    "suppressed": arrow("suppressed", "suppressed"),
-    "seconds": arrow("seconds", "seconds"),
-    "checks": "checks",
-    "best": "frontier",
-    "columns": arrow("loss by column", "gcp"),
-    "records": "records by loss",
+_COLUMNS = {
+    "mark": ("", 36),
+    "run": ("run", 190),
+    "partition": ("partition", 95),
+    "gcp": (arrow("GCP", "gcp"), 80),
+    "usefulness": (arrow("usefulness", "usefulness"), 112),
+    "suppressed": (arrow("suppressed", "suppressed"), 124),
+    "seconds": (arrow("seconds", "seconds"), 85),
+    "checks": ("checks", 110),
+    "best": ("frontier", 85),
+    "columns": (arrow("loss by column", "gcp"), 120),
+    "records": ("records by loss", 120),
 }
-_WIDTHS = {
-    "mark": 36,
-    "run": 190,
-    "partition": 95,
-    "gcp": 80,
-    "usefulness": 112,
-    "suppressed": 124,
-    "seconds": 85,
-    "checks": 110,
-    "best": 85,
-    "columns": 120,
-    "records": 120,
-}
+"""Title and width of each column of the table of runs."""
+
+_NUMBERS = {"gcp": "0.0000", "usefulness": "0.0000", "suppressed": "0,0", "seconds": "0.00"}
+"""Its numbers, and how they are written."""
 
 
 class CompareScreen(pn.viewable.Viewer):
-    """Runs side by side.
-
-    Parameters
-    ----------
-    workspace : Workspace
-    """
+    """Runs side by side."""
 
     workspace = param.ClassSelector(class_=Workspace, constant=True)
     model = param.ClassSelector(class_=CompareModel, constant=True)
@@ -91,17 +89,13 @@ class CompareScreen(pn.viewable.Viewer):
 
     def _make_controls(self) -> None:
         self.methods = pn.widgets.CheckBoxGroup(
-            options=list(REGISTRY),
-            inline=True,
-            label="Methods",
-            css_classes=["af-methods"],
-            stylesheets=[sheet()],
+            options=list(REGISTRY), inline=True, label="Methods", css_classes=["af-methods"]
         )
         self.ks = pn.widgets.TextInput(label="k, one or several", placeholder="5, 10, 25", width=220)
         self.five = pn.widgets.Button(label=f"The papers' five: {', '.join(FIVE)}", align="end")
         self.run = pn.widgets.Button(label=RUN, color="primary", width=170, css_classes=["af-run"])
         self.cancel = pn.widgets.Button(label="Cancel", color="danger", width=120, css_classes=["af-cancel"])
-        self.notice = html("", "af-said")
+        self.notice = notice("af-said")
         self.progress = html("", "af-progress")
         pn.bind(self._methods_changed, self.methods, watch=True)
         pn.bind(self._ks_changed, self.ks, watch=True)
@@ -124,9 +118,7 @@ class CompareScreen(pn.viewable.Viewer):
             if not ks or min(ks) < 2:
                 raise ValueError
         except ValueError:
-            self._say(
-                "k is a whole number of at least 2, or several with commas, such as 5, 10, 25.", "af-bad"
-            )
+            self._say("k is a whole number of at least 2, or several with commas, such as 5, 10, 25.")
             return
         self.workspace.set_ks(ks)
 
@@ -134,12 +126,11 @@ class CompareScreen(pn.viewable.Viewer):
         try:
             self.workspace.start()
         except AnonflowError as error:
-            self._say(error.message, "af-bad")
+            self._say(error.message)
 
-    def _say(self, text: str, kind: str) -> None:
+    def _say(self, text: str, kind: str = "af-bad") -> None:
         self.notice.css_classes = ["af-said", kind]
-        self.notice.object = str(Markup("<p>{}</p>").format(text)) if text else ""
-        self.notice.visible = bool(text)
+        say(self.notice, text)
 
     @param.depends(
         "workspace.algorithms", "workspace.ks", "workspace.running", "workspace.problems",
@@ -157,7 +148,8 @@ class CompareScreen(pn.viewable.Viewer):
         can = opened and not workspace.running and not workspace.problems
         number, missing = workspace.possible, workspace.missing
         self.run.disabled = not can
-        self.run.label = _run_button(number, missing)
+        several = f"{RUN} {number}" if number > 1 else RUN
+        self.run.label = f"Run the {missing} missing" if 0 < missing < number else several
         self.cancel.disabled = not workspace.running
         self.methods.disabled = self.five.disabled = self.ks.disabled = not opened or workspace.running
         if workspace.running or not opened:
@@ -165,14 +157,8 @@ class CompareScreen(pn.viewable.Viewer):
         elif workspace.problems:
             self._say(("This cannot run yet: " + "; ".join(workspace.problems[:5])), "af-warn")
         elif workspace.impossible:
-            self._say(
-                (
-                    "The others can run. These cannot: "
-                    + "; ".join(f"{names}: {why}" for names, why in list(workspace.impossible.items())[:5])
-                    + "."
-                ),
-                "af-warn",
-            )
+            listed = "; ".join(f"{names}: {why}" for names, why in list(workspace.impossible.items())[:5])
+            self._say(f"The others can run. These cannot: {listed}.", "af-warn")
         else:
             self._say("", "af-note")
 
@@ -181,29 +167,17 @@ class CompareScreen(pn.viewable.Viewer):
         workspace = self.workspace
         rows = Markup("").join(
             Markup(
-                '<span>{}</span><progress max="1" value="{}" aria-label="{}"></progress><span class="n">{}</span>'
-            ).format(
-                name,
-                f"{share:.3f}",
-                f"{name}: share of partitions done",
-                workspace.doing.get(name, "waiting"),
-            )
+                '<span>{0}</span><progress max="1" value="{1}" aria-label="{0}: share of partitions done"></progress><span class="n">{2}</span>'
+            ).format(name, f"{share:.3f}", workspace.doing.get(name, "waiting"))
             for name, share in workspace.progress.items()
         )
         bars = Markup('<div class="progress">{}</div>').format(rows) if rows else Markup("")
-        self.progress.object = str(
-            Markup('<p class="soft" role="status">{}</p>{}').format(workspace.status, bars)
-        )
+        self.progress.object = str(soft(workspace.status, "status") + bars)
 
     # -------------------------------------------------------------------------------------- results
 
     def _make_results(self) -> None:
-        numbers = {
-            "gcp": NumberFormatter(format="0.0000", text_align="right"),
-            "usefulness": NumberFormatter(format="0.0000", text_align="right"),
-            "suppressed": NumberFormatter(format="0,0", text_align="right"),
-            "seconds": NumberFormatter(format="0.00", text_align="right"),
-        }
+        numbers = {name: NumberFormatter(format=form, text_align="right") for name, form in _NUMBERS.items()}
         self.table = pn.widgets.Tabulator(
             self.model.rows(),
             show_index=False,
@@ -211,20 +185,17 @@ class CompareScreen(pn.viewable.Viewer):
             selectable=1,
             layout="fit_columns",
             sizing_mode="stretch_width",
-            titles=_TITLES,
-            header_tooltips={
-                name: f"{better(name)} is better" for name in ("gcp", "usefulness", "suppressed", "seconds")
-            }
+            titles={name: title for name, (title, _) in _COLUMNS.items()},
+            header_tooltips={name: f"{better(name)} is better" for name in _NUMBERS}
             | {
                 "seconds": "of the method alone, added up over partitions, without compiling; lower is better",
                 "columns": "what each column loses; lower is better",
             },
-            widths=_WIDTHS,
+            widths={name: width for name, (_, width) in _COLUMNS.items()},
             formatters={**numbers, **{name: {"type": "html"} for name in ("mark", "columns", "records")}},
             hidden_columns=["id", "problem"],
             text_align={"partition": "right"},
             css_classes=["af-runs"],
-            stylesheets=[sheet()],
             configuration={"columnDefaults": {"headerWordWrap": True}},
             margin=(6, 0),
         )
@@ -247,15 +218,12 @@ class CompareScreen(pn.viewable.Viewer):
             pn.bind(partial(self._said_of_run, field), widget, watch=True)
         self.delete.on_click(self._delete)
         pn.bind(self._show_rows, self.filter, watch=True)
-        self.failures = html("", "af-bad", visible=False)
-        self.blanks = html("", "af-warn", visible=False)
+        self.failures, self.blanks = notice("af-bad"), notice("af-warn")
         self.legend = html("")
-        self.figures: dict[str, pn.pane.Bokeh] = {}
-        self.figure_row = pn.Row(
-            css_classes=["af-figures"], sizing_mode="stretch_width", stylesheets=[sheet()]
-        )
+        self.figures: dict[str, Clickable] = {}
+        self.figure_row = pn.Row(css_classes=["af-figures"], sizing_mode="stretch_width")
         self.drawn = pn.widgets.CheckBoxGroup(
-            label="Drawn against k", options={}, inline=True, css_classes=["af-boxes"], stylesheets=[PARTS]
+            label="Drawn against k", options={}, inline=True, css_classes=["af-boxes"]
         )
         self.drawn_box = labelled(self.drawn, visible=False)
         pn.bind(self._draw_figures, self.drawn, watch=True)
@@ -263,13 +231,13 @@ class CompareScreen(pn.viewable.Viewer):
             label="Risk", options={text: name for name, text in RISKS.items()}, value=self.model.risk
         )
         self.risk.link(self.model, value="risk", bidirectional=True)
-        self.risk_said = html("")
-        self.frontier = figure_pane(css_classes=["af-frontier"])
+        self.risk_said = notice()
+        self.frontier = self._clickable("frontier")
         self.nothing = empty(
             "No run yet: choose methods and a k above, then press Run. Results appear here one by one."
         )
         self.utility = UtilityCard(self.workspace)
-        self.results = pn.Column(
+        self.results = stack(
             card(
                 "Runs",
                 self.failures,
@@ -279,12 +247,7 @@ class CompareScreen(pn.viewable.Viewer):
                 pn.FlexBox(self.run_name, self.note, self.pin, self.delete, gap="4px", align_items="flex-end"),
                 lead="↓ lower is better, ↑ higher is better. A tap on a row, or on a mark in a figure, loads that run into Explore and Publish.",
             ),
-            card(
-                "What each method costs",
-                self.drawn_box,
-                self.legend,
-                self.figure_row,
-            ),
+            card("What each method costs", self.drawn_box, self.legend, self.figure_row),
             card(
                 "Risk and utility",
                 self.risk,
@@ -294,8 +257,6 @@ class CompareScreen(pn.viewable.Viewer):
                 lead="Down and to the left is better. No run beats those on the dashed line in both. Tap a mark to load the run.",
             ),
             self.utility,
-            sizing_mode="stretch_width",
-            margin=0,
         )  # fmt: skip
 
     def _said_of_run(self, field: str, value: Any) -> None:
@@ -340,23 +301,13 @@ class CompareScreen(pn.viewable.Viewer):
         self.table.selection = []
         self.table.value = self.model.rows(self.filter.value)
         failed = [run for run in runs if run.result.problem is not None]
-        self.failures.visible = bool(failed)
-        self.failures.object = str(
-            Markup("").join(Markup("<p>{}: {}</p>").format(run.name, run.result.problem) for run in failed)
-        )
-        blanks = self.model.blanks()
-        self.blanks.object, self.blanks.visible = str(Markup("<p>{}</p>").format(blanks)), bool(blanks)
+        paragraphs = [Markup("<p>{}: {}</p>").format(run.name, run.result.problem) for run in failed]
+        say(self.failures, Markup("").join(paragraphs))
+        say(self.blanks, self.model.blanks())
         methods = dict.fromkeys(run.result.algorithm for run in self.model.results)
-        self.legend.object = str(
-            Markup('<div class="legend">{}</div>').format(
-                Markup("").join(
-                    Markup("<span>{}{}</span>").format(look_of(method).svg(16), method) for method in methods
-                )
-            )
-        )
+        marks = [Markup("<span>{}{}</span>").format(look_of(method).svg(16), method) for method in methods]
+        self.legend.object = str(Markup('<div class="legend">{}</div>').format(Markup("").join(marks)))
         self._show_chosen()
-        self._draw_figures()
-        self._show_frontier()
         self._show_pair()
 
     @param.depends("workspace.chosen", watch=True)
@@ -372,9 +323,8 @@ class CompareScreen(pn.viewable.Viewer):
         value = self.table.value
         self.table.selection = [at for at, id in enumerate(value["id"]) if id == chosen] if len(value) else []
         self._offer_measures()
-        for pane in (*self.figures.values(), self.frontier):
-            if pane.object is not None:
-                figures.move_ring(pane.object, chosen)
+        self._draw_figures()
+        self._show_frontier()
 
     def _offer_measures(self) -> None:
         """Offer the measures that the runs have; those that were ticked stay so."""
@@ -388,30 +338,20 @@ class CompareScreen(pn.viewable.Viewer):
         self.drawn.param.update(options=options, value=kept if len(kept) >= DRAWN else [*first, "seconds"])
         self.drawn_box.visible = len(labels) > DRAWN
 
-    @param.depends("workspace.dark", watch=True)
-    def _darken(self) -> None:
-        for pane in (*self.figures.values(), self.frontier):
-            if pane.object is not None:
-                figures.recolour(pane.object, figures.look(self.workspace.dark))
-
     def _draw_figures(self, *names: Any) -> None:
         """Draw the ticked measures of all runs against k, the chosen run with a ring."""
         if not self.model.results:
             return
         labels = self.model.measures()
         shown = [name for name in labels if name in self.drawn.value]
-        self.figures = {
-            name: self.figures.get(name) or figure_pane(css_classes=[f"af-{name}"]) for name in shown
-        }
-        look = figures.look(self.workspace.dark)
-        for name, pane in self.figures.items():
-            pane.object = figures.against_k(
+        self.figures = {name: self.figures.get(name) or self._clickable(name) for name in shown}
+        for name, figure in self.figures.items():
+            figure.html = against_k(
                 self.model.points(name),
                 labels[name],
-                look,
+                look_of,
                 chosen=self.workspace.chosen,
-                tap=self._choose,
-                number="0.00" if name == "seconds" else "0.0000",
+                number=".2f" if name == "seconds" else ".4f",
             )
         if list(self.figure_row.objects) != list(self.figures.values()):
             self.figure_row.objects = list(self.figures.values())
@@ -419,7 +359,7 @@ class CompareScreen(pn.viewable.Viewer):
     @param.depends("model.risk", "model.measured", "model.measuring", "model.problem", watch=True)
     def _show_frontier(self) -> None:
         model = self.model
-        points = model.frontier_points()
+        points, best = model.frontier_points(), model.best()
         across = (
             "risk promised: probability 1/k of finding a record"
             if model.risk == "promised"
@@ -432,27 +372,31 @@ class CompareScreen(pn.viewable.Viewer):
         elif model.risk == "promised":
             drawn = {point.id for point in points}
             others = [run.name for run in model.results if run.id not in drawn]
-            text = (
-                f"Not drawn: {', '.join(others)}. What they guarantee is no probability; see the measured risk."
-                if others
-                else ""
-            )
+            if others:
+                text = f"Not drawn: {', '.join(others)}. What they guarantee is no probability; see the measured risk."
+        elif left:
+            text = f"Measuring: {left} of {plural(len(model.results), 'run')} left."
         else:
-            text = (
-                f"Measuring: {left} of {plural(len(model.results), 'run')} left."
-                if left
-                else "As the release card has it, on a draw that is not published."
-            )
-        self.risk_said.object = str(Markup('<p class="soft">{}</p>').format(text)) if text else ""
-        self.risk_said.visible = bool(text)
-        if model.results:
-            self.frontier.object = figures.risk_and_loss(
-                points,
-                across,
-                figures.look(self.workspace.dark),
-                chosen=self.workspace.chosen,
-                tap=self._choose,
-            )
+            text = "As the release card has it, on a draw that is not published."
+        say(self.risk_said, soft(text) if text else "")
+        ids = [point.id for point in points]
+        self.frontier.html = risk_and_loss(
+            [(point.algorithm, point.name, point.x, point.y) for point in points],
+            [ids.index(id) for id in best],
+            across,
+            directed(LABELS["gcp"], "gcp"),
+            {point.algorithm: look_of(point.algorithm) for point in points},
+            [point.key for point in points],
+            ids.index(self.workspace.chosen) if self.workspace.chosen in ids else None,
+        )
+
+    def _clickable(self, name: str) -> Clickable:
+        """Return a figure whose marks choose their runs."""
+        return Clickable(
+            on_click=lambda key: self._choose(int(key.partition(":")[2])),
+            css_classes=[f"af-{name}"],
+            sizing_mode="stretch_width",
+        )
 
     # --------------------------------------------------------------------------------- two of them
 
@@ -466,13 +410,7 @@ class CompareScreen(pn.viewable.Viewer):
         self.pair = card(
             "Two runs side by side",
             pn.FlexBox(self.first_run, self.second_run),
-            pn.Row(
-                self.differing,
-                self.losses,
-                css_classes=["af-two"],
-                sizing_mode="stretch_width",
-                stylesheets=[sheet()],
-            ),
+            pn.Row(self.differing, self.losses, css_classes=["af-two"], sizing_mode="stretch_width"),
         )
 
     @param.depends("model.first", "model.second", watch=True)
@@ -487,20 +425,11 @@ class CompareScreen(pn.viewable.Viewer):
             return
         a, b = both
         rows = model.what_differs()
-        table = (
-            facts(["", a.name, b.name], rows)
-            if rows
-            else Markup("<p>{}</p>").format("The two do not differ.")
-        )
-        self.differing.object = str(Markup("<h4>{}</h4>{}").format("What differs (↓ lower is better)", table))
+        table = facts(["", a.name, b.name], rows) if rows else Markup("<p>The two do not differ.</p>")
+        self.differing.object = str(Markup("<h4>What differs (↓ lower is better)</h4>{}").format(table))
+        both_names = f"{a.name} (#{a.id})", f"{b.name} (#{b.id})"
         names, first, second = model.losses_of_both()
-        picture = pairs(
-            names,
-            first,
-            second,
-            (f"{a.name} (#{a.id})", f"{b.name} (#{b.id})"),
-            "Loss by column of two runs",
-        )
+        picture = pairs(names, first, second, both_names, "Loss by column of two runs")
         self.losses.object = str(Markup("<h4>{}</h4>{}").format(LOSS_BY_COLUMN, picture))
 
     # -------------------------------------------------------------------------------------- history
@@ -524,11 +453,7 @@ class CompareScreen(pn.viewable.Viewer):
         self.undo.disabled, self.redo.disabled = not draft.can_undo, not draft.can_redo
         entries = self.model.history()
         items = Markup("").join(Markup("<li>{}</li>").format(entry) for entry in entries[:12])
-        more = (
-            Markup("<p class='soft'>{}</p>").format(f"and {plural((len(entries) - 12), 'earlier edit')}")
-            if len(entries) > 12
-            else ""
-        )
+        more = soft(f"and {plural((len(entries) - 12), 'earlier edit')}") if len(entries) > 12 else ""
         self.edits.object = (
             str(Markup('<ol class="history">{}</ol>{}').format(items, more))
             if entries
@@ -537,14 +462,10 @@ class CompareScreen(pn.viewable.Viewer):
 
     def __panel__(self) -> pn.viewable.Viewable:
         return pn.Column(
-            html(
-                Markup("<h2>{}</h2><p class='soft'>{}</p>").format(
-                    TITLE,
-                    (
-                        "Every chosen method with every chosen k, side by side: what it loses, how useful the result is, how long it takes, and how "
-                        "well it protects."
-                    ),
-                )
+            head(
+                TITLE,
+                "Every chosen method with every chosen k, side by side: what it loses, how useful the result is, how long it takes, and how "
+                "well it protects.",
             ),
             card(
                 RUN,
@@ -560,10 +481,3 @@ class CompareScreen(pn.viewable.Viewer):
             self.history,
             sizing_mode="stretch_width",
         )
-
-
-def _run_button(possible: int, missing: int) -> str:
-    """Return what the button Run says: how many runs there are, and how many of them are missing."""
-    if 0 < missing < possible:
-        return f"Run the {missing} missing"
-    return f"{RUN} {possible}" if possible > 1 else RUN

@@ -8,21 +8,18 @@ import panel as pn
 import param
 from markupsafe import Markup
 
+from anonflow.algorithms.registry import look_of
 from anonflow.dashboards.compare.measure_form import MeasureForm
 from anonflow.dashboards.compare.utility_model import EVERYTHING, UtilityModel, about, direction
-from anonflow.dashboards.components import figures
-from anonflow.dashboards.components.html import badge, card, facts, figure_pane, html
+from anonflow.dashboards.components.clickable import Clickable
+from anonflow.dashboards.components.html import badge, card, facts, html, notice, say, soft, stack
 from anonflow.dashboards.session.workspace import Workspace
+from anonflow.drawing.figures import against_k
 from anonflow.utility import MEASURES
 
 
 class UtilityCard(pn.viewable.Viewer):
-    """A measure, its settings, and its value for each run.
-
-    Parameters
-    ----------
-    workspace : Workspace
-    """
+    """A measure, its settings, and its value for each run."""
 
     workspace = param.ClassSelector(class_=Workspace, constant=True)
     model = param.ClassSelector(class_=UtilityModel, constant=True)
@@ -31,23 +28,24 @@ class UtilityCard(pn.viewable.Viewer):
         super().__init__(workspace=workspace, model=UtilityModel(workspace), **params)
         self.form: MeasureForm | None = None
         self.measure = pn.widgets.Select(
-            label="Measure",
-            options=[EVERYTHING, *self.model.offered()],
-            value=EVERYTHING,
-            width=330,
+            label="Measure", options=[EVERYTHING, *self.model.offered()], value=EVERYTHING, width=330
         )
         self.about = html("")
-        self.settings = pn.Column(sizing_mode="stretch_width", margin=0)
+        self.settings = stack()
         self.start = pn.widgets.Button(
             label="Measure every run", color="primary", width=190, css_classes=["af-measure"]
         )
         self.stop = pn.widgets.Button(label="Stop", width=100)
         self.clear = pn.widgets.Button(label="Clear", width=100)
         self.status = html("")
-        self.problem = html("", "af-bad", visible=False)
+        self.problem = notice("af-bad")
         self.table = html("", "af-utility")
         self.title = pn.widgets.Select(label="Against k", options=[], width=330)
-        self.figure = figure_pane(css_classes=["af-utility-figure"])
+        self.figure = Clickable(
+            on_click=lambda key: self.workspace.choose(int(key.partition(":")[2])),
+            css_classes=["af-utility-figure"],
+            sizing_mode="stretch_width",
+        )
         self._card = card(
             "What analyses lose",
             html(badge(False, "Owner's view")),
@@ -80,7 +78,7 @@ class UtilityCard(pn.viewable.Viewer):
         self.form = None if name == EVERYTHING or table is None else MeasureForm(name, table)
         self.settings.objects = [] if self.form is None else self.form.rows
         words = ", ".join(self.model.without_settings()) if name == EVERYTHING else about(name)
-        self.about.object = str(Markup("<p class='soft'>{}</p>").format(words))
+        self.about.object = str(soft(words))
 
     def _start(self, _: Any) -> None:
         name = self.measure.value
@@ -88,7 +86,7 @@ class UtilityCard(pn.viewable.Viewer):
 
     @param.depends(
         "model.numbers", "model.measuring", "model.status", "model.problem",
-        "workspace.runs", "workspace.chosen", "workspace.dark", watch=True,
+        "workspace.runs", "workspace.chosen", watch=True,
     )  # fmt: skip
     def _show(self) -> None:
         model = self.model
@@ -96,9 +94,8 @@ class UtilityCard(pn.viewable.Viewer):
         self.start.disabled = model.measuring or not model.results
         self.stop.visible = model.measuring
         self.clear.visible = bool(titles) and not model.measuring
-        self.status.object = str(Markup("<p class='soft' role='status'>{}</p>").format(model.status))
-        self.problem.visible = bool(model.problem)
-        self.problem.object = str(Markup("<p>{}</p>").format(model.problem))
+        self.status.object = str(soft(model.status, "status"))
+        say(self.problem, model.problem)
         self.table.object = str(self._rows(titles)) if titles else ""
         if self.title.options != titles:
             self.title.param.update(options=titles, value=titles[-1] if titles else None)
@@ -127,13 +124,13 @@ class UtilityCard(pn.viewable.Viewer):
         if title not in self.model.numbers:
             return
         name = title.partition(":")[0]
-        self.figure.object = figures.against_k(
+        self.figure.html = against_k(
             self.model.points(title),
             f"{name}, {direction(MEASURES[name])}".rstrip(", "),
-            figures.look(self.workspace.dark),
+            look_of,
             chosen=self.workspace.chosen,
-            tap=self.workspace.choose,
-            number="0.000",
+            number=".3f",
+            width=760,
         )
 
     def __panel__(self) -> pn.viewable.Viewable:

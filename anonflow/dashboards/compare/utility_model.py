@@ -9,9 +9,10 @@ from typing import Any
 
 import param
 
-from anonflow.dashboards.components.figures import Point
-from anonflow.dashboards.session.workspace import FinishedRun, Workspace
+from anonflow.dashboards.session.workspace import Workspace
+from anonflow.dashboards.work.jobs import FinishedRun
 from anonflow.dashboards.work.screen_work import Background
+from anonflow.drawing.figures import Point
 from anonflow.utility import MEASURES, Measure, measure, measures_of_analyses, numbers_of_measure
 
 EVERYTHING = "all analyses that need no settings"
@@ -26,7 +27,9 @@ def direction(measured: Measure) -> str:
 def about(name: str) -> str:
     """Return a measure's description, its better direction, and its cost, from its declaration."""
     declared = MEASURES[name]
-    return _about_measure(declared.sentence, declared.better, declared.cost, declared.extra)
+    better = f" {declared.better.capitalize()} is better." if declared.better else ""
+    needs = f" Needs {declared.extra}." if declared.extra else ""
+    return f"{declared.sentence}{better} Cost: {declared.cost}.{needs}"
 
 
 def request_title(name: str, settings: Mapping[str, Any]) -> str:
@@ -38,24 +41,23 @@ def request_title(name: str, settings: Mapping[str, Any]) -> str:
 def _words(value: Any) -> str:
     if not isinstance(value, Mapping):
         return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-    words = []
-    for column, wanted in value.items():
-        if isinstance(wanted, Mapping):
-            words.append(_range_of(column, wanted.get("from"), wanted.get("to")))
-        else:
-            words.append(f"{column} = {_words(wanted)}")
-    return " and ".join(words)
+    return " and ".join(
+        f"{column} {_range(wanted)}" if isinstance(wanted, Mapping) else f"{column} = {_words(wanted)}"
+        for column, wanted in value.items()
+    )
+
+
+def _range(ends: Mapping[str, Any]) -> str:
+    """Return such as ``30 to 39``; one of the ends may be missing."""
+    low, high = ends.get("from"), ends.get("to")
+    if high is None:
+        return f"from {low}"
+    return f"up to {high}" if low is None else f"{low} to {high}"
 
 
 class UtilityModel(param.Parameterized):
     """Measures of all runs of a workspace that have their records.
 
-    Parameters
-    ----------
-    workspace : Workspace
-
-    Notes
-    -----
     ``numbers`` is replaced, never changed in place: title of a request -> id of a run -> name -> number. It lies with
     what the workspace notes of its runs, so that it outlives a page, and is the owner's: what analyses lose tells about the
     originals.
@@ -98,22 +100,11 @@ class UtilityModel(param.Parameterized):
         ]
 
     def measure_runs(self, name: str, settings: Mapping[str, Any]) -> None:
-        """Measure every run that was not measured like this, aside, one after the other.
-
-        Parameters
-        ----------
-        name : str
-            A measure, or `EVERYTHING`.
-        settings : mapping
-            Its options; those that are as declared may be left out.
-        """
+        """Measure every run that was not measured like this, by a measure or `EVERYTHING`, aside, one after the other."""
         if self.measuring:
             return
-        wanted = (
-            [(each, {}) for each in self.without_settings()]
-            if name == EVERYTHING
-            else [(name, dict(settings))]
-        )
+        everything: list[tuple[str, dict[str, Any]]] = [(each, {}) for each in self.without_settings()]
+        wanted = everything if name == EVERYTHING else [(name, dict(settings))]
         # run by run: all measures of a run look at the same plausible tables
         self._waiting = deque(
             (run, each, own)
@@ -211,21 +202,3 @@ class UtilityModel(param.Parameterized):
         if not self.results and self.measuring:
             self.stop()
         self._show_noted()
-
-
-def _about_measure(sentence: str, better: str, cost: str, extra: str) -> str:
-    """Return a measure's description, its better direction, its cost, and the extra that it needs, if any."""
-    parts = [sentence]
-    if better:
-        parts.append(f"{better.capitalize()} is better.")
-    parts.append(f"Cost: {cost}.")
-    if extra:
-        parts.append(f"Needs {extra}.")
-    return " ".join(parts)
-
-
-def _range_of(column: str, low: object, high: object) -> str:
-    """Return a range of numbers in a column, such as ``Age 30 to 39``; None where it has no end."""
-    if high is None:
-        return f"{column} from {low}"
-    return f"{column} up to {high}" if low is None else f"{column} {low} to {high}"

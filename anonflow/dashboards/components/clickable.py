@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import panel as pn
 import param
-
-PARTS = (Path(__file__).parent / "style" / "parts.css").read_text(encoding="utf-8")
-"""The style of what is drawn as markup."""
 
 _RENDER = """
 export function render({ model }) {
@@ -96,7 +92,6 @@ class Clickable(pn.custom.JSComponent):
     html = param.String(default="", doc="The markup.")
 
     _esm = _RENDER
-    _stylesheets: ClassVar[list[str]] = [PARTS]
 
     def __init__(self, on_click: Callable[[str], None] | None = None, **params: Any) -> None:
         params.setdefault("margin", (6, 10))

@@ -9,13 +9,7 @@ _ARROWS = {"lower": " ↓", "higher": " ↑", "": ""}
 
 
 def better(name: str) -> str:
-    """Return ``lower``, ``higher``, or nothing if neither is better by itself.
-
-    Parameters
-    ----------
-    name : str
-        A measure, or a column of a run's row.
-    """
+    """Return which is better of a measure, or of a column of a run's row: ``lower``, ``higher``, or nothing if neither is."""
     measure = utility.MEASURES.get(name)
     return measure.better if measure is not None else BETTER.get(name, "")
 

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import param
 
 from anonflow.dashboards.session.draft_spec import ColumnSpec, DraftSpec
+from anonflow.dashboards.session.screen_words import on_screen
 from anonflow.dashboards.session.workspace import Workspace
+from anonflow.errors import AnonflowError
 
 
 class DraftForm(param.Parameterized):
     """Params over a part of a workspace's draft.
 
-    Parameters
-    ----------
-    workspace : Workspace
-
-    Notes
-    -----
     The draft is the state; params here are a reading of it, in the words of a form. A subclass says which of its
     params write (``WRITES``), how to read (``_read``) and how to write (``_write``, one edit of the draft). Reading
     never writes, so the form follows undo and other pages without writing back.
@@ -89,6 +85,16 @@ class DraftForm(param.Parameterized):
 
     def _write(self, names: set[str]) -> None:
         """Edit the draft after params of these names changed."""
+
+    def attempt(self, edit: Callable[[], object], says: str = "refusal") -> bool:
+        """Make an edit, and return whether it could be made; if not, the param `says` has the reason."""
+        self.param.update(**{says: ""})
+        try:
+            edit()
+        except AnonflowError as error:
+            self.param.update(**{says: on_screen(error.problems[0])})
+            return False
+        return True
 
     @property
     def flow(self) -> DraftSpec:

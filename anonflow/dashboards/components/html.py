@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import panel as pn
@@ -14,22 +12,55 @@ WIDE = 7
 """Columns of a table beyond which it may be wider than the page: each is as wide as its text, and a shadow says that it goes on."""
 
 
-@cache
-def sheet() -> str:
-    """Return the style of what shows results."""
-    return (Path(__file__).parent / "style" / "results.css").read_text(encoding="utf-8")
-
-
 def html(text: str | Markup = "", *classes: str, **params: Any) -> pn.pane.HTML:
     """Return a pane of markup; plain text is escaped."""
     return pn.pane.HTML(
         str(escape(text)),
         css_classes=list(classes),
-        stylesheets=[sheet()],
         sizing_mode="stretch_width",
-        margin=(4, 0),
-        **params,
+        **{"margin": (4, 0), **params},
     )
+
+
+def notice(*classes: str) -> pn.pane.HTML:
+    """Return a pane that is hidden until :func:`say` gives it a text."""
+    return html("", *classes, visible=False)
+
+
+def say(pane: pn.pane.HTML, text: str | Markup = "") -> None:
+    """Show plain text as a paragraph of a pane, and markup as it is; hide the pane where there is none."""
+    shown = text if isinstance(text, Markup) else Markup("<p>{}</p>").format(text)
+    pane.param.update(object=str(shown) if text else "", visible=bool(text))
+
+
+def soft(text: str, role: str = "") -> Markup:
+    """Return a paragraph of lesser text; with the role ``status``, screen readers read it when it changes."""
+    of_role = Markup(' role="{}"').format(role) if role else ""
+    return Markup('<p class="soft"{}>{}</p>').format(of_role, text)
+
+
+def refused(sentence: str) -> Markup:
+    """Return why something cannot be done; screen readers read it at once."""
+    return Markup("<p class='af-bad' role='alert'>{}</p>").format(sentence)
+
+
+def items(lines: Iterable[str | Markup], kind: str = "limits") -> Markup:
+    """Return a list."""
+    listed = Markup("").join(Markup("<li>{}</li>").format(line) for line in lines)
+    return Markup("<ul class='{}'>{}</ul>").format(kind, listed)
+
+
+def stack(*inside: Any, **params: Any) -> pn.Column:
+    """Return parts below each other, over the whole width."""
+    return pn.Column(*inside, **{"sizing_mode": "stretch_width", "margin": 0, **params})
+
+
+def head(title: str, lead: str, badge: Markup | None = None) -> pn.pane.HTML:
+    """Return the head of a screen."""
+    lead_of = (
+        soft(lead) if badge is None else Markup("<p>{} <span class='soft'>{}</span></p>").format(badge, lead)
+    )
+    return html(Markup("<h2>{}</h2>{}").format(title, lead_of))
 
 
 def empty(text: str) -> pn.pane.HTML:
@@ -39,13 +70,8 @@ def empty(text: str) -> pn.pane.HTML:
 
 def card(title: str, *inside: Any, lead: str = "", classes: Sequence[str] = ()) -> pn.Column:
     """Return a part of a screen with its title."""
-    head = Markup("<h3>{}</h3>").format(title)
-    if lead:
-        head += Markup('<p class="soft">{}</p>').format(lead)
-    return pn.Column(
-        html(head), *inside, css_classes=["af-card", *classes], stylesheets=[sheet()],
-        sizing_mode="stretch_width", margin=(8, 0),
-    )  # fmt: skip
+    heading = Markup("<h3>{}</h3>{}").format(title, soft(lead) if lead else "")
+    return stack(html(heading), *inside, css_classes=["af-card", *classes], margin=(8, 0))
 
 
 def labelled(widget: Any, **params: Any) -> pn.Column:
@@ -54,22 +80,8 @@ def labelled(widget: Any, **params: Any) -> pn.Column:
     return pn.Column(label, widget, margin=0, **params)
 
 
-def figure_pane(**params: Any) -> pn.pane.Bokeh:
-    """Return a pane for a figure that has its colours already."""
-    return pn.pane.Bokeh(None, sizing_mode="stretch_width", margin=(2, 0), **params)
-
-
 def facts(header: Sequence[str], rows: Iterable[Sequence[Any]], numbers: Iterable[int] = ()) -> Markup:
-    """Return a table over the whole width.
-
-    Parameters
-    ----------
-    header : sequence of str, length c
-    rows : iterable of sequences, each of length c
-        Markup stands as it is.
-    numbers : iterable of int
-        Columns that are set to the right.
-    """
+    """Return a table over the whole width, with some columns of numbers set to the right; markup stands as it is."""
     right = set(numbers)
 
     def cell(tag: str, at: int, value: Any) -> Markup:
@@ -80,7 +92,7 @@ def facts(header: Sequence[str], rows: Iterable[Sequence[Any]], numbers: Iterabl
             extra += Markup(' scope="col"')
         return Markup("<{0}{1}>{2}</{0}>").format(Markup(tag), extra, value)
 
-    head = Markup("").join(cell("th", at, name) for at, name in enumerate(header))
+    header_cells = Markup("").join(cell("th", at, name) for at, name in enumerate(header))
     body = Markup("").join(
         Markup("<tr>{}</tr>").format(
             Markup("").join(cell("td", at, content) for at, content in enumerate(row))
@@ -88,7 +100,7 @@ def facts(header: Sequence[str], rows: Iterable[Sequence[Any]], numbers: Iterabl
         for row in rows
     )
     return Markup('<div class="scroll{}"><table class="facts"><thead><tr>{}</tr></thead><tbody>{}</tbody></table></div>').format(
-        " goes-on wide" if len(header) > WIDE else "", head, body
+        " goes-on wide" if len(header) > WIDE else "", header_cells, body
     )  # fmt: skip
 
 

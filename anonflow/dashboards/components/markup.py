@@ -20,13 +20,7 @@ FAMILIES = {
 
 
 def unique_bars(bars: Sequence[tuple[str, int, str, float]]) -> str:
-    """Return how many records are unique as quasi-identifiers are added, one bar for each.
-
-    Parameters
-    ----------
-    bars : sequence of (str, int, str, float)
-        Column, unique records up to it, their share in words, and as a number from 0 to 1.
-    """
+    """Return how many records are unique as quasi-identifiers are added, a bar for each: column, number, share in words, and from 0 to 1."""
     rows = []
     for at, (name, many, words, part) in enumerate(bars):
         shown = escape(name)
@@ -39,17 +33,7 @@ def unique_bars(bars: Sequence[tuple[str, int, str, float]]) -> str:
 
 
 def risk(many: int, n: int, words: str, sentence: str) -> str:
-    """Return the count of records at risk, large, with a bar.
-
-    Parameters
-    ----------
-    many, n : int
-        Records at risk, and all.
-    words : str
-        Their share.
-    sentence : str
-        The same in a sentence.
-    """
+    """Return the count of records at risk, large, with a bar, their share in words, and a sentence."""
     if not n:
         return f'<div class="risk"><div class="told">{escape(sentence)}</div></div>'
     return (
@@ -60,13 +44,7 @@ def risk(many: int, n: int, words: str, sentence: str) -> str:
 
 
 def methods_list(chosen: Collection[str]) -> str:
-    """Return every method of the registry to choose from, by family, with its guidance and what it guarantees.
-
-    Parameters
-    ----------
-    chosen : collection of str
-        Names of the methods that are chosen.
-    """
+    """Return every method of the registry to choose from, by family, with its guidance and what it guarantees; the chosen ones are marked."""
     parts = []
     families = dict.fromkeys([*FAMILIES, *(method.family for method in REGISTRY.values())])
     for family in families:

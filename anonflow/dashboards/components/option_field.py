@@ -1,4 +1,4 @@
-"""A field of a form for any option that a method, or a table to start with, declares."""
+"""Fields of forms: for any option that a method, or a table to start with, declares, and for any param of a form."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 import panel as pn
+import param
 
 from anonflow import strict_yaml
 from anonflow.errors import AnonflowError
@@ -41,17 +42,24 @@ def _name(column: Any) -> str:
     return str(column) if re.fullmatch(r"[^\W\d][\w-]*( [\w-]+)*", str(column)) else json.dumps(str(column))
 
 
-def option_field(option: Option, value: Any, width: int) -> Any:
-    """Return the widget to choose a value of an option with.
+_WIDGETS: dict[type[param.Parameter], Any] = {
+    param.Boolean: pn.widgets.Checkbox,
+    param.Integer: pn.widgets.IntInput,
+    param.Number: pn.widgets.FloatInput,
+    param.String: pn.widgets.TextInput,
+    param.Selector: pn.widgets.Select,
+}
+"""What each kind of a form's param is chosen with."""
 
-    Parameters
-    ----------
-    option : Option
-    value : object
-        What it shows at first.
-    width : int
-        In pixels.
-    """
+
+def param_field(of: param.Parameter, label: str, width: int | None = None, **more: Any) -> Any:
+    """Return the widget to choose a form's param with; both follow each other."""
+    widget = next(widget for kind, widget in _WIDGETS.items() if isinstance(of, kind))
+    return widget.from_param(of, label=label, **({} if width is None else {"width": width}), **more)
+
+
+def option_field(option: Option, value: Any, width: int) -> Any:
+    """Return the widget to choose a value of an option with, and the value that it shows at first."""
     value = None if value is NEEDED else value
     if option.choices:
         choices = [*([None] if option.optional else []), *option.choices]

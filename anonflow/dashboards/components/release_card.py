@@ -7,9 +7,9 @@ from functools import partial
 from typing import Any
 
 import panel as pn
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
-from anonflow.dashboards.components.html import facts, html, verdict_of
+from anonflow.dashboards.components.html import facts, html, items, notice, say, stack, verdict_of
 from anonflow.dashboards.session.screen_words import on_screen
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.engine.report.card import ReleaseCard, Remedy
@@ -24,23 +24,14 @@ def card_lines(card: ReleaseCard) -> Markup:
     signs = {"passed": verdict_of(True, "passed"), "failed": verdict_of(False, bad="failed")}
     rows = []
     for line in card.lines:
-        remedies = Markup("").join(Markup("<li>{}</li>").format(each.sentence()) for each in line.remedies)
-        finding = (
-            Markup("{}<ul class='limits'>{}</ul>").format(line.says, remedies) if remedies else line.says
-        )
+        remedies = items(each.sentence() for each in line.remedies) if line.remedies else ""
+        finding = Markup("{}{}").format(line.says, remedies)
         rows.append([line.name.capitalize(), signs.get(line.verdict, line.verdict), finding])
     return facts(["line", "verdict", "what was found, and what to do"], rows)
 
 
 class Remedies(pn.viewable.Viewer):
-    """A button for each remedy of the lines that fail: it changes the settings of the run, and runs it again.
-
-    Parameters
-    ----------
-    workspace : Workspace
-    price : callable
-        Begins to try the remedies: the card that is shown next has their prices.
-    """
+    """A button for each remedy of the lines that fail: it changes the settings of the run, and runs it again; another tries what each costs."""
 
     def __init__(self, workspace: Workspace, price: Callable[[], None], **params: Any) -> None:
         super().__init__(**params)
@@ -49,16 +40,9 @@ class Remedies(pn.viewable.Viewer):
             label=PRICE, on_click=lambda event: price(), width=240, css_classes=["af-price"]
         )
         self.buttons = pn.FlexBox(gap="8px", sizing_mode="stretch_width")
-        self.refusal = html("", "af-bad", visible=False)
-        self._whole = pn.Column(
-            html(Markup("<h4>{}</h4>").format(APPLY)),
-            self.buttons,
-            self.price,
-            self.refusal,
-            sizing_mode="stretch_width",
-            margin=0,
-            visible=False,
-        )
+        self.refusal = notice("af-bad")
+        heading = html(Markup("<h4>{}</h4>").format(APPLY))
+        self._whole = stack(heading, self.buttons, self.price, self.refusal, visible=False)
 
     def show(self, card: ReleaseCard | None, run: int | None, pricing: bool = False) -> None:
         """Show the remedies of a run's card; none without a card, or without a line that fails."""
@@ -80,10 +64,7 @@ class Remedies(pn.viewable.Viewer):
         try:
             self._workspace.apply(run, remedy.change)
         except AnonflowError as error:
-            self.refusal.object = str(
-                Markup("<p role='alert'>{}</p>").format(escape(on_screen(error.message)))
-            )
-            self.refusal.visible = True
+            say(self.refusal, Markup("<p role='alert'>{}</p>").format(on_screen(error.message)))
 
     def __panel__(self) -> pn.viewable.Viewable:
         return self._whole

@@ -11,9 +11,8 @@ import param
 from markupsafe import Markup
 
 from anonflow.algorithms.cohorts import Outlook
-from anonflow.dashboards.components.clickable import PARTS
-from anonflow.dashboards.components.html import facts, html
-from anonflow.dashboards.components.upload import DiskDropper
+from anonflow.dashboards.components.html import facts, html, refused, soft
+from anonflow.dashboards.components.upload import dropper
 from anonflow.dashboards.session.memory import KnownReleases
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.dashboards.work.screen_work import Background
@@ -31,12 +30,7 @@ UPLOAD = "An owner's folder with earlier releases, packed as a .zip; several one
 
 
 class ReleasesModel(param.Parameterized):
-    """The earlier releases of a table's people.
-
-    Parameters
-    ----------
-    workspace : Workspace
-    """
+    """The earlier releases of a table's people."""
 
     workspace = param.ClassSelector(class_=Workspace, constant=True)
     known = param.ClassSelector(
@@ -52,15 +46,7 @@ class ReleasesModel(param.Parameterized):
         self._counted: tuple[Any, ...] | None = None
 
     def count(self, table: Table | None, release: Release | None = None) -> None:
-        """Count a table's people in earlier releases, aside if there are many.
-
-        Parameters
-        ----------
-        table : Table or None
-            None of a screen without one.
-        release : Release, optional
-            One of this table, which does not count.
-        """
+        """Count a table's people in earlier releases, aside if there are many; a release of this table does not count."""
         memory = self.workspace.memory
         if table is None:
             self.counting.forget()
@@ -78,14 +64,7 @@ class ReleasesModel(param.Parameterized):
         )
 
     def take(self, name: str, path: Path) -> None:
-        """Take a packed owner's folder that was uploaded, aside.
-
-        Parameters
-        ----------
-        name : str
-            As its user calls it.
-        path : pathlib.Path
-        """
+        """Take a packed owner's folder that was uploaded, aside."""
         place, memory = self.workspace.set_aside(path), self.workspace.memory
 
         def work() -> None:
@@ -95,11 +74,9 @@ class ReleasesModel(param.Parameterized):
                 place.unlink(missing_ok=True)
 
         def done(_: None) -> None:
-            self.taking = False
             self.workspace.uploads += 1
 
-        self.param.update(taking=True, problem="")
-        self.background.start(work, done, lambda problem: self.param.update(taking=False, problem=problem))
+        self.background.compute(self, "taking", work, done)
 
     def forget(self) -> None:
         """Delete the releases that were uploaded."""
@@ -109,20 +86,13 @@ class ReleasesModel(param.Parameterized):
 
 
 class ReleasesUpload:
-    """Where packed owner's folders are uploaded.
-
-    Parameters
-    ----------
-    model : ReleasesModel
-    """
+    """Where packed owner's folders are uploaded."""
 
     def __init__(self, model: ReleasesModel) -> None:
-        self._model, limits = model, model.workspace.limits
-        self.dropper = DiskDropper(
-            lambda: model.workspace.folder, model.take, self._refused, most=limits.upload_bytes,
-            elsewhere=limits.elsewhere, stylesheets=[PARTS], label=UPLOAD,
-            sizing_mode="stretch_width", css_classes=["af-dropper"],
-        )  # fmt: skip
+        self._model = model
+        self.dropper = dropper(
+            model.workspace, model.take, lambda sentence: model.param.update(problem=sentence), UPLOAD
+        )
         self.forget = pn.widgets.Button(label="Remove the uploaded releases", visible=False)
         self.forget.on_click(lambda event: model.forget())
         self.state = html("")
@@ -138,29 +108,19 @@ class ReleasesUpload:
         self.forget.visible = model.workspace.memory.uploads
         text = Markup("")
         if model.problem:
-            text = Markup("<p class='af-bad' role='alert'>{}</p>").format(model.problem)
+            text = refused(model.problem)
         elif model.taking:
-            text = Markup("<p class='soft' role='status'>{}</p>").format("Reading the releases…")
+            text = soft("Reading the releases…", "status")
         elif model.workspace.memory.uploads:
-            text = Markup("<p class='soft'>{}</p>").format(
+            text = soft(
                 f"{plural(model.workspace.memory.kept[0], 'release')} with the uploaded key. A release that you draw is kept beside: download it on the "
                 "screen Publish, because uploads end with this session."
             )
         self.state.object = str(text)
 
-    def _refused(self, sentence: str) -> None:
-        self._model.problem = sentence
-
 
 def releases_with_them(shared: Sequence[SharedPeople], n: int) -> Markup:
-    """Return a table of the earlier releases that have some of a table's people, the latest first.
-
-    Parameters
-    ----------
-    shared : sequence of SharedPeople
-    n : int
-        Records of the table.
-    """
+    """Return a table of the earlier releases that have some of a table's n people, the latest first."""
     some = [each for each in reversed(shared) if each.people]
     rows = [
         [
@@ -170,9 +130,7 @@ def releases_with_them(shared: Sequence[SharedPeople], n: int) -> Markup:
         ]
         for each in some[:MOST]
     ]
-    more = (
-        Markup("<p class='soft'>{}</p>").format(f"and {len(some) - MOST:,} more") if len(some) > MOST else ""
-    )
+    more = soft(f"and {len(some) - MOST:,} more") if len(some) > MOST else ""
     return facts(("release of (UTC)", "people in it", "people of this table in it"), rows, [1, 2]) + more
 
 

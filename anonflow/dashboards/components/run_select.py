@@ -18,15 +18,7 @@ def names_of_runs(workspace: Workspace) -> dict[str, int]:
 
 
 class RunSelect(pn.viewable.Viewer):
-    """The run that is explored and published, among those that have a result.
-
-    Parameters
-    ----------
-    workspace : Workspace
-    label : str
-    width : int
-        In pixels.
-    """
+    """The run that is explored and published, among those that have a result."""
 
     workspace = param.ClassSelector(class_=Workspace, constant=True)
 

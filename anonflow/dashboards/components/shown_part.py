@@ -8,17 +8,12 @@ from typing import Any
 import panel as pn
 import param
 
+from anonflow.dashboards.components.html import stack
+
 
 class ShownPart(pn.viewable.Viewer):
-    """A part of a page that is drawn while it is shown; changes that come while it is hidden are drawn together afterwards.
+    """A part of a page that is drawn while it is shown, as what holds it says, such as tabs; changes that come while it is hidden are drawn together afterwards.
 
-    Parameters
-    ----------
-    shown : bool
-        Whether it is on the screen. What holds it, such as tabs, says so.
-
-    Notes
-    -----
     Without this, every change of the draft would redraw the parts of all tabs and screens that were ever opened, on the
     event loop that all users share.
     """
@@ -55,20 +50,13 @@ class ShownPart(pn.viewable.Viewer):
 class LatePart(ShownPart):
     """A part of a page that is built when it is first shown, and then kept; it is hidden until it is told otherwise.
 
-    Parameters
-    ----------
-    build : callable
-        Returns what is shown. If that is a :class:`ShownPart`, it is told when it is shown and when it is hidden.
-
-    Notes
-    -----
     A page opens on the event loop that all users share: the parts of hidden tabs would take most of that time, and many
     users never look at them.
     """
 
     def __init__(self, build: Callable[[], Any], **params: Any) -> None:
         super().__init__(**{"shown": False, **params})
-        self._place = pn.Column(sizing_mode="stretch_width", margin=0)
+        self._place = stack()
         self._part: Any = None
 
         def first() -> None:

@@ -26,62 +26,33 @@ class Theme(Native):
 
 
 class Bar(JSComponent):
-    """The steps, the tools, and one line that says what happens.
+    """The steps, the tools, and one line that says what happens."""
 
-    Parameters
-    ----------
-    steps, captions : list of str
-        Names of the screens, and a few words on each.
-    step : int
-        The one that is shown.
-    can_undo, can_redo, running, dark : bool
-    status : str
-    share : float
-        The finished share of all runs.
-    troubles : int
-        How many things keep the draft from running.
-    page : bool
-        Whether the app is the whole page, not a notebook's cell.
-    user : str
-        The signed-in user; empty without accounts.
-    numbers : list of (str, str, str)
-        What counts most of the chosen run: number, label, and what it means.
-    table : str
-        What the table is called that is open; empty if none is.
-    several : bool
-        Whether there may be other tables.
-    tables : list of (str, str, str)
-        The user's other tables, as they were when the list was opened: what an address says of each, its name, and what there is of it.
-    unsaved : bool
-        Whether something is lost when the page is left.
-    version : int
-        How many changes have been shown.
-    heard : str
-        The word of the browser that was heard last: in a saved notebook nobody hears it.
-    number : str
-        Of this page on its server, which takes its workspace up again.
-    """
-
-    steps = param.List(default=[])
-    captions = param.List(default=[])
-    step = param.Integer(default=0)
+    steps = param.List(default=[], doc="Names of the screens.")
+    captions = param.List(default=[], doc="A few words on each.")
+    step = param.Integer(default=0, doc="The one that is shown.")
     can_undo = param.Boolean(default=False)
     can_redo = param.Boolean(default=False)
     status = param.String(default="")
     running = param.Boolean(default=False)
-    share = param.Number(default=0.0)
-    troubles = param.Integer(default=0)
+    share = param.Number(default=0.0, doc="The finished share of all runs.")
+    troubles = param.Integer(default=0, doc="How many things keep the draft from running.")
     dark = param.Boolean(default=False)
-    page = param.Boolean(default=True)
-    user = param.String(default="")
-    numbers = param.List(default=[])
-    table = param.String(default="")
-    several = param.Boolean(default=False)
-    tables = param.List(default=[])
-    unsaved = param.Boolean(default=False)
-    version = param.Integer(default=0)
-    heard = param.String(default="")
-    number = param.String(default="")
+    page = param.Boolean(default=True, doc="Whether the app is the whole page, not a notebook's cell.")
+    user = param.String(default="", doc="The signed-in user; empty without accounts.")
+    numbers = param.List(
+        default=[], doc="(number, label, what it means) of what counts most of the chosen run."
+    )
+    table = param.String(default="", doc="What the table is called that is open; empty if none is.")
+    several = param.Boolean(default=False, doc="Whether there may be other tables.")
+    tables = param.List(
+        default=[],
+        doc="(what an address says of it, its name, what there is of it) of the user's others, as the list was opened.",
+    )
+    unsaved = param.Boolean(default=False, doc="Whether something is lost when the page is left.")
+    version = param.Integer(default=0, doc="How many changes have been shown.")
+    heard = param.String(default="", doc="The browser's last word: in a saved notebook nobody hears it.")
+    number = param.String(default="", doc="Of this page on its server, which takes its workspace up again.")
 
     _esm = "style/bar.js"
     _stylesheets: ClassVar[list[str]] = ["style/bar.css"]

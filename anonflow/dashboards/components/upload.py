@@ -20,6 +20,10 @@ SIDE_BY_SIDE = 4
 class DiskDropper(pn.widgets.FileDropper):
     """A place to drop files, each written to a folder as it arrives and passed on when it is complete.
 
+    Chunks of a file come in order, numbered from 1; anything else ends its upload. With ``multiple`` some files may be under
+    way side by side, together no larger than one may be; else one. The bytes are never in ``value``, which would hold them
+    in memory for as long as the session lives.
+
     Parameters
     ----------
     folder : callable
@@ -37,12 +41,6 @@ class DiskDropper(pn.widgets.FileDropper):
     ------
     ValueError
         If a param of the widget is not one.
-
-    Notes
-    -----
-    Chunks of a file come in order, numbered from 1; anything else ends its upload. With ``multiple`` some files may be under
-    way side by side, together no larger than one may be; else one. The bytes are never in ``value``, which would hold them
-    in memory for as long as the session lives.
     """
 
     def __init__(
@@ -120,3 +118,26 @@ class DiskDropper(pn.widgets.FileDropper):
             held = self._open.pop(other, None)
             if held is not None:
                 held[0].unlink(missing_ok=True)
+
+
+def dropper(
+    workspace: Any,
+    on_file: Callable[[str, Path], None],
+    on_refused: Callable[[str], None],
+    label: str,
+    most: int | None = None,
+    **params: Any,
+) -> DiskDropper:
+    """Return a place to drop files for a workspace, under its limits or a smaller cap."""
+    limits: Limits = workspace.limits
+    return DiskDropper(
+        lambda: workspace.folder,
+        on_file,
+        on_refused,
+        limits.upload_bytes if most is None else most,
+        limits.elsewhere,
+        label=label,
+        sizing_mode="stretch_width",
+        css_classes=["af-dropper"],
+        **params,
+    )

@@ -22,37 +22,23 @@ from anonflow.release.columns import told_by_dependence, told_by_values
 from anonflow.table.domain import missing_cells
 from anonflow.table.schema import MISSING_RULES
 
-__all__ = ["BlankPrices", "DataAdvice"]
-
 QUICK = 1_000
 """Records of the quick runs that price the ways with blanks."""
 
 
 @dataclass(frozen=True)
 class BlankPrices:
-    """The ways with the blanks of a column, priced by quick runs on some of the records.
-
-    Attributes
-    ----------
-    column : str
-    blanks : int
-        Of the whole table.
-    losses : dict of str to float or None
-        Way -> loss (GCP) of the quick run; None where it is impossible.
-    """
+    """The ways with the blanks of a column, priced by quick runs on some of the records."""
 
     column: str
     blanks: int
+    """Of the whole table."""
     losses: Mapping[str, float | None]
+    """Way -> loss (GCP) of the quick run; None where it is impossible."""
 
 
 class DataAdvice(param.Parameterized):
-    """Advice about the columns of a workspace's table that takes its time.
-
-    Parameters
-    ----------
-    workspace : Workspace
-    """
+    """Advice about the columns of a workspace's table that takes its time."""
 
     workspace = param.ClassSelector(class_=Workspace, constant=True)
     prices = param.Parameter(

@@ -32,25 +32,12 @@ from anonflow.table.schema import FORM_KEYS, KINDS, MISSING_RULES, ROLES, UNPUBL
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["ANSWERS", "COLUMNS", "ColumnChoice", "about_datasets", "reasons_of", "type_of"]
-
 NOT_PUBLISHED = "not published"
 """The role of a column that the draft does not name."""
 
 COLUMNS = (
-    "column",
-    "values",
-    "type",
-    "distinct",
-    "missing",
-    "who",
-    "role",
-    "why",
-    "kind",
-    "no value",
-    "codes",
-    "form",
-)
+    "column", "values", "type", "distinct", "missing", "who", "role", "why", "kind", "no value", "codes", "form",
+)  # fmt: skip
 """Columns of the table of columns."""
 
 ANSWERS = {
@@ -77,12 +64,6 @@ class ColumnFacts(NamedTuple):
 class ColumnChoice(DraftForm):
     """Roles and kinds of the columns, one edit of the draft for each choice.
 
-    Parameters
-    ----------
-    workspace : Workspace
-
-    Notes
-    -----
     Counts of a column are made once for a table, those of unique records once for its quasi-identifiers; of many
     records in a thread of their own.
     """
@@ -182,67 +163,30 @@ class ColumnChoice(DraftForm):
     # ------------------------------------------------------------------------------------ choosing
 
     def choose(self, column: str, field: str, value: Any) -> bool:
-        """Take a choice that was made in the table of columns.
+        """Take a choice of a field that was made in the table of columns, as the browser sent it; where it is not taken, `refusal` says why."""
+        choices = {"no value": self._choose_rule, "codes": self._choose_codes, "form": self._choose_form}
 
-        Parameters
-        ----------
-        column : str
-            A column of the user's table.
-        field : str
-            ``who``, ``role``, ``kind``, ``no value``, ``codes`` or ``form``.
-        value : object
-            What was chosen, as the browser sent it.
-
-        Returns
-        -------
-        bool
-            Whether it was taken; else `refusal` says why not.
-        """
-        self.refusal = ""
-        try:
+        def edit() -> None:
             if field in ("who", "role", "kind"):
                 self._declare([column], field, value)
-            elif field == "no value":
-                self._choose_rule(column, value)
-            elif field == "codes":
-                self._choose_codes(column, value)
-            elif field == "form":
-                self._choose_form(column, value)
+            elif field in choices:
+                choices[field](column, value)
             else:
                 raise ParameterError(
                     "only role, kind, codes, form, who knows it and the rule for missing values are chosen here"
                 )
-        except AnonflowError as error:
-            self.refusal = on_screen(error.problems[0])
+
+        taken = self.attempt(edit)
+        if not taken:
             self.param.trigger("rows")
-            return False
-        return True
+        return taken
 
     def choose_many(self, columns: Sequence[str], field: str, value: Any) -> bool:
-        """Take a role, a kind or an answer for several columns at once, as one edit.
-
-        Parameters
-        ----------
-        columns : sequence of str
-        field : str
-            ``who``, ``role`` or ``kind``.
-        value : str
-
-        Returns
-        -------
-        bool
-            Whether it was taken; else `refusal` says why not, and nothing is changed.
-        """
-        self.refusal = ""
+        """Take a role, a kind or an answer for several columns at once, as one edit; where it is not taken, `refusal` says why, and nothing is changed."""
         if self.workspace.named is None or not columns:
             self.refusal = "choose some columns first: tick them in the table"
             return False
-        try:
-            self._declare(columns, field, value)
-        except AnonflowError as error:
-            self.refusal = on_screen(error.problems[0])
-            return False
-        return True
+        return self.attempt(lambda: self._declare(columns, field, value))
 
     def _declare(self, columns: Sequence[str], field: str, value: Any) -> None:
         """Take a role, a kind or an answer of some columns; a role and an answer are confirmed by it."""
@@ -407,20 +351,20 @@ class ColumnChoice(DraftForm):
 def _form_text(column: ColumnSpec) -> str:
     """Return the form of a column as it is typed; of a draft that was edited by hand, nothing if it is none."""
     form = form_of(written(column))
-    if form is None or isinstance(form, str):
-        return ""
-    return _form_text_text(keys_text(form), column.write == "source")
+    return (
+        ""
+        if form is None or isinstance(form, str)
+        else keys_text(form) + ", write: source" * (column.write == "source")
+    )
 
 
 def about_datasets() -> dict[str, str]:
     """Return the page's line about each built-in table, by its name."""
-    sentences = {}
-    for row in datasets.describe().to_dict("records"):
-        fetched = "" if row["available"] else " · needs a download (or its file on disk)"
-        sentences[row["name"]] = (
-            _about_dataset(row["rows"], row["columns"], row["origin"], row["licence"]) + fetched
-        )
-    return sentences
+    return {
+        row["name"]: f"{row['rows']:,} records, {row['columns']} columns · {row['origin']} · {row['licence']}"
+        + ("" if row["available"] else " · needs a download (or its file on disk)")
+        for row in datasets.describe().to_dict("records")
+    }
 
 
 def type_of(cells: pd.Series) -> str:
@@ -491,13 +435,3 @@ def reasons_of(advice: Advice | None, role: str) -> str:
     reasons = "; ".join(map(on_screen, advice.reasons))
     guess = advice.entry["role"]
     return reasons if guess == role else f"guess: {guess}, because {reasons}"
-
-
-def _about_dataset(rows: int, columns: int, origin: str, licence: str) -> str:
-    """Return the line about a built-in table."""
-    return f"{rows:,} records, {columns} columns · {origin} · {licence}"
-
-
-def _form_text_text(keys: str, in_release: bool) -> str:
-    """Return the form of a column as it is typed."""
-    return keys + ", write: source" * in_release

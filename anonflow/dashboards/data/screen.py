@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from html import escape
 from pathlib import Path
@@ -16,11 +16,10 @@ import param
 from markupsafe import Markup
 
 from anonflow import datasets
-from anonflow.dashboards.components.clickable import PARTS
-from anonflow.dashboards.components.html import card, facts, html
+from anonflow.dashboards.components.html import card, facts, html, items, notice, say, soft, stack
 from anonflow.dashboards.components.markup import unique_bars
 from anonflow.dashboards.components.option_field import option_field
-from anonflow.dashboards.components.upload import DiskDropper
+from anonflow.dashboards.components.upload import dropper
 from anonflow.dashboards.data.advice import QUICK, BlankPrices, DataAdvice
 from anonflow.dashboards.data.column_form import (
     ANSWERS,
@@ -42,8 +41,6 @@ from anonflow.hierarchy.wording import plural
 from anonflow.table.files.csv_reading import is_csv
 from anonflow.table.schema import KINDS, MISSING_RULES, ROLES
 
-__all__ = ["DataScreen"]
-
 RULES = {
     "refuse": "such a record prevents a run: choose another rule first",
     "value": "a missing value is a value of its own, and is published as an empty cell",
@@ -58,18 +55,44 @@ BUILT_IN = "Built-in table"
 PROJECT = "A flow or project"
 
 
-TOOLTIPS = {
-    "who": "everybody: it stands in a register, or is seen · acquaintances: neighbours, colleagues or family know it; anonflow "
-    "protects from both, and counts what strangers find without it · nobody: it is to be protected. A question mark: this is a guess",
-    "role": "quasi-identifier: others may know it · sensitive: to be protected · insensitive: published "
-    "as it is · identifier: never published · unit: the person of a row, where people have several rows · household: of the unit",
-    "kind": "how a quasi-identifier may be generalized",
-    "no value": " · ".join(f"{rule}: {words}" for rule, words in RULES.items()),
-    "codes": "texts that stand in place of a number, such as N, R: of kind numeric",
-    "form": 'how its numbers or dates are written, such as decimal: "," or dates: d.m.y; with write: source the release has them so, too',
-}
-"""What a heading says under the pointer."""
+SHOWN = {
+    "column": ("Column", 146, ""),
+    "values": ("Its values", 156, ""),
+    "who": (
+        "Who could know it ▾", 124,
+        "everybody: it stands in a register, or is seen · acquaintances: neighbours, colleagues or family know it; anonflow "
+        "protects from both, and counts what strangers find without it · nobody: it is to be protected. A question mark: this is a guess",
+    ),
+    "role": (
+        "Role ▾", 140,
+        "quasi-identifier: others may know it · sensitive: to be protected · insensitive: published "
+        "as it is · identifier: never published · unit: the person of a row, where people have several rows · household: of the unit",
+    ),
+    "kind": ("Kind ▾", 96, "how a quasi-identifier may be generalized"),
+    "no value": ("Without a value ▾", 92, " · ".join(f"{rule}: {words}" for rule, words in RULES.items())),
+    "codes": ("Codes ✎", 68, "texts that stand in place of a number, such as N, R: of kind numeric"),
+    "form": (
+        "Form ✎", 64,
+        'how its numbers or dates are written, such as decimal: "," or dates: d.m.y; with write: source the release has them so, too',
+    ),
+    "why": ("Why", 232, ""),
+}  # fmt: skip
+"""Title, width and tooltip of each column of the table of columns."""
 
+CHOICES: dict[str, list[str]] = {
+    "who": list(ANSWERS),
+    "role": [*ROLES, NOT_PUBLISHED],
+    "kind": list(KINDS),
+    "no value": sorted({rule for all in MISSING_RULES.values() for rule in all}),
+}
+"""What is chosen in its cells."""
+
+MANY = {
+    "who": ("Who could know the ticked columns", 290),
+    "role": ("Role of the ticked columns", 230),
+    "kind": ("Kind of the ticked columns", 230),
+}
+"""What is chosen for several columns: label and width."""
 
 CHOOSE = "choose…"
 """What a list says before something is chosen."""
@@ -90,33 +113,23 @@ _ROLES = {
 }
 
 
-def _steps() -> str:
-    """Return the steps of the work as a list, with what is said of the first below it."""
-    below = {
-        "Data": '<div class="told">They are its quasi-identifiers; what is to be protected is sensitive.</div>'
-    }
-    items = "".join(
-        f"<li><b>{name}</b>: {sentence}{below.get(name, '')}</li>"
-        for name, sentence in {
-            "Data": "open a table, and say which columns others may know of a person.",
-            "Prepare": "recode the table before you anonymize it, as statistical offices do; often this is not necessary.",
-            "Risk": "see who stands alone, and by which columns.",
-            "Protect": "choose among how many records each one hides, and by which methods.",
-            "Compare": "run them, and see what each costs.",
-            "Explore": "look at a result, column by column and record by record.",
-            "Publish": "a release with its checks, its report, and the flow that repeats it.",
-        }.items()
-    )
-    return f'<ol class="steps">{items}</ol>'
+STEPS = """
+<ol class="steps">
+<li><b>Data</b>: open a table, and say which columns others may know of a person.
+<div class="told">They are its quasi-identifiers; what is to be protected is sensitive.</div></li>
+<li><b>Prepare</b>: recode the table before you anonymize it, as statistical offices do; often this is not necessary.</li>
+<li><b>Risk</b>: see who stands alone, and by which columns.</li>
+<li><b>Protect</b>: choose among how many records each one hides, and by which methods.</li>
+<li><b>Compare</b>: run them, and see what each costs.</li>
+<li><b>Explore</b>: look at a result, column by column and record by record.</li>
+<li><b>Publish</b>: a release with its checks, its report, and the flow that repeats it.</li>
+</ol>
+"""
+"""The steps of the work."""
 
 
 class DataScreen(pn.viewable.Viewer):
-    """Open a table; see its first rows, types and missing values; choose roles and kinds of its columns.
-
-    Parameters
-    ----------
-    workspace : Workspace
-    """
+    """Open a table; see its first rows, types and missing values; choose roles and kinds of its columns."""
 
     workspace = param.ClassSelector(class_=Workspace)
     choice = param.ClassSelector(class_=ColumnChoice)
@@ -162,25 +175,22 @@ class DataScreen(pn.viewable.Viewer):
         self.dataset = pn.widgets.Select(
             label=BUILT_IN, options=list(self._about), value=first, sizing_mode="stretch_width"
         )
-        self.about = pn.pane.HTML("", css_classes=["af-muted"], sizing_mode="stretch_width")
+        self.about = html()
         self.option_fields = pn.FlexBox(sizing_mode="stretch_width", gap="8px")
         self.hierarchies = pn.widgets.Checkbox(label="with the hierarchies that go with it", value=False)
         self.open = pn.widgets.Button(label="Open this table", color="primary", on_click=self._open_dataset)
         limits = self.workspace.limits
-        self.dropper = DiskDropper(
-            self._folder, self._open_file, self._refused, most=limits.upload_bytes, elsewhere=limits.elsewhere,
-            stylesheets=[PARTS], label="CSV, Parquet or Excel file, alone or with its hierarchies and its flow",
-            multiple=True, sizing_mode="stretch_width", css_classes=["af-dropper"],
-        )  # fmt: skip
-        caps = []
-        if limits.upload_bytes is not None:
-            caps.append(f"{(limits.upload_bytes / MEGABYTE):,.0f} MB")
-        if limits.rows is not None:
-            caps.append(f"{limits.rows:,} records")
-        self.about_upload = pn.pane.HTML(
-            _about_upload(caps, "<code>hierarchy_age.csv</code>"),
-            css_classes=["af-muted"],
-            sizing_mode="stretch_width",
+        what = "CSV, Parquet or Excel file, alone or with its hierarchies and its flow"
+        self.dropper = dropper(self.workspace, self._open_file, self._refused, what, multiple=True)
+        caps = [] if limits.upload_bytes is None else [f"{limits.upload_bytes / MEGABYTE:,.0f} MB"]
+        caps += [] if limits.rows is None else [f"{limits.rows:,} records"]
+        most = f"At most {' and '.join(caps)}. " if caps else ""
+        self.about_upload = html(
+            Markup("<p class='soft'>{}{} <code>hierarchy_age.csv</code>. {}</p>").format(
+                most,
+                "The first line of a CSV file names the columns. Hierarchies are matched with columns by their names, such as",
+                "Your file stays in a private folder and is deleted when its session ends.",
+            )
         )
         self.delimiter = pn.widgets.Select(
             label="Delimiter",
@@ -200,75 +210,57 @@ class DataScreen(pn.viewable.Viewer):
             collapsed=True,
             sizing_mode="stretch_width",
         )
-        self.wrong = pn.pane.HTML("", css_classes=["af-bad"], visible=False, sizing_mode="stretch_width")
-        self.dropped = pn.pane.HTML("", css_classes=["af-note"], visible=False, sizing_mode="stretch_width")
-        self.replaced = pn.pane.HTML("", sizing_mode="stretch_width")
+        self.wrong, self.dropped, self.replaced = notice("af-bad"), notice("af-note"), html()
         self.replace = pn.widgets.Button(
             label="Open it, and give this work up", color="danger", on_click=self._replace
         )
         self.keep_open = pn.widgets.Button(
             label="Keep what is open", color="primary", on_click=self._keep_open
         )
-        self._question = pn.Column(
+        self._question = stack(
             self.replaced,
             pn.FlexBox(self.keep_open, self.replace, gap="8px"),
             css_classes=["af-warn"],
             visible=False,
-            sizing_mode="stretch_width",
         )
-        self.projects = DiskDropper(
-            self._folder, self._open_project, self._refused, most=limits.upload_bytes, stylesheets=[PARTS],
-            label="Flow (.yaml) or project (.anonflow.zip)", sizing_mode="stretch_width", css_classes=["af-dropper"],
-        )  # fmt: skip
-        about_projects = pn.pane.HTML(
-            _about_projects("<code>anonflow run</code>"),
-            css_classes=["af-muted"],
-            sizing_mode="stretch_width",
+        project = "Flow (.yaml) or project (.anonflow.zip)"
+        self.projects = dropper(self.workspace, self._open_project, self._refused, project)
+        about_projects = html(
+            Markup("<p class='soft'>{} <code>anonflow run</code> {}</p>").format(
+                "A project is saved below, under Keep this work. A flow is the file that",
+                "takes. If the table is not in the file, open the table next.",
+            )
         )
-        flows = pn.Column(self.projects, about_projects, sizing_mode="stretch_width", visible=False)
-        built_in = pn.Column(
-            self.dataset,
-            self.about,
-            self.option_fields,
-            self.hierarchies,
-            self.open,
-            sizing_mode="stretch_width",
-        )
-        self.waiting = pn.pane.HTML("", css_classes=["af-note"], sizing_mode="stretch_width", visible=False)
+        self.waiting = notice("af-note")
         self.without = pn.widgets.Button(label="Open a table without it", visible=False)
         self.without.on_click(self._forget_project)
-        own = pn.Column(
-            self.dropper,
-            self.about_upload,
-            written,
-            sizing_mode="stretch_width",
-            visible=False,
-        )
+        ways = {
+            BUILT_IN: stack(self.dataset, self.about, self.option_fields, self.hierarchies, self.open),
+            OWN: stack(self.dropper, self.about_upload, written),
+            PROJECT: stack(self.projects, about_projects),
+        }
         pn.bind(self._about_dataset, self.dataset, watch=True)
-        for part, way in ((built_in, BUILT_IN), (own, OWN), (flows, PROJECT)):
+        for way, part in ways.items():
             part.visible = self.way.rx() == way
         self._about_dataset()
-        self._ways_in = pn.Column(self.way, built_in, own, flows, sizing_mode="stretch_width", margin=0)
+        self._ways_in = stack(self.way, *ways.values())
         self.unfold = pn.widgets.Button(label="Open another table", visible=False)
-        self.unfold.on_click(lambda event: self._fold(self._ways_in.visible))
+        self.unfold.on_click(lambda event: self._ways_in.param.update(visible=not self._ways_in.visible))
         self._source = card(
             "Open a table", self._question, self.waiting, self.without, self.unfold, self._ways_in, self.dropped, self.wrong
         )  # fmt: skip
 
     def _about_dataset(self, *names: str) -> None:
         name = self.dataset.value
-        self.about.object = f"<p>{self._about[name]}</p>"
-        self._options = {}
-        for option in datasets.declared(name).values():
-            self._options[option.name] = option_field(option, option.default, width=190)
+        say(self.about, soft(self._about[name]))
+        self._options = {
+            option.name: option_field(option, option.default, width=190)
+            for option in datasets.declared(name).values()
+        }
         self.option_fields.objects = list(self._options.values())
         self.hierarchies.visible = any(
             entry.get("kind") == "hierarchy" for entry in datasets.schema(name, hierarchies=True).values()
         )
-
-    def _folder(self) -> Path:
-        folder: Path = self.workspace.folder
-        return folder
 
     def _open_dataset(self, *events: Any) -> None:
         name = self.dataset.value
@@ -300,8 +292,14 @@ class DataScreen(pn.viewable.Viewer):
             self._leave()
         self._go_on, self._leave = go_on, leave
         self._is_reading = True  # what was dropped with it waits
-        sentence = _replaces(name, self.workspace.table_name, len(self.workspace.runs))
-        self.replaced.object = f"<p role='alert'>{escape(sentence)}</p>"
+        runs = len(self.workspace.runs)
+        lost = f"its settings and {plural(runs, 'run')}" if runs else "its settings"
+        self.replaced.object = str(
+            Markup("<p role='alert'>{}</p>").format(
+                f"Opening {name} closes {self.workspace.table_name}: {lost} are given up. To keep them, save the project below first, or open "
+                f"{name} beside it: in another tab of this browser, or from the menu at the table's name."
+            )
+        )
         self._question.visible = True
 
     def _close_question(self) -> None:
@@ -372,8 +370,11 @@ class DataScreen(pn.viewable.Viewer):
         """Give the open table the hierarchies that came with it; before it is open, they wait."""
         workspace = self.workspace
         if workspace.frame is None or self._is_reading:
-            self.dropped.object = f"<p>{_hierarchies_wait(len(self._hierarchies))}</p>"
-            self.dropped.visible = bool(self._hierarchies)
+            count = len(self._hierarchies)
+            say(
+                self.dropped,
+                f"{plural(count, 'file')} with a hierarchy: waiting for the table." if count else "",
+            )
             return
         own, columns = safe_name(workspace.table_name), [str(each) for each in workspace.frame.columns]
         recent = time.monotonic() - TOGETHER
@@ -392,14 +393,14 @@ class DataScreen(pn.viewable.Viewer):
             if when < recent or matched_column(name, columns) is not None:
                 self._forget(self._hierarchies, name)
         self._attached = self._attached.and_then(now)
-        self.dropped.object = "".join(f"<p>{escape(each)}.</p>" for each in self._attached.sentences()[:12])
-        self.dropped.visible = True
+        lines = [Markup("<p>{}.</p>").format(each) for each in self._attached.sentences()[:12]]
+        say(self.dropped, Markup("").join(lines))
         self._open_waiting()
 
     def _say_waiting(self) -> None:
         names = [*self._hierarchies, *self._flows]
-        self.dropped.object = f"<p>{escape(_waiting(', '.join(names)))}</p>"
-        self.dropped.visible = bool(names) and (self.workspace.frame is None or self._is_reading)
+        waits = names and (self.workspace.frame is None or self._is_reading)
+        say(self.dropped, f"Waiting for the table: {', '.join(names)}." if waits else "")
 
     def _forget(self, files: dict[str, tuple[float, Path]], name: str) -> None:
         files.pop(name)[1].unlink(missing_ok=True)
@@ -413,7 +414,7 @@ class DataScreen(pn.viewable.Viewer):
             self._forget(self._flows, name)
             return
         self._aside(
-            _reading(name),
+            f"Reading {name}.",
             lambda: self.workspace.read_project_file(path),
             opened=lambda: self._forget(self._flows, name),
         )
@@ -430,7 +431,7 @@ class DataScreen(pn.viewable.Viewer):
                 path.unlink(missing_ok=True)
             self.again.visible = self._refused_file is not None
 
-        self._aside(_reading(name), lambda: workspace.read_file(name, path, **form), failed)
+        self._aside(f"Reading {name}.", lambda: workspace.read_file(name, path, **form), failed)
 
     def _read_again(self, *events: Any) -> None:
         if self._refused_file is not None:
@@ -450,7 +451,7 @@ class DataScreen(pn.viewable.Viewer):
             finally:
                 kept.unlink(missing_ok=True)
 
-        self._ask(name, lambda: self._aside(_reading(name), read), lambda: kept.unlink(missing_ok=True))
+        self._ask(name, lambda: self._aside(f"Reading {name}.", read), lambda: kept.unlink(missing_ok=True))
 
     def _aside(
         self,
@@ -495,8 +496,9 @@ class DataScreen(pn.viewable.Viewer):
 
     def _show_waiting(self) -> None:
         name = self.workspace.waits_for
-        self.waiting.visible = self.without.visible = bool(name)
-        self.waiting.object = f"<p>A flow or project waits for its table: <b>{escape(name)}</b>.</p>"
+        self.without.visible = bool(name)
+        text = Markup("<p>A flow or project waits for its table: <b>{}</b>.</p>").format(name)
+        say(self.waiting, text if name else "")
 
     def _forget_refused(self) -> None:
         """Forget the file that could not be read."""
@@ -523,24 +525,17 @@ class DataScreen(pn.viewable.Viewer):
 
     def _refused(self, sentence: str) -> None:
         open_still = self.workspace.table_name
-        still = f" <b>{escape(open_still)}</b> is still open." if open_still else ""
-        self.wrong.object = f"<p role='alert'><b>Not opened.</b> {escape(sentence)}{still}</p>"
-        self.wrong.visible = bool(sentence)
+        still = Markup(" <b>{}</b> is still open.").format(open_still) if open_still else ""
+        text = Markup("<p role='alert'><b>Not opened.</b> {}{}</p>").format(sentence, still)
+        say(self.wrong, text if sentence else "")
 
     # ------------------------------------------------------------------------------ what it is like
 
     def _looking(self) -> None:
-        editors: dict[str, Any] = dict.fromkeys(COLUMNS) | {
-            "who": {"type": "list", "values": list(ANSWERS)},
-            "role": {"type": "list", "values": [*ROLES, NOT_PUBLISHED], "autocomplete": False},
-            "kind": {"type": "list", "values": list(KINDS)},
-            "no value": {
-                "type": "list",
-                "values": sorted({rule for all in MISSING_RULES.values() for rule in all}),
-            },
-            "codes": {"type": "input"},
-            "form": {"type": "input"},
-        }
+        editors: dict[str, Any] = dict.fromkeys(COLUMNS)
+        editors |= {name: {"type": "list", "values": values} for name, values in CHOICES.items()}
+        editors["role"]["autocomplete"] = False
+        editors |= {"codes": {"type": "input"}, "form": {"type": "input"}}
         self.columns = pn.widgets.Tabulator(
             pd.DataFrame(columns=list(COLUMNS)),
             show_index=False,
@@ -548,59 +543,39 @@ class DataScreen(pn.viewable.Viewer):
             layout="fit_columns",
             sortable=False,
             selectable="checkbox",
-            stylesheets=[PARTS],
             hidden_columns=["type", "distinct", "missing"],
             formatters={"values": "html", "why": "textarea"},
-            titles={
-    "column": "Column",
-    "values": "Its values",
-    "who": "Who could know it ▾",
-    "role": "Role ▾",
-    "kind": "Kind ▾",
-    "no value": "Without a value ▾",
-    "codes": "Codes ✎",
-    "form": "Form ✎",
-    "why": "Why",
-},
-            header_tooltips=TOOLTIPS,
-            widths={
-                "column": 146, "values": 156, "who": 124, "role": 140, "kind": 96, "no value": 92, "codes": 68,
-                "form": 64, "why": 232,
-            },
+            titles={name: title for name, (title, _, _) in SHOWN.items()},
+            header_tooltips={name: tip for name, (_, _, tip) in SHOWN.items() if tip},
+            widths={name: width for name, (_, width, _) in SHOWN.items()},
             configuration={"columnDefaults": {"headerWordWrap": True}},
             sizing_mode="stretch_width",
             css_classes=["af-columns"],
-        )  # fmt: skip
+        )
         self.columns.on_edit(self._edited)
         self.columns.style.map(lambda role: _ROLES.get(role, ""), subset=["role"])
         self.columns.style.map(lambda who: _GUESS if str(who).endswith("?") else "", subset=["who"])
-        self.refusal = pn.pane.HTML("", css_classes=["af-bad"], visible=False, sizing_mode="stretch_width")
-        self.trouble = pn.pane.HTML("", css_classes=["af-warn"], visible=False, sizing_mode="stretch_width")
-        self.many_answers = pn.widgets.Select(
-            label="Who could know the ticked columns", options={CHOOSE: "", **_same(ANSWERS)}, width=270
-        )
-        self.many_roles = pn.widgets.Select(
-            label="Role of the ticked columns",
-            options={CHOOSE: "", **_same((*ROLES, NOT_PUBLISHED))},
-            width=200,
-        )
-        self.many_kinds = pn.widgets.Select(
-            label="Kind of the ticked columns", options={CHOOSE: "", **_same(KINDS)}, width=200
-        )
-        self._many = {"who": self.many_answers, "role": self.many_roles, "kind": self.many_kinds}
+        self.refusal, self.trouble = notice("af-bad"), notice("af-warn")
+        self._many = {
+            name: pn.widgets.Select(
+                label=label,
+                options={CHOOSE: "", **dict(zip(CHOICES[name], CHOICES[name], strict=True))},
+                width=width,
+            )
+            for name, (label, width) in MANY.items()
+        }
+        self.many_answers, self.many_roles, self.many_kinds = self._many.values()
         for field, widget in self._many.items():
             pn.bind(partial(self._chosen_for_many, field), widget, watch=True)
         self.confirm = pn.widgets.Button(
             label=CONFIRM, color="primary", on_click=lambda event: self.choice.confirm()
         )
-        self.guessed = html("", "af-note")
-        self.rules = html("")
+        self.guessed, self.rules = notice("af-note"), html()
         self.price = pn.widgets.Button(label="What does each way cost?")
         self.price.on_click(lambda event: self.advice.price())
-        self.linked = html("", "af-warn")
+        self.linked = notice("af-warn")
         self.guess = pn.widgets.Button(label="First guess again", on_click=lambda event: self.choice.infer())
-        self.sentence = pn.pane.HTML("", sizing_mode="stretch_width", css_classes=["af-unique"])
-        self.bars = pn.pane.HTML("", stylesheets=[PARTS], sizing_mode="stretch_width")
+        self.sentence, self.bars, self.counts = html("", "af-unique"), html(), html()
         self.first = pn.widgets.Tabulator(
             pd.DataFrame(),
             show_index=False,
@@ -610,10 +585,8 @@ class DataScreen(pn.viewable.Viewer):
             layout="fit_data_fill",
             sortable=False,
             selectable=False,
-            stylesheets=[PARTS],
             sizing_mode="stretch_width",
         )
-        self.counts = pn.pane.HTML("", sizing_mode="stretch_width", css_classes=["af-muted"])
         self._columns_card = card(
             "Columns",
             self.columns,
@@ -640,7 +613,6 @@ class DataScreen(pn.viewable.Viewer):
             value=False,
             sizing_mode="stretch_width",
             css_classes=["af-wraps"],
-            stylesheets=[PARTS],
         )
         self.save = pn.widgets.FileDownload(
             callback=self._project_file, filename="project.anonflow.zip", label="Save the project", color="primary",
@@ -654,9 +626,8 @@ class DataScreen(pn.viewable.Viewer):
                 "columns and labels of hierarchies, and no record. To open it later, use A flow or project, above."
             ),
         )
-        self._steps_card = card("What happens here", pn.pane.HTML(_steps(), stylesheets=[PARTS]))
-        self._above = pn.Column(sizing_mode="stretch_width", margin=0)
-        self._below = pn.Column(self._steps_card, sizing_mode="stretch_width", margin=0)
+        self._steps_card = card("What happens here", html(Markup(STEPS)))
+        self._above, self._below = stack(), stack(self._steps_card)
         self._page = pn.Column(self._above, self._source, self._below, sizing_mode="stretch_width")
 
     def _project_file(self) -> io.BytesIO:
@@ -708,17 +679,15 @@ class DataScreen(pn.viewable.Viewer):
 
     @param.depends("choice.refusal", watch=True)
     def _say(self) -> None:
-        self.refusal.object = f"<p>{escape(self.choice.refusal)}</p>"
-        self.refusal.visible = bool(self.choice.refusal)
+        say(self.refusal, self.choice.refusal)
 
     @param.depends("workspace.problems", "workspace.table", "workspace.frame", watch=True)
     def _show_trouble(self) -> None:
         """Show the problems of the column declarations; Protect shows the others."""
         workspace = self.workspace
         wrong = workspace.frame is not None and workspace.table is None and not workspace.coding
-        items = "".join(f"<li>{escape(text)}</li>" for text in workspace.problems[:6])
-        self.trouble.object = f"<p><b>The columns cannot be used like this.</b></p><ul>{items}</ul>"
-        self.trouble.visible = wrong
+        text = Markup("<p><b>The columns cannot be used like this.</b></p>") + items(workspace.problems[:6])
+        say(self.trouble, text if wrong else "")
 
     @param.depends("workspace.frame", watch=True)
     def _show_frame(self) -> None:
@@ -728,7 +697,7 @@ class DataScreen(pn.viewable.Viewer):
         self.again.visible = self.workspace.source.csv is not None or self._refused_file is not None
         self._show_waiting()
         if frame is None:
-            self._fold(False)
+            self._ways_in.visible = True
             self._above.objects, self._below.objects = [], [self._steps_card]
             self.first.value = pd.DataFrame()
             return
@@ -740,35 +709,28 @@ class DataScreen(pn.viewable.Viewer):
         self.first.titles = {str(name): escape(str(name)) for name in first.columns}
         self.first.value = first
         # a table that is not seen is not drawn right: it is put in place with its rows
-        self._fold(True)
+        self._ways_in.visible = False
         self._above.objects = [self._columns_card, self._blanks_card, self._unique_card, self._first_card]
         self._below.objects = [self._keep_card]
-
-    def _fold(self, folded: bool) -> None:
-        """Fold away what opens files, or unfold it."""
-        self._ways_in.visible = not folded
 
     @param.depends("workspace.answers", "workspace.draft.spec", "workspace.frame", watch=True)
     def _show_guessed(self) -> None:
         """Say of which columns nobody has confirmed the role."""
         names = self.workspace.unconfirmed(self.workspace.draft.spec)
-        self.confirm.visible = self.guessed.visible = bool(names)
-        self.guessed.object = f"<p>{escape(roles_wait(names))}</p>"
+        self.confirm.visible = bool(names)
+        say(self.guessed, roles_wait(names) if names else "")
 
     @param.depends("advice.warnings", watch=True)
     def _show_linked(self) -> None:
         """Name the columns that lead to quasi-identifiers, or to single people."""
-        warnings = self.advice.warnings
-        self.linked.object = "".join(f"<p>{escape(on_screen(text))}.</p>" for text in warnings)
-        self.linked.visible = bool(warnings)
+        lines = [Markup("<p>{}.</p>").format(on_screen(text)) for text in self.advice.warnings]
+        say(self.linked, Markup("").join(lines))
 
     @param.depends("advice.prices", "advice.pricing", "advice.problem", "workspace.draft.spec", watch=True)
     def _show_rules(self) -> None:
         """Explain the ways with blanks, and show their prices once there are any."""
         advice = self.advice
-        table = Markup("<ul>{}</ul>").format(
-            Markup("").join(Markup("<li><b>{}</b>: {}.</li>").format(*rule) for rule in RULES.items())
-        )
+        table = items(Markup("<b>{}</b>: {}.").format(*rule) for rule in RULES.items())
         if advice.prices:
             ways = list(dict.fromkeys(way for each in advice.prices for way in each.losses))
             rows = [
@@ -779,12 +741,13 @@ class DataScreen(pn.viewable.Viewer):
                 )
                 for each in advice.prices
             ]
+            records = min(QUICK, len(self.workspace.frame))
             table += Markup("<p>{}</p>{}").format(
-                f"Information loss (GCP) of a quick run on {min(QUICK, len(self.workspace.frame)):,} records, by the way with the blanks of each column:",
+                f"Information loss (GCP) of a quick run on {records:,} records, by the way with the blanks of each column:",
                 facts(("column", "blanks", *ways), rows, range(1, 2 + len(ways))),
             )
         sentence = f"Trying the ways: {advice.pricing}." if advice.pricing else advice.problem
-        table += Markup("<p class='soft' role='status'>{}</p>").format(sentence)
+        table += soft(sentence, "status")
         self.rules.object = str(table)
         self.price.disabled = bool(advice.pricing)
 
@@ -803,70 +766,9 @@ class DataScreen(pn.viewable.Viewer):
             return
         missing = sum(column.missing for column in about.values())
         self._blanks_card.visible = bool(missing)
-        self.counts.object = _size_of_table(len(frame), frame.shape[1], missing if about else None)
+        without = f", {plural(missing, 'cell')} without a value" if about else ""
+        size = f"{plural(len(frame), 'record')}, {plural(frame.shape[1], 'column')}{without}."
+        say(self.counts, soft(f"{size} These are your records as they are: nobody else sees them."))
 
     def __panel__(self) -> pn.viewable.Viewable:
         return self._page
-
-
-def _same(names: Iterable[str]) -> dict[str, str]:
-    """Return choices that are called as they are."""
-    return {name: name for name in names}
-
-
-def _replaces(new: str, open_now: str, runs: int) -> str:
-    """Return what is lost if a table is opened."""
-    lost = f"its settings and {plural(runs, 'run')}" if runs else "its settings"
-    return (
-        f"Opening {new} closes {open_now}: {lost} are given up. To keep them, save the project below first, or open "
-        f"{new} beside it: in another tab of this browser, or from the menu at the table's name."
-    )
-
-
-def _about_upload(caps: Sequence[str], example: str) -> str:
-    """Return what a file must be, and what becomes of it.
-
-    Parameters
-    ----------
-    caps : sequence of str
-        The largest size, and the largest number of records; empty without a limit.
-    example : str
-        Markup of a file's name.
-    """
-    most = f"At most {' and '.join(caps)}. " if caps else ""
-    return (
-        f"{most}The first line of a CSV file names the columns. Hierarchies are matched with columns by their names, such "
-        f"as {example}. Your file stays in a private folder and is deleted when its session ends."
-    )
-
-
-def _reading(name: str) -> str:
-    """Return what is done while a file is read."""
-    return f"Reading {name}."
-
-
-def _hierarchies_wait(files: int) -> str:
-    """Return that hierarchies came before their table."""
-    return f"{plural(files, 'file')} with a hierarchy: waiting for the table."
-
-
-def _waiting(names: str) -> str:
-    """Return which files wait for the table."""
-    return f"Waiting for the table: {names}."
-
-
-def _about_projects(command: str) -> str:
-    """Return what a project and a flow are; `command` is markup."""
-    return (
-        f"A project is saved below, under Keep this work. A flow is the file that {command} takes. If the "
-        "table is not in the file, open the table next."
-    )
-
-
-def _size_of_table(rows: int, columns: int, missing: int | None) -> str:
-    """Return how large the open table is; `missing` is None while its cells without a value are counted."""
-    without = "" if missing is None else f", {plural(missing, 'cell')} without a value"
-    return (
-        f"{plural(rows, 'record')}, {plural(columns, 'column')}{without}. "
-        "These are your records as they are: nobody else sees them."
-    )

@@ -9,8 +9,9 @@ import panel as pn
 import param
 from markupsafe import Markup
 
-from anonflow.dashboards.components.html import card, html
-from anonflow.dashboards.session.workspace import FinishedRun, Workspace
+from anonflow.dashboards.components.html import card, html, items, say, soft
+from anonflow.dashboards.session.workspace import Workspace
+from anonflow.dashboards.work.jobs import FinishedRun
 from anonflow.dashboards.work.screen_work import Background
 from anonflow.drawing.heat_map import difference_map, heat_map
 from anonflow.utility.analyses.association import Associations, associations_of
@@ -21,12 +22,7 @@ DIFFERENCE = "The difference"
 
 
 class AssociationCard(pn.viewable.Viewer):
-    """The associations of all pairs of published columns, of the chosen run.
-
-    Parameters
-    ----------
-    workspace : Workspace
-    """
+    """The associations of all pairs of published columns, of the chosen run."""
 
     workspace = param.ClassSelector(class_=Workspace, constant=True)
     computing = param.Boolean(default=False)
@@ -70,17 +66,13 @@ class AssociationCard(pn.viewable.Viewer):
         if run is None or run.result.anonymization is None or self.computing:
             return
         anonymization = run.result.anonymization
-        self.param.update(computing=True, problem="")
 
         def done(result: Associations) -> None:
             if any(each.id == run.id for each in self.workspace.runs):
                 self.workspace.noted.associations[run.id] = result
-            self.computing = False
 
-        self.background.start(
-            lambda: associations_of(anonymization.table, anonymization),
-            done,
-            lambda problem: self.param.update(computing=False, problem=problem),
+        self.background.compute(
+            self, "computing", lambda: associations_of(anonymization.table, anonymization), done
         )
 
     @param.depends("workspace.chosen", "workspace.runs", "computing", "problem", watch=True)
@@ -90,13 +82,9 @@ class AssociationCard(pn.viewable.Viewer):
         self.start.visible = shown is None
         self.start.label = "Comparing…" if self.computing else COMPARE
         if run is not None:
-            self.which.object = str(
-                Markup('<p class="soft" role="status">{}</p>').format(f"Run: {run.name} (#{run.id})")
-            )
-        if self.problem:
-            self.picture.object = str(Markup("<p>{}</p>").format(f"This cannot be compared: {self.problem}"))
-        else:
-            self.picture.object = "" if shown is None else str(associations_markup(shown))
+            say(self.which, soft(f"Run: {run.name} (#{run.id})", "status"))
+        drawn = "" if shown is None else associations_markup(shown)
+        say(self.picture, f"This cannot be compared: {self.problem}" if self.problem else drawn)
 
     def __panel__(self) -> pn.viewable.Viewable:
         return self._card
@@ -107,17 +95,16 @@ def associations_markup(associations: Associations) -> Markup:
     change = np.asarray(associations.after) - np.asarray(associations.before)
     below = np.tril_indices(len(associations.columns), -1)
     order = np.argsort(-np.abs(change[below]), kind="stable")[:5]
-    worst = Markup("").join(
-        Markup("<li>{}</li>").format(
-            f"{associations.columns[below[0][at]]} and {associations.columns[below[1][at]]}: {float(associations.before[below][at]):.2f} before, {float(associations.after[below][at]):.2f} after"
-        )
+    worst = items(
+        f"{associations.columns[below[0][at]]} and {associations.columns[below[1][at]]}: "
+        f"{float(associations.before[below][at]):.2f} before, {float(associations.after[below][at]):.2f} after"
         for at in order.tolist()
     )
     scroll = Markup("<div class='scroll' tabindex='0' role='group' aria-label='{}'>{}</div>")
     return Markup(
         "<div class='abreast'><div><h4>{}</h4><p class='soft'>{}</p>{}</div>"
         "<div><h4>{}</h4><p class='soft'>{}</p>{}</div></div>"
-        "<h4>{}</h4><ul class='limits'>{}</ul>"
+        "<h4>{}</h4>{}"
     ).format(
         BEFORE_AND_AFTER,
         "Below the diagonal: in the originals. Above it: in the release.",

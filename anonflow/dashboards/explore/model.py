@@ -17,7 +17,8 @@ from anonflow.algorithms.seeds import derived_seed
 from anonflow.algorithms.view import sizes_of
 from anonflow.dashboards.compare.model import column_losses
 from anonflow.dashboards.session.publication import card_of_run
-from anonflow.dashboards.session.workspace import FinishedRun, Workspace
+from anonflow.dashboards.session.workspace import Workspace
+from anonflow.dashboards.work.jobs import FinishedRun
 from anonflow.dashboards.work.screen_work import Background
 from anonflow.engine.report.card import ReleaseCard
 from anonflow.errors import ParameterError
@@ -42,7 +43,6 @@ class BeforeAfter:
     ----------
     before, after : pandas.DataFrame, shape (n, QI columns), categorical
         Row i is record i.
-    changed : numpy.ndarray, shape (n, QI columns), bool
     """
 
     before: pd.DataFrame
@@ -89,43 +89,33 @@ class BeforeAfter:
 
 @dataclass(frozen=True)
 class MissingLoss:
-    """The loss of records without a value, separately from the others.
-
-    Attributes
-    ----------
-    column : str
-    cells : int
-        Records without a value.
-    loss, others : float
-        Mean loss (NCP) of those records in this column, and of the others, between 0 and 1.
-    """
+    """The loss of records without a value, separately from the others."""
 
     column: str
     cells: int
+    """Records without a value."""
     loss: float
     others: float
+    """Mean loss (NCP) of those records in this column, and of the others, between 0 and 1."""
 
     def sentence(self) -> str:
         """Return such as ``age: 12 records without a value lose 100.0 %, the others 8.1 %.``"""
-        return _missing_loss(self.column, self.cells, self.loss, self.others)
+        lose = "loses" if self.cells == 1 else "lose"
+        records = plural(self.cells, "record")
+        return (
+            f"{self.column}: {records} without a value {lose} {self.loss:.1%}, the others {self.others:.1%}."
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class RunView:
-    """The parts of a run's view that are slow to compute; they are kept while it is shown.
-
-    Attributes
-    ----------
-    records : BeforeAfter
-    missing : tuple of MissingLoss
-        A line for each column in which originals have no value.
-    worst : int
-        The first of the records that lose most.
-    """
+    """The parts of a run's view that are slow to compute; they are kept while it is shown."""
 
     records: BeforeAfter
     missing: tuple[MissingLoss, ...]
+    """A line for each column in which originals have no value."""
     worst: int
+    """The first of the records that lose most."""
 
     @classmethod
     def of(cls, anonymization: Anonymization) -> RunView:
@@ -136,37 +126,24 @@ class RunView:
 
 @dataclass(frozen=True, eq=False)
 class FoundRecords:
-    """The answer of a search.
-
-    Attributes
-    ----------
-    at : numpy.ndarray, int64
-        Positions of the records.
-    changed_cells : int
-        How many of their cells changed.
-    """
+    """The answer of a search."""
 
     at: np.ndarray
+    """Positions of the records."""
     changed_cells: int
+    """How many of their cells changed."""
 
 
 @dataclass(frozen=True, eq=False)
 class Attacks:
-    """The attackers' results for a run.
-
-    Attributes
-    ----------
-    rows : list of dict
-        As :func:`anonflow.attack` gives them, and ``column``: the sensitive column that is guessed, or who attacks, or None.
-    covering : tuple of (int, int)
-        How many people (second) are covered by how many rows (first).
-    card : ReleaseCard or None
-        That of the release that this run's own seed draws.
-    """
+    """The attackers' results for a run."""
 
     rows: list[dict[str, Any]]
+    """As :func:`anonflow.attack` gives them, and ``column``: the sensitive column that is guessed, or who attacks, or None."""
     covering: tuple[tuple[int, int], ...]
+    """How many people (second) are covered by how many rows (first)."""
     card: ReleaseCard | None = None
+    """That of the release that this run's own seed draws."""
 
 
 def _missing_losses(anonymization: Anonymization) -> tuple[MissingLoss, ...]:
@@ -188,12 +165,6 @@ def _missing_losses(anonymization: Anonymization) -> tuple[MissingLoss, ...]:
 class ExploreModel(param.Parameterized):
     """The chosen run of a workspace.
 
-    Parameters
-    ----------
-    workspace : Workspace
-
-    Notes
-    -----
     ``column`` is one of the run's coded QIs, and ``record`` a position of its table, whenever there is a run.
     """
 
@@ -326,19 +297,12 @@ class ExploreModel(param.Parameterized):
         return self._lattice[1]
 
     def run_node(self, at: int) -> None:
-        """Run the chosen run again at another node of its lattice; the new run is chosen when it is there.
-
-        Parameters
-        ----------
-        at : int
-            Its place among the nodes that are shown. Of a node that suppresses too many, the limit is raised to what it needs.
+        """Run the chosen run again at another node that is shown of its lattice, with the limit that it needs; the new run is chosen when it is there.
 
         Raises
         ------
         ParameterError
             If there is no such node.
-        FlowError
-            If it cannot run.
         """
         part, run, anonymization = self.lattice(), self.run, self.anonymization
         if part is None or run is None or anonymization is None or not 0 <= at < len(part.nodes):
@@ -359,7 +323,6 @@ class ExploreModel(param.Parameterized):
         run, anonymization = self.run, self.anonymization
         if run is None or anonymization is None or self.attacking:
             return
-        self.param.update(attacking=True, problem="")
         strangers = self.workspace.known_to_strangers(anonymization.table.qi_columns)
         published = self.workspace.noted.publications.get(run.id)
         drawn = None if published is None else published.release
@@ -385,29 +348,27 @@ class ExploreModel(param.Parameterized):
                 ]
             return Attacks(rows, covering, card)
 
-        def done(attacks: Attacks) -> None:
+        def done(attacks: Attacks) -> dict[str, Any]:
             self.workspace.noted.attacks[run.id] = attacks
-            still = self.workspace.noted.attacks.get(self.run.id) if self.run is not None else None
-            self.param.update(attacks=still, attacking=False)
+            return {"attacks": None if self.run is None else self.workspace.noted.attacks.get(self.run.id)}
 
-        self.background.start(work, done, lambda problem: self.param.update(attacking=False, problem=problem))
+        self.background.compute(self, "attacking", work, done)
 
     def price(self) -> None:
         """Try the remedies of the card's lines that fail, in the background; ``attacks`` has the card with their prices."""
         run, attacks = self.run, self.attacks
         if run is None or attacks is None or self.attacking:
             return
-        self.param.update(attacking=True, problem="")
 
-        def done(card: ReleaseCard | None) -> None:
+        def done(card: ReleaseCard | None) -> dict[str, Any]:
             priced = self.workspace.noted.attacks[run.id] = replace(attacks, card=card)
-            same = self.run is not None and self.run.id == run.id
-            self.param.update(attacking=False, **({"attacks": priced} if same else {}))
+            return {"attacks": priced} if self.run is not None and self.run.id == run.id else {}
 
-        self.background.start(
+        self.background.compute(
+            self,
+            "attacking",
             lambda: card_of_run(run.seed, run.result, None, frame_of(attacks.rows), prices=True),
             done,
-            lambda problem: self.param.update(attacking=False, problem=problem),
         )
 
     # --------------------------------------------------------------------------------------- inside
@@ -447,9 +408,3 @@ def in_plain_words(row: dict[str, Any]) -> str:
         if low == high
         else f"{sentence} For people like these the rate lies between {100 * low:.1f} % and {100 * high:.1f} %, with confidence 95 %."
     )
-
-
-def _missing_loss(column: str, cells: int, loss: float, others: float) -> str:
-    """Return such as ``age: 12 records without a value lose 100.0 %, the others 8.1 %.``"""
-    lose = "loses" if cells == 1 else "lose"
-    return f"{column}: {plural(cells, 'record')} without a value {lose} {loss:.1%}, the others {others:.1%}."

@@ -12,7 +12,6 @@ import param
 from markupsafe import Markup
 
 from anonflow.algorithms.recoding.lattice_view import lattice_view
-from anonflow.dashboards.components import figures
 from anonflow.dashboards.components.clickable import Clickable
 from anonflow.dashboards.components.direction import directed
 from anonflow.dashboards.components.html import (
@@ -21,9 +20,12 @@ from anonflow.dashboards.components.html import (
     cards,
     empty,
     facts,
-    figure_pane,
     html,
-    sheet,
+    items,
+    notice,
+    say,
+    soft,
+    stack,
     verdict_of,
 )
 from anonflow.dashboards.components.release_card import Remedies, card_lines
@@ -32,6 +34,7 @@ from anonflow.dashboards.explore.association_card import AssociationCard
 from anonflow.dashboards.explore.model import Attacks, ExploreModel, FoundRecords, called, in_plain_words
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.drawing.comparisons import heat, intervals
+from anonflow.drawing.figures import overlay
 from anonflow.drawing.neighbours import around_one
 from anonflow.drawing.plots import columns
 from anonflow.errors import AnonflowError
@@ -49,12 +52,7 @@ SEPARATOR = " · "
 
 
 class ExploreScreen(pn.viewable.Viewer):
-    """The screen of the chosen run.
-
-    Parameters
-    ----------
-    workspace : Workspace
-    """
+    """The screen of the chosen run."""
 
     workspace = param.ClassSelector(class_=Workspace, constant=True)
     model = param.ClassSelector(class_=ExploreModel, constant=True)
@@ -70,7 +68,7 @@ class ExploreScreen(pn.viewable.Viewer):
         self._make_attacks()
         self._names: list[Any] = []
         self._panels: list[Any] = []
-        self.inside = pn.Column(
+        self.inside = stack(
             pn.Row(self.chosen),
             self._of_run("This run", self.facts),
             card("Loss by attribute and run", self.losses, lead="0 % is the value itself, 100 % is published as *: lower is better. ▶ is the run that is shown."),
@@ -82,8 +80,6 @@ class ExploreScreen(pn.viewable.Viewer):
             self._of_run("Who a record is hidden among", pn.Row(self.record, self.worst), self.graph),
             self._of_run("Class sizes and matches", self.sizes),
             self._of_run("Risk: what attackers achieve", self.attack, self.attacked, self.remedies, lead="Each attacker has the release and the knowledge that is named beside it."),
-            sizing_mode="stretch_width",
-            margin=0,
             visible=self.model.run is not None,
         )  # fmt: skip
         self._show()
@@ -113,17 +109,16 @@ class ExploreScreen(pn.viewable.Viewer):
             return
         self._shown = run
         self._name(f"Computing {run.name} (#{run.id})…", True)
-        self.model.prepare(self._fill, self._not_filled)
+        self.model.prepare(
+            self._fill, lambda problem: self._name(f"This run cannot be shown: {problem}", True)
+        )
 
     def _name(self, text: str, stale: bool) -> None:
         """Say on every panel which run it shows; grey what is still the run before."""
         for name in self._names:
-            name.object = str(Markup('<p class="soft" role="status">{}</p>').format(text))
+            name.object = str(soft(text, "status"))
         for panel in self._panels:
             panel.css_classes = ["af-card", *(["af-stale"] if stale else [])]
-
-    def _not_filled(self, problem: str) -> None:
-        self._name(f"This run cannot be shown: {problem}", True)
 
     def _fill(self) -> None:
         run = self.model.run
@@ -131,28 +126,24 @@ class ExploreScreen(pn.viewable.Viewer):
             return
         self._name(f"Run: {run.name} (#{run.id})", False)
         result = run.result
-        self.facts.object = str(
-            cards(
-                [
-                    (f"{result.records:,}", "records"),
-                    (str(result.k), "k"),
-                    (
-                        f"{result.measures.get('gcp', float('nan')):.4f}",
-                        directed("information loss (GCP)", "gcp"),
-                    ),
-                    (f"{result.suppressed:,}", directed("suppressed", "suppressed")),
-                    (result.guarantee, "guarantee"),
-                ]
-            )
+        text = cards(
+            [
+                (f"{result.records:,}", "records"),
+                (str(result.k), "k"),
+                (
+                    f"{result.measures.get('gcp', float('nan')):.4f}",
+                    directed("information loss (GCP)", "gcp"),
+                ),
+                (f"{result.suppressed:,}", directed("suppressed", "suppressed")),
+                (result.guarantee, "guarantee"),
+            ]
         )
         lost = self.model.missing_losses()
         if lost:
-            self.facts.object += str(
-                Markup("<h4>{}</h4><ul class='limits'>{}</ul>").format(
-                    "Records without a value",
-                    Markup("").join(Markup("<li>{}</li>").format(each.sentence()) for each in lost),
-                )
+            text += Markup("<h4>Records without a value</h4>{}").format(
+                items(each.sentence() for each in lost)
             )
+        self.facts.object = str(text)
         self.column.param.update(options=self.model.columns, value=self.model.column)
         self.record.param.update(end=result.records - 1, value=self.model.record)
         self._show_lattice()
@@ -176,12 +167,7 @@ class ExploreScreen(pn.viewable.Viewer):
         self.column = pn.widgets.Select(label="Column", options=[], width=260)
         self.column.link(self.model, value="column")
         self.distance = html("")
-        self.overlay = figure_pane(css_classes=["af-overlay"])
-
-    @param.depends("workspace.dark", watch=True)
-    def _darken(self) -> None:
-        if self.overlay.object is not None:
-            figures.recolour(self.overlay.object, figures.look(self.workspace.dark))
+        self.overlay = html("", "af-overlay")
 
     @param.depends("model.column", watch=True)
     def _show_distribution(self) -> None:
@@ -190,42 +176,36 @@ class ExploreScreen(pn.viewable.Viewer):
         distribution = self.model.distribution()
         if distribution is None:
             return
-        self.overlay.object = figures.overlay(distribution, figures.look(self.workspace.dark))
-        self.distance.object = str(
-            Markup("<p>{}</p>").format(
-                f"{distribution.distance:.1%} of the records would have to move to make the two equal; lower is better."
-            )
+        self.overlay.object = str(overlay(distribution))
+        say(
+            self.distance,
+            f"{distribution.distance:.1%} of the records would have to move to make the two equal; lower is better.",
         )
 
     # -------------------------------------------------------------------------------------- lattice
 
     def _make_lattice(self) -> None:
         self.lattice = Clickable(on_click=self._node_clicked, sizing_mode="stretch_width")
-        self.levels_problem = html("", "af-bad")
+        self.levels_problem = notice("af-bad")
         self.levels = card("Levels of the columns", self.levels_problem, self.lattice)
-        self._refuse_node("")
         self.levels.visible = False
 
     def _show_lattice(self) -> None:
         part = self.model.lattice()
         self.levels.visible = part is not None
-        self._refuse_node("")
+        say(self.levels_problem)
         if part is not None:
             self.lattice.html = str(Markup("<div>{}</div>").format(lattice_view(part, keys=True)))
 
     def _node_clicked(self, key: str) -> None:
-        self._refuse_node("")
+        say(self.levels_problem)
         word, _, place = key.partition(":")
         if word != "node" or not place.isdecimal():
             return
         try:
             self.model.run_node(int(place))
         except AnonflowError as error:
-            self._refuse_node(error.message)
-
-    def _refuse_node(self, sentence: str) -> None:
-        self.levels_problem.object = str(Markup("<p>{}</p>").format(sentence)) if sentence else ""
-        self.levels_problem.visible = bool(sentence)
+            say(self.levels_problem, error.message)
 
     # -------------------------------------------------------------------------------------- records
 
@@ -236,15 +216,17 @@ class ExploreScreen(pn.viewable.Viewer):
         self.only_changed = pn.widgets.Checkbox(label="Only records that changed", align="end")
         pn.bind(self._show_records, self.search, self.only_changed, watch=True)
         self.matching = html("")
-        self.records = pn.Column(sizing_mode="stretch_width", margin=0)
+        self.records = stack()
         self.table: pn.widgets.Tabulator | None = None
 
     def _show_records(self, *values: Any) -> None:
-        self.matching.object = "<p class='soft' role='status'>Searching…</p>"
-        self.model.search(self.search.value, self.only_changed.value, self._list_records, self._not_searched)
-
-    def _not_searched(self, problem: str) -> None:
-        self.matching.object = str(Markup("<p>{}</p>").format(f"The search failed: {problem}"))
+        say(self.matching, soft("Searching…", "status"))
+        self.model.search(
+            self.search.value,
+            self.only_changed.value,
+            self._list_records,
+            lambda problem: say(self.matching, f"The search failed: {problem}"),
+        )
 
     def _list_records(self, answer: FoundRecords) -> None:
         records = self.model.records()
@@ -263,11 +245,15 @@ class ExploreScreen(pn.viewable.Viewer):
             titles |= dict(zip(both, (ORIGINAL, "published"), strict=True))
         frame = pd.DataFrame(shown)
         changed = records.changed[at]
-        self.matching.object = str(
-            Markup('<p class="soft">{}</p>').format(
-                _matching(len(answer.at), len(records.before), answer.changed_cells, len(answer.at) * len(names), MOST)
-            )
-        )  # fmt: skip
+        matching, cells = len(answer.at), len(answer.at) * len(names)
+        first = f" The first {MOST:,} are listed: search for others." if matching > MOST else ""
+        say(
+            self.matching,
+            soft(
+                f"{matching:,} of {len(records.before):,} records; {answer.changed_cells:,} of their {cells:,} cells changed.{first} "
+                "Changed cells are marked ✎ and shaded. A tap on a row shows the record's graph below."
+            ),
+        )
         for number, name in enumerate(names):
             after = frame[f"{name}{SEPARATOR}published"].to_numpy(object)
             frame[f"{name}{SEPARATOR}published"] = np.where(changed[:, number], "✎ " + after, after)
@@ -336,13 +322,10 @@ class ExploreScreen(pn.viewable.Viewer):
             unit = "originals that a published row covers"
         if len(counts) == 1:
             size, number = counts[0]
-            text = Markup("<p>{}</p>").format(f"Each of the {number:,} published rows: {size:,} {unit}.")
+            say(self.sizes, f"Each of the {number:,} published rows: {size:,} {unit}.")
         else:
             title = "Matches of each row" if regular else "Class sizes"
-            text = Markup("<p class='soft'>{}</p>{}").format(
-                f"Across: {unit}. Up: number of rows.", columns(counts, title, unit)
-            )
-        self.sizes.object = str(text)
+            say(self.sizes, soft(f"Across: {unit}. Up: number of rows.") + columns(counts, title, unit))
 
     # -------------------------------------------------------------------------------------- attackers
 
@@ -404,7 +387,6 @@ def _record_table(frame: Any, groups: dict[str, list[str]], titles: dict[str, st
         formatters={name: {"type": "plaintext"} for name in frame.columns},
         layout="fit_data",
         sizing_mode="stretch_width",
-        stylesheets=[sheet()],
         css_classes=["af-records"],
         margin=(6, 0),
     )
@@ -422,11 +404,13 @@ def attacks_markup(attacks: Attacks, k: int) -> Markup:
     rows = []
     for row in attacks.rows:
         beaten = row["at_risk"] > 0
-        more = _more_at_risk(row["at_risk"])
+        people = "1 person" if row["at_risk"] == 1 else f"{row['at_risk']:,} people"
         rows.append(
             [
                 Markup("<b>{}</b><br><span class='soft'>{}</span><br>{}").format(
-                    called(row), row["attacker"], verdict_of(not beaten, "as promised", more)
+                    called(row),
+                    row["attacker"],
+                    verdict_of(not beaten, "as promised", f"{people} more at risk than promised"),
                 ),
                 row["knows"],
                 in_plain_words(row),
@@ -455,15 +439,6 @@ def attacks_markup(attacks: Attacks, k: int) -> Markup:
     )
 
 
-def _matching(records: int, of: int, changed_cells: int, cells: int, listed: int) -> str:
-    """Return how many records match a search, how many of their cells changed, and what the table shows."""
-    first = f" The first {listed:,} are listed: search for others." if records > listed else ""
-    return (
-        f"{records:,} of {of:,} records; {changed_cells:,} of their {cells:,} cells changed.{first} Changed cells are marked ✎ "
-        "and shaded. A tap on a row shows the record's graph below."
-    )
-
-
 def _hidden_among(kind: str, originals: int, rows: int, not_drawn: int) -> str:
     """Return what the graph of a record shows; `kind` is that of a neighbourhood."""
     more = f" {not_drawn:,} more {'is' if not_drawn == 1 else 'are'} not drawn." if not_drawn > 0 else ""
@@ -477,8 +452,3 @@ def _hidden_among(kind: str, originals: int, rows: int, not_drawn: int) -> str:
         "them are matches, not that each is equally likely.",
         "suppressed": "This record is suppressed: it is published as * in every column, and reveals nothing.",
     }[kind].format(originals=originals, rows=rows) + more
-
-
-def _more_at_risk(people: int) -> str:
-    """Return how many people an attacker finds beyond the promise."""
-    return f"{'1 person' if people == 1 else f'{people:,} people'} more at risk than promised"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
+from functools import partial, reduce
 from pathlib import Path
 from typing import Any
 
@@ -31,25 +33,15 @@ from anonflow.table.coding import column_values
 from anonflow.table.forms.text_forms import Form
 from anonflow.table.schema import form_of
 
-AS_IT_IS = "as it is"
-INTERVALS = "intervals"
-GROUPS = "groups"
-POSITIONS = "positions"
-PREFIXES = "prefixes"
-PERIODS = "periods of the calendar"
-CSV_FILE = "CSV file"
-GIVEN = "comes with the table"
-
-
 WAYS = {
-    AS_IT_IS: "used",
-    INTERVALS: "intervals",
-    GROUPS: "groups",
-    POSITIONS: "positions",
-    PREFIXES: "prefixes",
-    PERIODS: "calendar",
-    CSV_FILE: "file",
-    GIVEN: "given",
+    "used": "as it is",
+    "calendar": "periods of the calendar",
+    "intervals": "intervals",
+    "groups": "groups",
+    "file": "CSV file",
+    "positions": "positions",
+    "prefixes": "prefixes",
+    "given": "comes with the table",
 }
 """The sources of a hierarchy."""
 
@@ -60,12 +52,6 @@ FROM_LOWEST = ("day", "weekday", "week", *UNITS[1:-2])
 class HierarchyChoice(DraftForm):
     """The hierarchy of one column, built and previewed; used when it is said so.
 
-    Parameters
-    ----------
-    workspace : Workspace
-
-    Notes
-    -----
     Columns are quasi-identifiers, and sensitive ones, whose hierarchy is the distance of t-closeness and has no boundary.
     `tree` is what is drawn: the hierarchy that the parameters describe. It becomes the draft's by :meth:`use`, one
     edit that can be undone, or by a click on a boundary, which means the same and says the boundary, too. The
@@ -73,7 +59,7 @@ class HierarchyChoice(DraftForm):
     """
 
     column = param.Selector(default=None, objects=[None], check_on_set=False)
-    way = param.Selector(default="groups", objects=list(WAYS.values()))
+    way = param.Selector(default="groups", objects=list(WAYS))
     step = param.Number(default=10.0, bounds=(0, None), inclusive_bounds=(False, True))
     levels = param.Integer(default=3, bounds=(1, 20))
     fanout = param.Integer(default=2, bounds=(2, 100))
@@ -111,13 +97,7 @@ class HierarchyChoice(DraftForm):
     # ---------------------------------------------------------------------------------- the values
 
     def values(self) -> tuple[list[str], np.ndarray]:
-        """Return the column's distinct values as its form has them plainly, and their counts.
-
-        Raises
-        ------
-        DataError
-            If the column has values that no tree can have.
-        """
+        """Return the column's distinct values as its form has them plainly, and their counts."""
         frame, column = self.workspace.named, self.column
         if frame is None or column not in frame.columns:
             return [], np.zeros(0, np.int64)
@@ -158,20 +138,16 @@ class HierarchyChoice(DraftForm):
             values = [value for value in self.values()[0] if value]
         except AnonflowError:
             values = []
-        ways = {GROUPS: "groups", CSV_FILE: "file"}
-        if values and len({len(value) for value in values}) == 1 and not any("*" in v for v in values):
-            ways[POSITIONS] = "positions"
-        if values and max(map(len, values)) > 1 and not any("*" in v for v in values):
-            ways[PREFIXES] = "prefixes"
-        if values and all(is_number(value) for value in values):
-            ways = {INTERVALS: "intervals", **ways}
-        if are_dates(values):
-            ways = {PERIODS: "calendar", **ways}
-        if self._built_in() is not None:
-            ways[GIVEN] = "given"
-        if self.has_hierarchy:
-            ways = {AS_IT_IS: "used", **ways}
-        return ways
+        are_codes = bool(values) and not any("*" in value for value in values)
+        suits = {
+            "used": self.has_hierarchy,
+            "calendar": are_dates(values),
+            "intervals": bool(values) and all(map(is_number, values)),
+            "positions": are_codes and len({len(value) for value in values}) == 1,
+            "prefixes": are_codes and max(map(len, values), default=0) > 1,
+            "given": self._built_in() is not None,
+        }
+        return {words: way for way, words in WAYS.items() if suits.get(way, True)}
 
     def _built_in(self) -> dict[str, Any] | str | None:
         """Return the hierarchy that a built-in table has for the column, if it has one."""
@@ -259,29 +235,20 @@ class HierarchyChoice(DraftForm):
         self.periods = list(periods) if isinstance(periods, list) else list(CALENDAR)
         intervals = declared.get("intervals")
         if isinstance(intervals, dict):
-            for name in ("step", "levels", "fanout", "origin"):
-                if name in intervals:
-                    try:
-                        setattr(self, name, intervals[name])
-                    except ValueError:
-                        continue
+            for name in {"step", "levels", "fanout", "origin"} & set(intervals):
+                with suppress(ValueError):
+                    self.param.update(**{name: intervals[name]})
 
     def _built(self, *events: param.parameterized.Event) -> None:
         """Draw the tree of the parameters, or show why there is none."""
         if self._busy:
             return
-        tree, problem = None, ""
-        if self.column is not None:
-            try:
-                tree = self._make()
-            except AnonflowError as error:
-                problem = error.problems[0]
-        used = False
-        if tree is not None:
-            try:
-                used = self.has_hierarchy and self.entry.hierarchy == self.spec()
-            except AnonflowError as error:
-                problem = error.problems[0]
+        tree, used, problem = None, False, ""
+        try:
+            tree = None if self.column is None else self._make()
+            used = tree is not None and self.has_hierarchy and self.entry.hierarchy == self.spec()
+        except AnonflowError as error:
+            problem = error.problems[0]
         self.param.update(
             tree=tree,
             problem=problem,
@@ -326,14 +293,12 @@ class HierarchyChoice(DraftForm):
     def _use(self, boundary: list[str]) -> None:
         if self.tree is None or self.column is None:
             return
-        try:
-            spec = self.spec()
-        except HierarchyError as error:
-            self.problem = error.problems[0]
-            return
-        self.workspace.set_column(
-            self.column, **declared_hierarchy(self.entry, spec), boundary=boundary or None
-        )
+
+        def use(column: str) -> None:
+            declared = declared_hierarchy(self.entry, self.spec())
+            self.workspace.set_column(column, **declared, boundary=boundary or None)
+
+        self.attempt(partial(use, self.column), "problem")
 
     def export(self) -> bytes:
         """Return the tree that is drawn, as the CSV file that is read back here.
@@ -357,14 +322,15 @@ class HierarchyChoice(DraftForm):
 
     def copy_to(self, column: str) -> None:
         """Give another column the hierarchy that is drawn, as one edit; `problem` says why it cannot have it."""
-        self.problem = ""
-        try:
+
+        def copy() -> None:
             spec = self.spec()
             if spec is None or self.tree is None:
                 raise HierarchyError("there is no hierarchy to copy; choose a column that has one")
             copy_hierarchy(self.workspace, spec, column)
-        except AnonflowError as error:
-            self.problem = f"{column}: {error.problems[0]}"
+
+        if not self.attempt(copy, "problem"):
+            self.problem = f"{column}: {self.problem}"
 
     def drop(self) -> None:
         """Remove the hierarchy: the column is then published as sets of values, or ranges; a sensitive one as it is."""
@@ -378,13 +344,7 @@ class HierarchyChoice(DraftForm):
         self.workspace.set_column(self.column, kind="numeric" if numbers else "categorical")
 
     def click(self, key: str) -> None:
-        """Answer a click on the drawing: a boundary, or a label that is picked for a group.
-
-        Parameters
-        ----------
-        key : str
-            ``node:`` or ``open:`` and a number.
-        """
+        """Answer a click on the drawing, ``node:`` or ``open:`` and a number: a boundary, or a label that is picked for a group."""
         act, _, number = key.partition(":")
         if self.tree is None or not number.isdigit() or int(number) >= self.tree.n_nodes:
             return
@@ -416,10 +376,9 @@ class HierarchyChoice(DraftForm):
 
     def pick(self, label: str) -> None:
         """Mark a label for a group, or no longer."""
-        if label in self.picked:
-            self.picked = [picked for picked in self.picked if picked != label]
-        else:
-            self.picked = [*self.picked, label]
+        self.picked = [picked for picked in self.picked if picked != label] + [label] * (
+            label not in self.picked
+        )
 
     def group(self, name: str) -> None:
         """Put the picked labels under a new node."""
@@ -429,15 +388,11 @@ class HierarchyChoice(DraftForm):
     def dissolve(self) -> None:
         """Dissolve the picked groups."""
 
-        def change(tree: Grouping) -> Grouping:
-            for label in self.picked:
-                tree = tree.dissolve(label)
-            return tree
-
         if not self.picked:
             self.problem = CHOOSE_GROUP
             return
-        self._regroup(change)
+        picked = list(self.picked)
+        self._regroup(lambda tree: reduce(Grouping.dissolve, picked, tree))
 
     def rename(self, name: str) -> None:
         """Rename the picked group."""
@@ -449,23 +404,17 @@ class HierarchyChoice(DraftForm):
     def _regroup(self, change: Callable[[Grouping], Grouping]) -> None:
         if self._grouping is None:
             return
-        try:
-            self._grouping = change(self._grouping)
-        except HierarchyError as error:
-            self.problem = error.problems[0]
-            return
-        self.param.update(picked=[], opened=[])
-        self._built()
+        grouping = self._grouping
+
+        def regroup() -> None:
+            self._grouping = change(grouping)
+
+        if self.attempt(regroup, "problem"):
+            self.param.update(picked=[], opened=[])
+            self._built()
 
     def take_file(self, path: Path, delimiter: str = ";", encoding: str = "utf-8") -> None:
-        """Read an uploaded hierarchy file; it is drawn, and is used when it is said so.
-
-        Parameters
-        ----------
-        path : pathlib.Path
-            In the layout that :meth:`anonflow.Hierarchy.from_csv` reads.
-        delimiter, encoding : str
-        """
+        """Read an uploaded hierarchy file, as :meth:`anonflow.Hierarchy.from_csv` does; it is drawn, and is used when it is said so."""
         try:
             read = Hierarchy.from_csv(path, delimiter, encoding)
             if read.n_nodes > NESTED:

@@ -17,15 +17,8 @@ DEEPEST = 40
 
 
 class Grouping:
-    """A tree over values, as edits leave it.
+    """A tree over values, as edits leave it: label -> labels right below it, in order; the root is the first key.
 
-    Parameters
-    ----------
-    children : dict
-        Label -> labels right below it, in order; the root is the first key.
-
-    Notes
-    -----
     Invariant: a tree whose inner nodes are the keys of `children`; every label once. An edit makes a new Grouping
     and leaves this one as it is, or raises and changes nothing.
     """
@@ -55,13 +48,6 @@ class Grouping:
 
     def group(self, labels: Sequence[str], name: str) -> Grouping:
         """Put nodes that are side by side under a new node in their place.
-
-        Parameters
-        ----------
-        labels : sequence of str
-            At least one, all below the same node.
-        name : str
-            Of the new node.
 
         Raises
         ------

@@ -19,14 +19,7 @@ NESTED = 5_000
 
 
 def suggested_hierarchy(values: list[str], column: str = "") -> dict[str, Any]:
-    """Return a hierarchy to start from, for values that are to have one: intervals, positions, prefixes, else no inner node.
-
-    Parameters
-    ----------
-    values : list of str
-        Distinct, none of them blank.
-    column : str, optional
-        The name of their column, which may be that of codes.
+    """Return a hierarchy to start from, for distinct values of a column that is to have one: intervals, positions, prefixes, else no inner node.
 
     Raises
     ------

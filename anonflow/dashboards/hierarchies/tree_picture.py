@@ -38,9 +38,13 @@ SHOWN = 22
 class TreeDrawing:
     """A drawing of a hierarchy.
 
+    The drawn part of the tree is chosen level by level from the root: a level is drawn when all of it fits into
+    ``ROWS`` rows, so that 5 values and 100 are drawn whole, and 10,000 as far as it helps. Then leaves of the
+    drawn part get a row each, and other nodes the middle of their children (where the picture is scrolled: the first). O(rows) time and memory, besides
+    O(leaves) for the boundary.
+
     Parameters
     ----------
-    tree : Hierarchy
     boundary : sequence of str
         Labels of nodes beyond which nothing may be generalized.
     picked : collection of str
@@ -63,13 +67,6 @@ class TreeDrawing:
     ------
     HierarchyError
         If the boundary names what is no node.
-
-    Notes
-    -----
-    The drawn part of the tree is chosen level by level from the root: a level is drawn when all of it fits into
-    ``ROWS`` rows, so that 5 values and 100 are drawn whole, and 10,000 as far as it helps. Then leaves of the
-    drawn part get a row each, and other nodes the middle of their children (where the picture is scrolled: the first). O(rows) time and memory, besides
-    O(leaves) for the boundary.
     """
 
     def __init__(
@@ -170,7 +167,9 @@ class TreeDrawing:
         """Return what a node is, in words."""
         lo, hi = int(self.tree.first[node]), int(self.tree.last[node])
         records = None if self.counts is None else int(self.counts[hi + 1] - self.counts[lo])
-        return _node(_label(self.tree.labels[node]), hi - lo + 1, records, self.status(node))
+        below = "a value" if hi == lo else f"{hi - lo + 1:,} values"
+        counted = "" if records is None else f", {records:,} records"
+        return f"{_label(self.tree.labels[node])}: {below}{counted}{STATUS[self.status(node)]}"
 
     def svg(self) -> str:
         """Return the picture, as markup with the class ``tree``."""
@@ -196,7 +195,7 @@ class TreeDrawing:
         return (
             f'<div class="tree"><svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" '
             f'height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}" font-size="{size}" role="group" '
-            f'aria-label="{_hierarchy_of(self.tree.n_leaves)}">{"".join(parts)}</svg></div>'
+            f'aria-label="hierarchy of {self.tree.n_leaves:,} values">{"".join(parts)}</svg></div>'
         )
 
     def _text(self, node: int) -> str:
@@ -267,7 +266,7 @@ class TreeDrawing:
     def _opener(self, node: int, x: float, y: float) -> str:
         return (
             f'<g class="more" data-key="open:{node}" tabindex="-1" role="button" '
-            f'aria-label="{escape(_show_below(_label(self.tree.labels[node])), quote=True)}">'
+            f'aria-label="show what is below {escape(_label(self.tree.labels[node]), quote=True)}">'
             f'<rect x="{x:.1f}" y="{y - 8:.1f}" width="20" height="16" rx="8"/>'
             f'<text x="{x + 6:.1f}" y="{y:.1f}">+</text></g>'
         )
@@ -282,32 +281,10 @@ class TreeDrawing:
         return (
             f'<g class="more"{says}><rect x="{x:.1f}" y="{y - high / 2 + 2:.1f}" width="{wide:.1f}" '
             f'height="{high - 4}" rx="{high / 2 - 2:.1f}"/>'
-            f'<text x="{x + 10:.1f}" y="{y:.1f}">{_more(rest)}</text></g>'
+            f'<text x="{x + 10:.1f}" y="{y:.1f}">{rest:,} more</text></g>'
         )
 
 
 def _label(label: str) -> str:
     """Return a label as it is shown; the empty one stands for a missing value."""
     return label if label else "(missing)"
-
-
-def _hierarchy_of(values: int) -> str:
-    """Return what the drawing shows."""
-    return f"hierarchy of {values:,} values"
-
-
-def _node(label: str, values: int, records: int | None, status: str) -> str:
-    """Return what a node is; `records` is None where they are not counted."""
-    below = "a value" if values == 1 else f"{values:,} values"
-    counted = "" if records is None else f", {records:,} records"
-    return f"{label}: {below}{counted}{STATUS[status]}"
-
-
-def _show_below(label: str) -> str:
-    """Return what a click on a folded node does."""
-    return f"show what is below {label}"
-
-
-def _more(nodes: int) -> str:
-    """Return how many nodes are not drawn."""
-    return f"{nodes:,} more"

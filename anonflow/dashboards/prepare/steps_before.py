@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import panel as pn
 import param
+from markupsafe import Markup
 
-from anonflow.dashboards.components.clickable import PARTS
-from anonflow.dashboards.components.html import card, facts, html
+from anonflow.dashboards.components.html import card, facts, html, notice, say, soft
 from anonflow.dashboards.components.option_field import option_field
-from anonflow.dashboards.components.upload import DiskDropper
+from anonflow.dashboards.components.upload import dropper
 from anonflow.dashboards.session.draft_spec import ColumnSpec
 from anonflow.dashboards.session.screen_words import on_screen
 from anonflow.dashboards.session.workspace import Workspace
@@ -28,12 +27,7 @@ STAY = options_of(STEPS["top-code"])["others"].label
 
 
 class StepsBefore(pn.viewable.Viewer):
-    """The steps of the draft, their changes in the open table, and a form to add a step.
-
-    Parameters
-    ----------
-    workspace : Workspace
-    """
+    """The steps of the draft, their changes in the open table, and a form to add a step."""
 
     workspace = param.ClassSelector(class_=Workspace, constant=True)
 
@@ -47,12 +41,14 @@ class StepsBefore(pn.viewable.Viewer):
         self._form = pn.FlexBox(sizing_mode="stretch_width", gap="8px")
         self.add = pn.widgets.Button(label="Add the step", on_click=self._add)
         self.remove = pn.widgets.Button(label="Remove the last step", on_click=self._remove)
-        self.codebook = DiskDropper(
-            lambda: self.workspace.folder, self._take_codebook, self._refuse, most=MOST_BYTES, stylesheets=[PARTS],
-            label="A codebook of this column: CSV file with the header value,label", sizing_mode="stretch_width",
-            css_classes=["af-dropper"],
-        )  # fmt: skip
-        self.wrong = pn.pane.HTML("", css_classes=["af-bad"], visible=False, sizing_mode="stretch_width")
+        self.codebook = dropper(
+            self.workspace,
+            self._take_codebook,
+            self._refuse,
+            "A codebook of this column: CSV file with the header value,label",
+            MOST_BYTES,
+        )
+        self.wrong = notice("af-bad")
         self.changes = html()
         self._card = card(
             "Prepare: steps before",
@@ -171,7 +167,7 @@ class StepsBefore(pn.viewable.Viewer):
         self.add.disabled = busy
         self.remove.disabled = busy or not self._steps()
         if busy:
-            self.changes.object = "<p class='soft' role='status'>Counting what the steps change…</p>"
+            self.changes.object = str(soft("Counting what the steps change…", "status"))
 
     def _columns(self, steps: list[Any]) -> dict[str, ColumnSpec]:
         """Return what is declared of the columns, under the names that they have after these steps."""
@@ -195,10 +191,7 @@ class StepsBefore(pn.viewable.Viewer):
             columns[name] = ColumnSpec(role=column.role, weight=column.weight, **kind_of(recoded))
 
     def _refuse(self, sentence: str) -> None:
-        from markupsafe import Markup
-
-        self.wrong.object = str(Markup("<p><b>{}</b> {}</p>").format("Not added.", sentence))
-        self.wrong.visible = bool(sentence)
+        say(self.wrong, Markup("<p><b>Not added.</b> {}</p>").format(sentence) if sentence else "")
 
     @param.depends("workspace.frame", "workspace.table", "workspace.problems", watch=True)
     def _show(self) -> None:
@@ -219,14 +212,12 @@ class StepsBefore(pn.viewable.Viewer):
             return
         changes = self._counted[2]
         keys = ("step", "changed", "removed", "distinct", "left")
-        rows = [[_shown(row[key]) for key in keys] for row in changes.to_dict("records")]
-        self.changes.object = str(
-            facts(
-                ("step", "cells changed", "rows removed", "distinct before", "after"),
-                rows,
-                numbers=range(1, 5),
-            )
-        )
+        rows = [
+            [row[key] if key == "step" else f"{row[key]:,}" for key in keys]
+            for row in changes.to_dict("records")
+        ]
+        names_of_keys = ("step", "cells changed", "rows removed", "distinct before", "after")
+        self.changes.object = str(facts(names_of_keys, rows, numbers=range(1, 5)))
 
     def _count(self, frame: Any, steps: list[Any]) -> None:
         """Count what the steps change, and show it: after an undo, or of a flow that was opened."""
@@ -253,10 +244,6 @@ def _options_of(step: str) -> dict[str, Option]:
     }
 
 
-def _shown(value: Any) -> str:
-    return value if isinstance(value, str) else f"{value:,}"
-
-
 def _field(step: str, name: str, option: Option) -> Any:
     if option.kind is not None:
         return option_field(option, option.default, width=150)
@@ -274,7 +261,4 @@ def _read_value(step: str, name: str, text: str) -> Any:
     parts = [part.strip() for part in text.split(",") if part.strip()]
     if step != "recode":
         return parts
-    table: Mapping[str, str | None] = {
-        old.strip(): new.strip() or None for old, _, new in (part.partition("=") for part in parts)
-    }
-    return dict(table)
+    return {old.strip(): new.strip() or None for old, _, new in (part.partition("=") for part in parts)}

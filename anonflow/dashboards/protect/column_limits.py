@@ -1,4 +1,4 @@
-"""Weights, boundaries of numbers and limits of each quasi-identifier, as a table in which they are typed."""
+"""Weights, boundaries of numbers and limits of each quasi-identifier, and the table in which they are typed."""
 
 from __future__ import annotations
 
@@ -6,39 +6,31 @@ import math
 from typing import Any
 
 import pandas as pd
+import panel as pn
 import param
 
 from anonflow.dashboards.components.draft_form import DraftForm
+from anonflow.dashboards.components.html import html, notice, say, soft, stack
 from anonflow.dashboards.session.draft_spec import written
-from anonflow.errors import AnonflowError, ParameterError
+from anonflow.errors import ParameterError
 
-DOMAINS = {
-    "weight": "above 0",
-    "interval": "above 0",
-    "max-width": "0 or more",
-    "max-set": "1 or more",
-    "at-least": "1 or more",
-}
-"""The numbers that each limit takes."""
+LIMITS = {
+    "weight": ("", 0, "above 0", "Weight ✎", 84, "how many times the column counts in the information loss"),
+    "interval": ("numeric", 0, "above 0", "Intervals ✎", 104, "numeric: no value leaves its interval of this width"),
+    "max-width": ("numeric", 0, "0 or more", "Max width ✎", 112, "numeric: no published range is wider"),
+    "max-set": ("categorical", 1, "1 or more", "Max set ✎", 98, "categorical: no published set has more values"),
+    "at-least": (
+        "hierarchy", 1, "1 or more", "At least ✎", 96,
+        "hierarchy: nothing below this level is published; 1 for the parents of its leaves",
+    ),
+}  # fmt: skip
+"""What is typed: the kind of quasi-identifier that it goes with (empty: any), its least number, its numbers in words, title, width, tooltip."""
 
-
-FIELDS = {
-    "weight": "",
-    "interval": "numeric",
-    "max-width": "numeric",
-    "max-set": "categorical",
-    "at-least": "hierarchy",
-}
-"""What is typed, and the kind of quasi-identifier that it goes with; an empty one: any."""
+FIELDS = {name: home for name, (home, *_) in LIMITS.items()}
 
 
 class LimitChoice(DraftForm):
-    """Weight, boundary and limits of the quasi-identifiers, one edit of the draft for each number.
-
-    Parameters
-    ----------
-    workspace : Workspace
-    """
+    """Weight, boundary and limits of the quasi-identifiers, one edit of the draft for each number."""
 
     refusal = param.String(default="", doc="Why the last number was not taken; empty if it was.")
     rows = param.Parameter(default=None, doc="The table, a DataFrame, or None.")
@@ -58,29 +50,11 @@ class LimitChoice(DraftForm):
         return pd.DataFrame(rows, columns=["column", "kind", *FIELDS, "boundary"])
 
     def choose(self, column: str, field: str, value: Any) -> bool:
-        """Take a number that was typed; an empty one takes the limit away.
-
-        Parameters
-        ----------
-        column : str
-        field : str
-            One of `FIELDS`.
-        value : object
-            As the browser sent it.
-
-        Returns
-        -------
-        bool
-            Whether it was taken; else `refusal` says why not.
-        """
-        self.refusal = ""
-        try:
-            self._take(column, field, _read(value))
-        except AnonflowError as error:
-            self.refusal = error.problems[0]
+        """Take a number that was typed, as the browser sent it; an empty one takes the limit away. `refusal` says why one is not taken."""
+        taken = self.attempt(lambda: self._take(column, field, _read(value)))
+        if not taken:
             self.param.trigger("rows")
-            return False
-        return True
+        return taken
 
     def _take(self, column: str, field: str, number: float | None) -> None:
         if field not in FIELDS or column not in self.quasi_identifiers:
@@ -89,12 +63,15 @@ class LimitChoice(DraftForm):
         if home and kind != home:
             if number is None:
                 return
-            raise ParameterError(_other_kind(column, field, home, kind))
-        least = {"weight": 0.0, "interval": 0.0, "max-width": -1.0, "max-set": 0.999, "at-least": 0.999}[
-            field
-        ]
-        if number is not None and number <= least:
-            raise ParameterError(_outside_domain(column, field))
+            why = (
+                "boundaries of a hierarchy are clicked on its tree"
+                if kind == "hierarchy"
+                else f"it is {kind}"
+            )
+            raise ParameterError(f"column {column!r}: {field} goes with kind {home}; {why}")
+        least, words = LIMITS[field][1:3]
+        if number is not None and (number < least or (number == 0 and words == "above 0")):
+            raise ParameterError(f"column {column!r}: {field} is a number {words}")
         plain = None if number is None else int(number) if number.is_integer() else number
         if field == "weight":
             self.workspace.set_column(column, weight=None if plain == 1 else plain)
@@ -125,12 +102,50 @@ def _read(value: Any) -> float | None:
     return number
 
 
-def _other_kind(column: str, limit: str, home: str, kind: str) -> str:
-    """Return why a limit does not go with a column; `home` is the kind that it goes with."""
-    sentence = "boundaries of a hierarchy are clicked on its tree" if kind == "hierarchy" else f"it is {kind}"
-    return f"column {column!r}: {limit} goes with kind {home}; {sentence}"
+class LimitTable(pn.viewable.Viewer):
+    """Type weights and limits."""
 
+    choice = param.ClassSelector(class_=LimitChoice, constant=True)
 
-def _outside_domain(column: str, limit: str) -> str:
-    """Return which numbers a limit takes."""
-    return f"column {column!r}: {limit} is a number {DOMAINS[limit]}"
+    def __init__(self, choice: LimitChoice, **params: Any) -> None:
+        super().__init__(choice=choice, **params)
+        names = ["column", "kind", *FIELDS, "boundary"]
+        self.table = pn.widgets.Tabulator(
+            pd.DataFrame(columns=names),
+            show_index=False,
+            sortable=False,
+            selectable=False,
+            editors={name: {"type": "number"} if name in FIELDS else None for name in names},
+            titles={"column": "Column", "kind": "Kind", "boundary": "Boundary"}
+            | {name: title for name, (_, _, _, title, _, _) in LIMITS.items()},
+            header_tooltips={"boundary": "hierarchy: click them on the tree, under Hierarchies"}
+            | {name: tip for name, (*_, tip) in LIMITS.items()},
+            layout="fit_columns",
+            widths={"column": 185, "kind": 94} | {name: width for name, (*_, width, _) in LIMITS.items()},
+            sizing_mode="stretch_width",
+        )
+        self.table.on_edit(self.edited)
+        self.refusal = notice("af-bad")
+        self._show()
+
+    def edited(self, event: Any) -> None:
+        """Take a number that was typed."""
+        rows = self.choice.rows
+        if rows is not None and 0 <= event.row < len(rows):
+            self.choice.choose(str(rows["column"].iloc[event.row]), event.column, event.value)
+
+    @param.depends("choice.rows", "choice.refusal", watch=True)
+    def _show(self) -> None:
+        rows = self.choice.rows
+        if rows is not None:
+            shown = rows.copy()
+            for name in FIELDS:
+                shown[name] = [None if math.isnan(number) else number for number in shown[name]]
+            shown = shown.astype(dict.fromkeys(FIELDS, object))
+            if not shown.equals(self.table.value):
+                self.table.value = shown
+        say(self.refusal, self.choice.refusal)
+
+    def __panel__(self) -> pn.viewable.Viewable:
+        hint = html(soft("Click a number to change it; empty the field to remove it."))
+        return stack(hint, self.table, self.refusal)

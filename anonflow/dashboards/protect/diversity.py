@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from html import escape
 from typing import Any
 
 import numpy as np
+import panel as pn
 import param
 
-from anonflow.algorithms.diversity.target import DIVERSITIES, PARAMETERS, check_diversity, sensitive_codes
+from anonflow.algorithms.diversity.target import (
+    DIVERSITIES,
+    PARAMETERS,
+    PRICE,
+    check_diversity,
+    sensitive_codes,
+)
 from anonflow.algorithms.diversity.within_partition import WAYS
 from anonflow.dashboards.components.draft_form import DraftForm
+from anonflow.dashboards.components.html import html, stack
+from anonflow.dashboards.components.option_field import param_field
 from anonflow.engine.flows.spec import DiversifySpec
 from anonflow.errors import AnonflowError
 
@@ -27,12 +37,7 @@ def _default(field: str) -> dict[str, Any]:
 
 
 class DiversityChoice(DraftForm):
-    """The step ``diversify`` of the draft.
-
-    Parameters
-    ----------
-    workspace : Workspace
-    """
+    """The step ``diversify`` of the draft."""
 
     criterion = param.Selector(default=NONE, objects=list(CRITERIA))
     column = param.Selector(default=None, objects=[None], check_on_set=False)
@@ -127,3 +132,71 @@ for _name, _option in PARAMETERS.items():
     DiversityChoice.param.add_parameter(
         _name, _kind(default=_option.start, bounds=(_option.least, _end), doc=_option.sentence)
     )
+
+
+class DiversityForm(pn.viewable.Viewer):
+    """Choose a criterion, its column and its parameters."""
+
+    choice = param.ClassSelector(class_=DiversityChoice, constant=True)
+
+    def __init__(self, choice: DiversityChoice, **params: Any) -> None:
+        super().__init__(choice=choice, **params)
+        words = {"none": NONE} | {name: name for name in CRITERIA if name != NONE}
+        of = choice.param
+        self.criterion = param_field(of.criterion, "Diversity of the sensitive value", 260, options=words)
+        self.sensitive = pn.widgets.Select(label="Sensitive column", options=[], width=220)
+        self.numbers = {
+            name: param_field(
+                of[name],
+                option.label,
+                max(110, 9 * len(option.label)),
+                step=1 if option.whole else option.step,
+            )
+            for name, option in PARAMETERS.items()
+        }
+        self.chance = param_field(of.risk, "Chance that the draw is refused", 275, step=0.01)
+        ways = {"make classes": "classes", "more rows for all (blind)": "blind"}
+        self.way = param_field(of.way, "Against a draw that fails", 240, options=ways)
+        self.meaning, self.feasible = html(), html()
+        pn.bind(
+            lambda column: None if column is None else choice.param.update(column=column),
+            self.sensitive,
+            watch=True,
+        )
+        self._show()
+
+    @param.depends(
+        *(f"choice.{name}" for name in ("criterion", "column", *PARAMETERS, "problem", "feasible")),
+        "choice.workspace.draft.spec",
+        watch=True,
+    )
+    def _show(self) -> None:
+        choice = self.choice
+        columns = choice.columns
+        self.sensitive.param.update(
+            options=columns, value=choice.column if choice.column in columns else None
+        )
+        is_diverse = choice.criterion != NONE
+        for name, widget in self.numbers.items():
+            widget.visible = name in choice.needed
+        for widget in (self.sensitive, self.chance, self.way):
+            widget.visible = is_diverse
+        price = PRICE if is_diverse else ""
+        self.meaning.object = f"<p>{escape(CRITERIA[choice.criterion])} {escape(choice.distance)} {price}</p>"
+        kind, text = "af-muted", ""
+        if choice.problem:
+            kind, text = "af-bad", f"<p><b>This cannot work.</b> {escape(choice.problem)}</p>"
+        elif is_diverse and choice.feasible:
+            kind = "af-good"
+            text = f"<p>The whole table allows this; the largest feasible {escape(choice.feasible)}.</p>"
+        elif not is_diverse:
+            text = "<p>Without diversity, the k records that may belong to a person can all have the same sensitive value: then everybody knows this value.</p>"
+        self.feasible.param.update(css_classes=[kind], object=text)
+
+    def __panel__(self) -> pn.viewable.Viewable:
+        return stack(
+            pn.FlexBox(self.criterion, self.sensitive, *self.numbers.values(), gap="8px"),
+            self.meaning,
+            self.feasible,
+            pn.FlexBox(self.chance, self.way, gap="8px"),
+        )

@@ -9,7 +9,7 @@ import panel as pn
 import param
 from markupsafe import Markup
 
-from anonflow.dashboards.components.html import facts, html
+from anonflow.dashboards.components.html import facts, html, soft
 from anonflow.dashboards.session.draft_spec import NO_FLOW
 from anonflow.dashboards.session.screen_words import OPEN_FIRST, on_screen
 from anonflow.dashboards.session.validation import running_flow
@@ -30,12 +30,6 @@ METHODS = 1.0
 class ExpectedRuns(param.Parameterized):
     """Expectations of the runs of a workspace's draft, and of those that have been run since.
 
-    Parameters
-    ----------
-    workspace : Workspace
-
-    Notes
-    -----
     They wait in the same queue as all runs, off the event loop. Expectations belong to one draft and one table; when
     one of the two changes, only those of finished runs are still shown.
     """
@@ -67,7 +61,6 @@ class ExpectedRuns(param.Parameterized):
             self.problem = on_screen(error.message)
             return
         self._of = workspace.draft.spec
-        self.param.update(computing=True, problem="", answers=())
 
         def work() -> tuple[ExpectedRun, ...]:
             answers = []
@@ -77,13 +70,7 @@ class ExpectedRuns(param.Parameterized):
                 answers += [replace(each, name=name) for each in expected_of(flow, seconds=METHODS)]
             return tuple(answers)
 
-        def done(answers: tuple[ExpectedRun, ...]) -> None:
-            self.param.update(computing=False, answers=answers)
-
-        def failed(problem: str) -> None:
-            self.param.update(computing=False, problem=problem)
-
-        self.background.start(work, done, failed)
+        self.background.compute(self, "computing", work, lambda answers: {"answers": answers}, answers=())
 
     @param.depends("workspace.draft.spec", "workspace.frame", watch=True)
     def _changed(self) -> None:
@@ -113,12 +100,7 @@ class ExpectedRuns(param.Parameterized):
 
 
 class ExpectedCard(pn.viewable.Viewer):
-    """The expectations, beside each method, and their errors.
-
-    Parameters
-    ----------
-    model : ExpectedRuns
-    """
+    """The expectations, beside each method, and their errors."""
 
     model = param.ClassSelector(class_=ExpectedRuns, constant=True)
 
@@ -134,11 +116,7 @@ class ExpectedCard(pn.viewable.Viewer):
         model = self.model
         self.start.disabled = model.computing
         self.start.label = "Running the methods on a few records…" if model.computing else EXPECT
-        parts = [
-            Markup("<p class='soft' role='status'>{}</p>").format(model.problem)
-            if model.problem
-            else Markup("")
-        ]
+        parts = [soft(model.problem, "status")] if model.problem else []
         if model.answers:
             rows = [
                 (

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from html import escape
 from typing import Any
 
 import panel as pn
 import param
 
-from anonflow.dashboards.components.clickable import PARTS, Clickable
-from anonflow.dashboards.components.html import labelled
+from anonflow.dashboards.components.clickable import Clickable
+from anonflow.dashboards.components.html import html, labelled, notice, say, soft, stack
+from anonflow.dashboards.components.option_field import param_field
 from anonflow.dashboards.components.shown_part import ShownPart
 from anonflow.dashboards.protect.patterns import METHODS, PatternChoice
 
@@ -22,12 +22,7 @@ SHOWN = 200
 
 
 def board(choice: PatternChoice) -> str:
-    """Return the grid as markup; a cell's key is ``cell:row:column``, the cross of a row ``drop:row``.
-
-    Parameters
-    ----------
-    choice : PatternChoice
-    """
+    """Return the grid as markup; a cell's key is ``cell:row:column``, the cross of a row ``drop:row``."""
     grid = choice.grid
     if grid is None or not len(grid):
         return ""
@@ -50,7 +45,7 @@ def board(choice: PatternChoice) -> str:
             )
         drop = (
             f'<td><div class="cross" data-key="drop:{at}" role="button" tabindex="-1" '
-            f'aria-label="{_remove_pattern(at + 1)}">✕</div></td>'
+            f'aria-label="remove pattern {at + 1}">✕</div></td>'
             if own and len(grid) > 1
             else "<td></td>"
         )
@@ -65,12 +60,7 @@ def board(choice: PatternChoice) -> str:
 
 
 class PatternBoard(ShownPart):
-    """Patterns: all, by predicates, or clicked one by one; always with the grid.
-
-    Parameters
-    ----------
-    choice : PatternChoice
-    """
+    """Patterns: all, by predicates, or clicked one by one; always with the grid."""
 
     choice = param.ClassSelector(class_=PatternChoice)
 
@@ -92,20 +82,18 @@ class PatternBoard(ShownPart):
             label="At most so many hidden", placeholder="any number", value=None, start=0, width=250
         )
         self.never = pn.widgets.CheckBoxGroup(
-            label="Never hidden", options=[], inline=True, css_classes=["af-boxes"], stylesheets=[PARTS]
+            label="Never hidden", options=[], inline=True, css_classes=["af-boxes"]
         )
-        self.fallback = pn.widgets.Select.from_param(
-            choice.param.fallback,
-            label="A row that no pattern fits (fallback)",
-            options={
-                "is hidden completely, and counted": "none",
-                "is hidden completely: this is one of the patterns": "all",
-                "is not allowed: every row follows a pattern": "strict",
-            },
-            width=330,
+        fallbacks = {
+            "is hidden completely, and counted": "none",
+            "is hidden completely: this is one of the patterns": "all",
+            "is not allowed: every row follows a pattern": "strict",
+        }
+        self.fallback = param_field(
+            choice.param.fallback, "A row that no pattern fits (fallback)", 330, options=fallbacks
         )
         self.pair = pn.widgets.CheckBoxGroup(
-            label="Columns of a rule", options=[], inline=True, css_classes=["af-boxes"], stylesheets=[PARTS]
+            label="Columns of a rule", options=[], inline=True, css_classes=["af-boxes"]
         )
         self.tie = pn.widgets.Button(label="Hide together", on_click=lambda event: self._rule("together"))
         self.rival = pn.widgets.Button(
@@ -119,18 +107,16 @@ class PatternBoard(ShownPart):
         self.fresh = pn.widgets.Button(
             label="Start again: one column at a time", on_click=lambda event: choice.start_list(True)
         )
-        self.summary = pn.pane.HTML("", sizing_mode="stretch_width", css_classes=["af-muted"])
-        self.problem = pn.pane.HTML("", sizing_mode="stretch_width", css_classes=["af-bad"], visible=False)
-        self.predicates = pn.Column(
+        self.summary, self.problem = html(), notice("af-bad")
+        self.predicates = stack(
             pn.FlexBox(self.at_most, labelled(self.never), gap="12px"),
             pn.FlexBox(labelled(self.pair), pn.Row(self.tie, self.rival, margin=(18, 0, 0, 0)), gap="12px"),
             self.rules,
             self.fallback,
-            sizing_mode="stretch_width",
         )
         self.listing = pn.Row(self.add, self.fresh)
         pn.bind(lambda number: choice.param.update(at_most=number), self.at_most, watch=True)
-        pn.bind(self._never, self.never, watch=True)
+        pn.bind(self._set_never, self.never, watch=True)
         pn.bind(self._weighted, self.weighted, watch=True)
         pn.bind(self._weigh, self.weight, watch=True)
         self.draw_after(
@@ -141,7 +127,7 @@ class PatternBoard(ShownPart):
         self.draw_after(choice.workspace, ["table", "algorithms"], self._show)
         self.draw_once_shown(self._show)
 
-    def _never(self, names: list[str]) -> None:
+    def _set_never(self, names: list[str]) -> None:
         if names != self._shown_never():
             self.choice.never = list(names)
 
@@ -202,9 +188,18 @@ class PatternBoard(ShownPart):
         if choice.form == "list" and n:
             n = len(dict.fromkeys(map(tuple, choice.rows)))
         used = [name for name in choice.workspace.algorithms if name in METHODS]
-        self.summary.object = f"<p>{escape(_patterns(n, SHOWN, used))}</p>"
-        self.problem.object = f"<p>{escape(choice.problem)}</p>"
-        self.problem.visible = bool(choice.problem)
+        more = f" The first {SHOWN} are shown." if n > SHOWN else ""
+        whom = (
+            f"Used by {' and '.join(used)}."
+            if used
+            else "No method that uses patterns is chosen: choose pattern-guided under Methods."
+        )
+        text = (
+            f"{n:,} pattern{'' if n == 1 else 's'}, tried in the order of their cost, and of the list where costs are equal; "
+            f"click a cell to hide or keep a column.{more} {whom}"
+        )
+        say(self.summary, soft(text))
+        say(self.problem, choice.problem)
         # red only where a chosen method is kept from running
         self.problem.css_classes = ["af-bad" if used else "af-note"]
 
@@ -222,33 +217,5 @@ class PatternBoard(ShownPart):
         return f'<div class="legend">{"".join(rules)}</div>' if rules else ""
 
     def __panel__(self) -> pn.viewable.Viewable:
-        return pn.Column(
-            self.form,
-            self.predicates,
-            self.listing,
-            self.problem,
-            self.summary,
-            self.grid,
-            pn.FlexBox(self.weighted, self.weight, gap="12px"),
-            stylesheets=[PARTS],
-            sizing_mode="stretch_width",
-        )
-
-
-def _remove_pattern(pattern: int) -> str:
-    """Return what the cross of a pattern does."""
-    return f"remove pattern {pattern}"
-
-
-def _patterns(number: int, shown: int, methods: Sequence[str]) -> str:
-    """Return how many patterns there are, in which order they are tried, and by which methods."""
-    more = f" The first {shown} are shown." if number > shown else ""
-    whom = (
-        f"Used by {' and '.join(methods)}."
-        if methods
-        else "No method that uses patterns is chosen: choose pattern-guided under Methods."
-    )
-    return (
-        f"{number:,} pattern{'' if number == 1 else 's'}, tried in the order of their cost, and of the list where costs are equal; "
-        f"click a cell to hide or keep a column.{more} {whom}"
-    )
+        weights = pn.FlexBox(self.weighted, self.weight, gap="12px")
+        return stack(self.form, self.predicates, self.listing, self.problem, self.summary, self.grid, weights)

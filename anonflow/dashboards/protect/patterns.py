@@ -32,12 +32,6 @@ ALL = 12
 class PatternChoice(DraftForm):
     """The option ``patterns`` of the pattern-guided methods, and ``weights``.
 
-    Parameters
-    ----------
-    workspace : Workspace
-
-    Notes
-    -----
     Both pattern-guided methods are given the same, under ``options`` of the step. A row of `rows` is the set of the
     quasi-identifiers that its pattern hides; positions of a code are quasi-identifiers of their own (``zip[3]``).
     """
@@ -106,15 +100,7 @@ class PatternChoice(DraftForm):
     # ----------------------------------------------------------------------------------- the clicks
 
     def toggle(self, row: int, name: str) -> None:
-        """Hide a quasi-identifier in a pattern, or keep it; what is no list yet becomes one.
-
-        Parameters
-        ----------
-        row : int
-            Of the grid that is shown.
-        name : str
-            Of a coded quasi-identifier.
-        """
+        """Hide a coded quasi-identifier in a pattern of the grid that is shown, or keep it; what is no list yet becomes one."""
         rows = self._listed()
         if rows is None or not 0 <= row < len(rows) or name not in self.names:
             return

@@ -18,8 +18,6 @@ from anonflow.loss import LOSSES
 from anonflow.option import Option
 from anonflow.table.identification.uniqueness import Uniqueness
 
-__all__ = ["Protection", "share"]
-
 CUTS = {
     "whole table": "whole",
     "partitions of a size": "size",
@@ -35,12 +33,6 @@ LARGEST_K = 100
 class Protection(DraftForm):
     """k, methods, options, partitions and loss of the draft.
 
-    Parameters
-    ----------
-    workspace : Workspace
-
-    Notes
-    -----
     How many records are at risk is counted on the values as they are: records that fewer than k - 1 others equal on
     the quasi-identifiers. The sizes of the classes are sorted once for a table and its quasi-identifiers
     (:class:`anonflow.table.identification.uniqueness.Uniqueness`); for every k after that the count is a binary search.
@@ -136,13 +128,7 @@ class Protection(DraftForm):
         return self.flow.method.option(method, option)
 
     def set_option(self, method: str, name: str, value: Any) -> None:
-        """Set an option of a method; one edit of the draft. The default is not written.
-
-        Raises
-        ------
-        KeyError
-            If the method does not have the option.
-        """
+        """Set an option of a method; one edit of the draft. The default is not written."""
         step = self.flow.method.with_option(method, REGISTRY[method].options[name], value)
         self.workspace.draft.put(self.flow.with_steps(anonymize=step))
 

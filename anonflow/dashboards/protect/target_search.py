@@ -1,4 +1,4 @@
-"""The model of the tab Target: a search for a target, whose trials become runs."""
+"""The tab Target of the screen Protect: a search for a target, which the user may stop, and whose trials become runs."""
 
 from __future__ import annotations
 
@@ -6,9 +6,13 @@ import threading
 from dataclasses import replace
 from typing import Any
 
+import panel as pn
 import param
+from markupsafe import Markup
 
 from anonflow import engine
+from anonflow.dashboards.components.html import facts, html, soft, stack
+from anonflow.dashboards.components.option_field import param_field
 from anonflow.dashboards.session.draft_spec import DraftSpec
 from anonflow.dashboards.session.screen_words import OPEN_FIRST, WAITING, on_screen
 from anonflow.dashboards.session.validation import running_flow
@@ -19,7 +23,7 @@ from anonflow.engine.flows.spec import AnonymizeSpec, PartitionSpec
 from anonflow.engine.search.document import target_section, with_diversity
 from anonflow.engine.search.search import run_of
 from anonflow.engine.search.space import Space
-from anonflow.engine.search.trials import SearchReport, SearchTarget, Trial
+from anonflow.engine.search.trials import SearchReport, SearchTarget, Trial, frontier_of, picked
 from anonflow.errors import AnonflowError, FlowError
 from anonflow.hierarchy.wording import plural
 
@@ -30,12 +34,6 @@ KEPT = 40
 class TargetChoice(param.Parameterized):
     """The target, and the search for it.
 
-    Parameters
-    ----------
-    workspace : Workspace
-
-    Notes
-    -----
     A search waits in line with everybody's runs, and takes one place there. Each trial that has a result becomes a run of the
     workspace, so that the page Compare shows the frontier as it grows; when the search is over, the flow of each of these
     runs says what was tried. Of a trial that another one beats, the records are let go.
@@ -63,13 +61,7 @@ class TargetChoice(param.Parameterized):
 
     @property
     def target(self) -> SearchTarget:
-        """The target that the form describes.
-
-        Raises
-        ------
-        ParameterError
-            If the form has no target, or a value is outside its domain.
-        """
+        """The target that the form describes."""
         seconds, most = float(self.seconds), self.workspace.limits.seconds
         return SearchTarget(
             self.loss,
@@ -100,28 +92,28 @@ class TargetChoice(param.Parameterized):
             single, flow = workspace.draft.spec.single(run), running_flow(draft, run, workspace.table)
             space = Space(tuple(workspace.algorithms) if self.chosen_only else ())
             work = engine.TargetSearch(
-                flow, target, space, watch=lambda trial: self._heard(work, flow, single)
+                flow,
+                target,
+                space,
+                # from the search's thread, after each trial
+                watch=lambda trial: workspace.later(lambda: self._show(work, flow, single, None)),
             )
         except AnonflowError as error:
             self.problem = on_screen(error.message)
             return
         self._work, self._ids = work, []
         self._stopped.clear()
-        self.param.update(searching=True, trials=(), report=None, problem="", doing=WAITING)
 
         def search() -> SearchReport:
             if self._stopped.is_set():
                 work.cancel()
             return work.run()
 
-        def done(report: SearchReport) -> None:
+        def done(report: SearchReport) -> dict[str, Any]:
             self._show(work, flow, single, report)
-            self.param.update(searching=False, doing="", report=report)
+            return {"doing": "", "report": report}
 
-        def failed(problem: str) -> None:
-            self.param.update(searching=False, doing="", problem=problem)
-
-        self.background.start(search, done, failed)
+        self.background.compute(self, "searching", search, done, trials=(), report=None, doing=WAITING)
 
     def stop(self) -> None:
         """End the search; its trials are kept."""
@@ -136,10 +128,6 @@ class TargetChoice(param.Parameterized):
         self.background.forget()
         self._work = None
         self.param.update(searching=False, doing="", trials=(), report=None, problem="")
-
-    def _heard(self, work: engine.TargetSearch, flow: engine.Flow, single: DraftSpec) -> None:
-        """From the search's thread, after each trial."""
-        self.workspace.later(lambda: self._show(work, flow, single, None))
 
     def _show(
         self,
@@ -179,3 +167,84 @@ class TargetChoice(param.Parameterized):
             return "Set a target; anonflow then tries methods, k and partitions, the most promising first."
         report = self.report
         return f"{report.sentence()} {plural(len(report.trials), 'trial')} in {report.seconds:.0f} s; {report.ended}."
+
+
+class TargetCard(pn.viewable.Viewer):
+    """The form of a search, and its trials."""
+
+    choice = param.ClassSelector(class_=TargetChoice, constant=True)
+
+    def __init__(self, choice: TargetChoice, **params: Any) -> None:
+        super().__init__(choice=choice, **params)
+        of = choice.param
+        self.loss = param_field(of.loss, "Loss (GCP) at most", 170, step=0.01)
+        self.percent = param_field(of.percent, "Risk of being found, at most (%)", 255, step=1.0)
+        self.guessed = param_field(
+            of.guessed, "Risk of a guessed sensitive value, at most (%)", 370, step=5.0
+        )
+        self.signs = param_field(
+            of.signs, "Regressions that keep their signs", 330, placeholder="income ~ age + education"
+        )
+        self.seconds = param_field(of.seconds, "Seconds it may take", 160, step=10.0)
+        self.only = param_field(of.chosen_only, "Only the methods that are chosen")
+        self.start = pn.widgets.Button(label="Search", color="primary", width=130, css_classes=["af-search"])
+        self.stop = pn.widgets.Button(label="Stop the search", width=150)
+        self.start.on_click(lambda _: choice.start())
+        self.stop.on_click(lambda _: choice.stop())
+        self.state = html("", "af-searched")
+        self.tried = html("", "af-trials")
+        self._show()
+
+    @param.depends(
+        "choice.searching", "choice.doing", "choice.trials", "choice.report", "choice.problem", watch=True
+    )
+    def _show(self) -> None:
+        choice = self.choice
+        self.start.disabled = choice.searching
+        self.stop.visible = choice.searching
+        self.state.object = str(Markup('<p role="status">{}</p>').format(choice.sentence()))
+        self.tried.object = str(trials_markup(choice)) if choice.trials else ""
+
+    def __panel__(self) -> pn.viewable.Viewable:
+        return stack(
+            html(
+                soft(
+                    "An empty field sets no target. All other settings of this screen apply to each trial: boundaries, limits, diversity and the loss to keep low."
+                )
+            ),
+            pn.FlexBox(self.loss, self.percent, self.guessed, self.signs, self.seconds, gap="8px"),
+            self.only,
+            pn.Row(self.start, self.stop),
+            self.state,
+            self.tried,
+        )
+
+
+def trials_markup(choice: TargetChoice) -> Markup:
+    """Return the trials as a table, the latest first."""
+    trials: tuple[Trial, ...] = tuple(choice.trials)
+    target = choice.target if choice.report is None else choice.report.target
+    shown, best = set(frontier_of(trials)), picked(target, trials)
+    rows = []
+    for at in reversed(range(len(trials))):
+        trial = trials[at]
+        words = {
+            "picked": at == best,
+            "meets the target": trial.shortfall(target) == 0.0,
+            "on the frontier": at in shown,
+        }
+        rows.append(
+            (
+                trial.candidate.name,
+                "–" if trial.loss is None else f"{trial.loss:.4f}",
+                "–" if trial.risk is None else f"{100 * trial.risk:.2f} %",
+                "–" if trial.disclosure is None else f"{100 * trial.disclosure:.1f} %",
+                {True: "kept", False: "lost", None: ""}[trial.signs],
+                f"{trial.seconds:.1f}",
+                f"{trial.expected:.1f}",
+                trial.problem or ", ".join(word for word, holds in words.items() if holds),
+            )
+        )
+    return facts(
+        ("trial", "loss", "risk", "guessed", "signs", "seconds", "expected", ""), rows, (1, 2, 3, 5, 6)
+    )

@@ -15,11 +15,10 @@ from anonflow.dashboards.protect.settings import Protection
 from anonflow.dashboards.session.draft_spec import DraftSpec, MethodSpec
 from anonflow.dashboards.session.screen_words import on_screen
 from anonflow.dashboards.session.validation import judged
-from anonflow.dashboards.session.workspace import FinishedRun, Workspace
+from anonflow.dashboards.session.workspace import Workspace
+from anonflow.dashboards.work.jobs import FinishedRun
 from anonflow.engine.first_questions import BESIDE, FIND, HOW_LONG, HOW_STRONG, STRENGTHS, TIMES
 from anonflow.errors import AnonflowError
-
-__all__ = ["TwoQuestions"]
 
 
 class TwoQuestions(pn.viewable.Viewer):

@@ -24,7 +24,8 @@ from anonflow.dashboards.session.draft_spec import columns_of, written
 from anonflow.dashboards.session.publication import Publication, card_of_run
 from anonflow.dashboards.session.screen_words import on_screen
 from anonflow.dashboards.session.table_sources import first_columns
-from anonflow.dashboards.session.workspace import FinishedRun, Workspace
+from anonflow.dashboards.session.workspace import Workspace
+from anonflow.dashboards.work.jobs import FinishedRun
 from anonflow.dashboards.work.screen_work import Background
 from anonflow.engine.report.card import ReleaseCard
 from anonflow.engine.report.report import limits_of
@@ -135,12 +136,6 @@ OWNER = {
 class PublishModel(param.Parameterized):
     """The release of the chosen run.
 
-    Parameters
-    ----------
-    workspace : Workspace
-
-    Notes
-    -----
     A run is drawn when it is asked for, with the run's own seed, so that asking again gives the same release.
     ``drawn`` names the runs of the open table that were drawn before, ``earlier`` says that people of it were released
     before, by whatever process: a second release can be intersected with the first, so it needs ``agreed``.
@@ -219,26 +214,22 @@ class PublishModel(param.Parameterized):
         if run.id in self.workspace.noted.publications:
             self.publication = self.workspace.noted.publications[run.id]
             return
-        self.param.update(drawing=True, problem="", publication=None)
         table, agreed = self._table(), self.agreed
 
         def done(publication: Publication) -> None:
             if publication.again and not agreed:
                 self.workspace.noted.earlier[run.id] = publication.again
-                self.param.update(drawing=False)
                 self._changed()
                 return
             self.workspace.noted.publications[run.id] = publication
             self.workspace.drawings += 1
             if publication.ok:
                 self.workspace.note_drawn(table, run)
-            self.param.update(drawing=False, agreed=False)
             self._changed()
 
-        def failed(problem: str) -> None:
-            self.param.update(drawing=False, problem=problem)
-
-        self.background.start(lambda: self.workspace.publish(run.id, agreed), done, failed)
+        self.background.compute(
+            self, "drawing", lambda: self.workspace.publish(run.id, agreed), done, publication=None
+        )
 
     @property
     def goes_on(self) -> bool:
@@ -292,20 +283,16 @@ class PublishModel(param.Parameterized):
         run, publication = self.run, self.publication
         if run is None or publication is None or self.pricing:
             return
-        self.param.update(pricing=True, problem="")
 
         def done(card: ReleaseCard | None) -> None:
             self.workspace.noted.publications[run.id] = replace(publication, card=card)
-            self.pricing = False
             self._changed()
 
-        def failed(problem: str) -> None:
-            self.param.update(pricing=False, problem=problem)
-
-        self.background.start(
+        self.background.compute(
+            self,
+            "pricing",
             lambda: card_of_run(run.seed, run.result, publication.release, publication.attacks, prices=True),
             done,
-            failed,
         )
 
     def content(self, file: str) -> bytes:
@@ -371,13 +358,7 @@ class PublishModel(param.Parameterized):
         return "" if publication is None else publication.unwritten.get(TABLES.get(file, ""), "")
 
     def file_name(self, file: str) -> str:
-        """Return the name of a downloaded file: flow, method and k, and nothing of the table.
-
-        Raises
-        ------
-        KeyError
-            If there is no such file.
-        """
+        """Return the name of a downloaded file: flow, method and k, and nothing of the table."""
         _, ending, _ = (PUBLIC | OWNER)[file]
         run = self.run
         if run is None or ending == PACKAGE:

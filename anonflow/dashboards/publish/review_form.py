@@ -9,7 +9,7 @@ import panel as pn
 import param
 from markupsafe import Markup
 
-from anonflow.dashboards.components.html import badge, card, html
+from anonflow.dashboards.components.html import badge, card, html, refused, soft
 from anonflow.dashboards.publish.model import PublishModel
 from anonflow.dashboards.session.workspace import LONGEST_FIELD
 from anonflow.dashboards.work.screen_work import Background
@@ -25,12 +25,6 @@ NO_BROWSER = (
 class ReviewForm(pn.viewable.Viewer):
     """The fields of the report, and the report with them as HTML and as PDF.
 
-    Parameters
-    ----------
-    model : PublishModel
-
-    Notes
-    -----
     What is filled in belongs to the workspace: it is in the project's file, and it is there again after the page is loaded
     anew. The page is public once it is handed out, and so is what was written into it.
     """
@@ -47,20 +41,13 @@ class ReviewForm(pn.viewable.Viewer):
         self.workspace = model.workspace
         self.background = Background(self.workspace)
         self.fields = {key: self._field(key, label) for key, (_, label) in FIELDS.items()}
-        self.page_file = pn.widgets.FileDownload(
-            callback=lambda: io.BytesIO(self.page().encode()),
-            label="The report, HTML",
-            color="primary",
-            width=200,
-            css_classes=["af-review-html"],
-        )
-        self.pdf_file = pn.widgets.FileDownload(
-            callback=lambda: io.BytesIO(self.pdf),
-            label="The report, PDF",
-            color="primary",
-            width=200,
-            css_classes=["af-review-pdf"],
-        )
+        self.page_file, self.pdf_file = (
+            pn.widgets.FileDownload(
+                callback=lambda content=content: io.BytesIO(content()), label=f"The report, {kind.upper()}",
+                color="primary", width=200, css_classes=[f"af-review-{kind}"],
+            )
+            for kind, content in (("html", lambda: self.page().encode()), ("pdf", lambda: self.pdf))
+        )  # fmt: skip
         self.print = pn.widgets.Button(label="Make the PDF", width=160, css_classes=["af-print"])
         self.print.on_click(lambda _: self.print_page())
         self.status = html("")
@@ -93,13 +80,12 @@ class ReviewForm(pn.viewable.Viewer):
         page = self.page()
         if self.printing or not page:
             return
-        self.param.update(printing=True, problem="")
-
-        self.background.start(
+        # not what was printed before a field changed
+        self.background.compute(
+            self,
+            "printing",
             lambda: printed(page),
-            # not what was printed before a field changed
-            lambda content: self.param.update(pdf=content if page == self.page() else b"", printing=False),
-            lambda problem: self.param.update(printing=False, problem=problem),
+            lambda content: {"pdf": content if page == self.page() else b""},
         )
 
     # --------------------------------------------------------------------------------------- inside
@@ -144,15 +130,13 @@ class ReviewForm(pn.viewable.Viewer):
         self.print.visible = not self.pdf
         self.pdf_file.visible = bool(self.pdf)
         if self.problem:
-            text = Markup("<p class='af-bad' role='alert'>{}</p>").format(self.problem)
+            text = refused(self.problem)
         elif self.printing:
-            text = Markup("<p class='soft' role='status'>{}</p>").format("Printing…")
+            text = soft("Printing…", "status")
         elif not ready:
-            text = Markup("<p class='soft'>{}</p>").format(
-                "Draw the release first: then the report can be downloaded."
-            )
+            text = soft("Draw the release first: then the report can be downloaded.")
         elif not _can_print():
-            text = Markup("<p class='soft'>{}</p>").format(NO_BROWSER)
+            text = soft(NO_BROWSER)
         else:
             text = Markup("")
         self.status.object = str(text)

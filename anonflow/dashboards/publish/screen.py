@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
 from typing import Any
 
 import panel as pn
@@ -11,7 +10,22 @@ import param
 from markupsafe import Markup
 
 from anonflow.dashboards.components.direction import directed
-from anonflow.dashboards.components.html import badge, card, cards, empty, facts, html, sheet, verdict_of
+from anonflow.dashboards.components.html import (
+    badge,
+    card,
+    cards,
+    empty,
+    facts,
+    head,
+    html,
+    items,
+    notice,
+    say,
+    soft,
+    stack,
+    verdict_of,
+)
+from anonflow.dashboards.components.option_field import param_field
 from anonflow.dashboards.components.release_card import Remedies, card_lines
 from anonflow.dashboards.components.released_before import (
     NOBODY_BEFORE,
@@ -25,7 +39,8 @@ from anonflow.dashboards.publish.model import OWNER, PUBLIC, PublishModel
 from anonflow.dashboards.publish.review_form import ReviewForm
 from anonflow.dashboards.session.publication import Publication
 from anonflow.dashboards.session.screen_words import CONFIRM, roles_wait
-from anonflow.dashboards.session.workspace import FinishedRun, Workspace
+from anonflow.dashboards.session.workspace import Workspace
+from anonflow.dashboards.work.jobs import FinishedRun
 
 AGREE = "Draw another release: I will publish only one of them"
 
@@ -65,12 +80,7 @@ if (navigator.clipboard) navigator.clipboard.writeText(text).then(said, select);
 
 
 class PublishScreen(ShownPart):
-    """The release of the chosen run.
-
-    Parameters
-    ----------
-    workspace : Workspace
-    """
+    """The release of the chosen run."""
 
     workspace = param.ClassSelector(class_=Workspace, constant=True)
     model = param.ClassSelector(class_=PublishModel, constant=True)
@@ -96,13 +106,13 @@ class PublishScreen(ShownPart):
         )
         self.chosen = RunSelect(self.workspace, "Run").select
         self.promise = html("")
-        self.second = html("", "af-warn")
+        self.second = notice("af-warn")
         self.agree = pn.widgets.Checkbox(label=AGREE, value=False)
         self.agree.link(self.model, value="agreed", bidirectional=True)
         self.draw = pn.widgets.Button(label=DRAW, color="primary", width=200, css_classes=["af-draw"])
         self.draw.on_click(lambda _: self.model.draw())
         self._make_released()
-        self.guessed = html("", "af-warn")
+        self.guessed = notice("af-warn")
         self.confirm = pn.widgets.Button(label=CONFIRM, on_click=lambda event: self.model.confirm())
         self.state = html("")
         self.remedies = Remedies(self.workspace, self.model.price)
@@ -110,8 +120,8 @@ class PublishScreen(ShownPart):
 
     def _make_released(self) -> None:
         self.known = html("")
-        self.people = pn.widgets.IntInput.from_param(
-            self.model.param.people, label="People that all releases leave everybody", start=2, width=280
+        self.people = param_field(
+            self.model.param.people, "People that all releases leave everybody", 280, start=2
         )
         self.go_on = pn.widgets.Button(label=GO_ON, color="primary", width=360, css_classes=["af-go-on"])
         self.go_on.on_click(lambda _: self.model.go_on(not self.model.goes_on))
@@ -140,7 +150,7 @@ class PublishScreen(ShownPart):
         if run is None or table is None:
             return
         if not self.go_on.visible:
-            self.known.object = str(Markup("<p class='soft'>{}</p>").format(NOBODY_BEFORE))
+            say(self.known, soft(NOBODY_BEFORE))
             return
         obstacle = "" if model.goes_on else model.obstacle_to_going_on
         text = releases_with_them(known.shared, table.n)
@@ -148,7 +158,7 @@ class PublishScreen(ShownPart):
             text += _costs(run, model.plain)
         else:
             text += Markup("<p>{}</p>").format(obstacle or HOW[model.divides]) + outlook_of(known)
-        self.known.object = str(text)
+        say(self.known, text)
         self.people.visible = model.divides and not model.goes_on and not obstacle
         self.people.end = run.result.k
         self.go_on.label = WITHOUT if model.goes_on else GO_ON
@@ -165,49 +175,34 @@ class PublishScreen(ShownPart):
         if run is None:
             return
         result = run.result
-        self.promise.object = str(
-            Markup("{}<p>{}</p>").format(
-                cards(
-                    [
-                        (result.algorithm, "method"),
-                        (str(result.k), "k"),
-                        (f"{result.records:,}", "records"),
-                        (
-                            f"{result.measures.get('gcp', float('nan')):.4f}",
-                            directed("information loss (GCP)", "gcp"),
-                        ),
-                        (f"{result.suppressed:,}", directed("suppressed", "suppressed")),
-                    ]
-                ),
-                model.promise(),
-            )
-        )
+        numbers = [
+            (result.algorithm, "method"),
+            (str(result.k), "k"),
+            (f"{result.records:,}", "records"),
+            (f"{result.measures.get('gcp', float('nan')):.4f}", directed("information loss (GCP)", "gcp")),
+            (f"{result.suppressed:,}", directed("suppressed", "suppressed")),
+        ]
+        say(self.promise, cards(numbers) + Markup("<p>{}</p>").format(model.promise()))
         drawn = bool(model.drawn or model.earlier) and model.publication is None
-        self.second.visible = self.agree.visible = drawn
-        paragraphs = [Markup("<p>{}.</p>").format(model.earlier)] if model.earlier else []
+        self.agree.visible = drawn
+        text = Markup("<p>{}.</p>").format(model.earlier) if model.earlier else Markup("")
         if model.drawn:
-            paragraphs.append(
-                Markup("<p><b>{}</b> {}</p>").format(
-                    f"A release of this table was drawn already: {', '.join(model.drawn)}.",
-                    "Somebody who has two releases about the same people can compare them and learn more. Publish only one, or none of the earlier ones.",
-                )
+            text += Markup("<p><b>{}</b> {}</p>").format(
+                f"A release of this table was drawn already: {', '.join(model.drawn)}.",
+                "Somebody who has two releases about the same people can compare them and learn more. Publish only one, or none of the earlier ones.",
             )
-        self.second.object = str(Markup("").join(paragraphs))
+        say(self.second, text if drawn else "")
         unconfirmed = model.unconfirmed
-        self.guessed.visible = self.confirm.visible = bool(unconfirmed)
+        self.confirm.visible = bool(unconfirmed)
         roles = "; ".join(f"{name}: {run.spec.columns[name].role}" for name in unconfirmed)
-        self.guessed.object = str(Markup("<p>{} {}.</p>").format(roles_wait(unconfirmed), roles))
+        say(self.guessed, f"{roles_wait(unconfirmed)} {roles}." if unconfirmed else "")
         self.draw.disabled = (
             model.drawing or model.publication is not None or model.needs_agreement or bool(unconfirmed)
         )
         drawn_already = "Already drawn" if model.publication is not None else DRAW
         self.draw.label = "Drawing…" if model.drawing else drawn_already
         self._show_checks()
-        self.limits.object = str(
-            Markup('<ul class="limits">{}</ul>').format(
-                Markup("").join(Markup("<li>{}</li>").format(limit) for limit in model.limits())
-            )
-        )
+        say(self.limits, items(model.limits()))
 
     def _show_checks(self) -> None:
         model, publication = self.model, self.model.publication
@@ -216,55 +211,25 @@ class PublishScreen(ShownPart):
         ready = publication is not None and publication.ok
         self.public.visible = self.owner.visible = ready
         settled = release_card is None or release_card.ok
-        self.may.object = str(
-            badge(True, "Public: may be published")
-            if settled
-            else verdict_of(
-                False,
-                bad="For the public, but lines of the card fail: settle them, or accept them, before you publish",
-            )
-        )
+        fails = "For the public, but lines of the card fail: settle them, or accept them, before you publish"
+        say(self.may, badge(True, "Public: may be published") if settled else verdict_of(False, bad=fails))
         for file, button in self.buttons.items():
             button.filename = model.file_name(file)
             obstacle = model.obstacle(file)
             button.disabled = not ready or bool(obstacle)
-            self.about[file].object = str(
-                Markup("<p class='soft'>{}</p>").format(obstacle or (PUBLIC | OWNER)[file][2])
-            )
+            say(self.about[file], soft(obstacle or (PUBLIC | OWNER)[file][2]))
         if model.problem:
-            self.state.object = str(
-                Markup("{}<p>{}</p>").format(verdict_of(False, bad="no release"), model.problem)
-            )
+            text = verdict_of(False, bad="no release") + Markup("<p>{}</p>").format(model.problem)
         elif model.drawing:
-            self.state.object = "<p class='soft' role='status'>Drawing one assignment, shuffling the rows, verifying, attacking.</p>"
+            text = soft("Drawing one assignment, shuffling the rows, verifying, attacking.", "status")
         elif publication is None:
-            self.state.object = "<p class='soft'>Nothing is drawn yet. The draw gives every row one of its possible originals at random, then an independent verifier checks the result against the table.</p>"
-        else:
-            rows = [
-                [
-                    verdict_of(bool(item.holds), bad="not checked" if item.holds is None else "fails"),
-                    item.criterion,
-                    f"{item.failed:,}",
-                    item.detail or "from the data",
-                ]
-                for item in publication.findings
-            ]
-            head = _verdict(publication)
-            warnings = Markup("").join(Markup("<li>{}</li>").format(item) for item in publication.warnings)
-            self.state.object = str(
-                Markup("<p>{}</p>{}{}{}").format(
-                    head,
-                    ""
-                    if publication.card is None
-                    else Markup("<h4>{}</h4>{}<h4>{}</h4>").format(
-                        "Release card", card_lines(publication.card), "What was verified"
-                    ),
-                    facts(("verdict", "criterion", "records failing", "how"), rows, [2]),
-                    Markup("<h4>{}</h4><ul class='limits'>{}</ul>").format("Before you publish", warnings)
-                    if warnings
-                    else "",
-                )
+            text = soft(
+                "Nothing is drawn yet. The draw gives every row one of its possible originals at random, then an independent verifier "
+                "checks the result against the table."
             )
+        else:
+            text = _checks(publication)
+        say(self.state, text)
 
     # ---------------------------------------------------------------------------------------- files
 
@@ -280,10 +245,7 @@ class PublishScreen(ShownPart):
             )
             for file, (title, _, _) in (PUBLIC | OWNER).items()
         }
-        self.about = {
-            file: html(Markup("<p class='soft'>{}</p>").format(about))
-            for file, (_, _, about) in (PUBLIC | OWNER).items()
-        }
+        self.about = {file: html(soft(about)) for file, (_, _, about) in (PUBLIC | OWNER).items()}
         self.show_seed = pn.widgets.Checkbox(
             label="I know that the seed reveals whose row is whose: offer it for download", value=False
         )
@@ -292,41 +254,23 @@ class PublishScreen(ShownPart):
         self.show_seed.link(self.seed, value="visible")
 
     def _offer(self, file: str) -> pn.Row:
-        return pn.Row(
-            self.buttons[file],
-            self.about[file],
-            sizing_mode="stretch_width",
-            margin=0,
-        )
+        return pn.Row(self.buttons[file], self.about[file], sizing_mode="stretch_width", margin=0)
 
     def _lay_out(self) -> None:
-        self.public = card(
-            "Public",
-            self.may,
-            *(self._offer(file) for file in PUBLIC),
-            classes=["af-public"],
-        )
+        self.public = card("Public", self.may, *(self._offer(file) for file in PUBLIC), classes=["af-public"])
         self.owner = card(
             "The owner's files",
             html(badge(False, "Owner only: keep these to yourself")),
-            self._offer("owner"),
-            self._offer("releases"),
-            self._offer("certificate"),
-            self._offer("flow"),
-            self._offer("script"),
+            *(self._offer(file) for file in OWNER if file != "seed"),
             html(
-                Markup("<p class='soft'>{} <code>{}</code>.</p>").format(
-                    "To repeat the run: put the flow beside the table, save the seed to a file that only you can read, then",
-                    "anonflow run FLOW --seed-file SEED",
+                Markup("<p class='soft'>{} <code>anonflow run FLOW --seed-file SEED</code>.</p>").format(
+                    "To repeat the run: put the flow beside the table, save the seed to a file that only you can read, then"
                 )
             ),
             html(
-                Markup("<p><b>{}</b> {}</p>").format(
-                    "The seed",
-                    (
-                        "is not among the files. With it and the table anybody can repeat the draw and learn whose row is whose. Never put it "
-                        "beside the release."
-                    ),
+                Markup("<p><b>The seed</b> {}</p>").format(
+                    "is not among the files. With it and the table anybody can repeat the draw and learn whose row is whose. Never put it "
+                    "beside the release."
                 ),
                 "af-warn",
             ),
@@ -334,33 +278,18 @@ class PublishScreen(ShownPart):
             self.seed,
             classes=["af-owner"],
         )
-        self.limits = html("")
-        self.inside = pn.Column(
+        self.limits = html()
+        self.inside = stack(
             pn.Row(self.chosen),
             self.released,
             card(
-                "What is published",
-                self.promise,
-                self.second,
-                self.agree,
-                self.guessed,
-                self.confirm,
-                self.draw,
-                self.state,
-                self.remedies,
+                "What is published", self.promise, self.second, self.agree, self.guessed, self.confirm, self.draw,
+                self.state, self.remedies,
             ),
-            pn.Row(
-                self.public,
-                self.owner,
-                css_classes=["af-two"],
-                stylesheets=[sheet()],
-                sizing_mode="stretch_width",
-            ),
+            pn.Row(self.public, self.owner, css_classes=["af-two"], sizing_mode="stretch_width"),
             ReviewForm(self.model),
             card("What it does not protect against", self.limits),
-            sizing_mode="stretch_width",
-            margin=0,
-        )
+        )  # fmt: skip
 
     # ----------------------------------------------------------------------------------------- link
 
@@ -373,32 +302,29 @@ class PublishScreen(ShownPart):
 
     def _show_link(self) -> None:
         query = self.model.link()
+        self.copy.visible = bool(query)
         if not query:
-            self.link.object = "<p class='soft'>Open a table first.</p>"
-            self.copy.visible = False
+            say(self.link, soft("Open a table first."))
             return
-        self.copy.visible = True
         self.address.value = f"{_address()}?{query}"
-        uploaded = self.workspace.source.dataset is None
-        missing = self.model.not_in_the_link()
-        parts = [Markup('<code class="link" tabindex="0">{}</code>').format(f"{_address()}?{query}")]
-        if uploaded:
-            parts.append(
-                Markup("<p>{}</p>").format(
-                    "It contains nothing of your file, not even column names: whoever opens it uploads a file first."
-                )
+        text = Markup('<code class="link" tabindex="0">{}</code>').format(self.address.value)
+        if self.workspace.source.dataset is None:
+            text += Markup("<p>{}</p>").format(
+                "It contains nothing of your file, not even column names: whoever opens it uploads a file first."
             )
+        missing = self.model.not_in_the_link()
         if missing:
-            parts.append(Markup("<p>{}</p>").format(_not_in_link(missing)))
-        self.link.object = str(Markup("").join(parts))
+            listed = ", ".join(missing[:MOST_LISTED]) + (", ..." if len(missing) > MOST_LISTED else "")
+            text += Markup("<p>{}</p>").format(
+                f"Not in the link, because it may reveal something about the data: {listed}. The flow file has it."
+            )
+        say(self.link, text)
 
     def __panel__(self) -> pn.viewable.Viewable:
         page = pn.Column(
-            html(
-                Markup("<h2>{}</h2><p class='soft'>{}</p>").format(
-                    TITLE,
-                    "One run becomes one release. The files in green may be published; the files in red stay with the owner of the table.",
-                )
+            head(
+                TITLE,
+                "One run becomes one release. The files in green may be published; the files in red stay with the owner of the table.",
             ),
             self.nothing,
             self.inside,
@@ -432,6 +358,28 @@ def _costs(run: FinishedRun, plain: FinishedRun | None) -> Markup:
     return Markup("{}<p>{}</p>").format(cards(numbers), f"{facts_of['promise']}.")
 
 
+def _checks(publication: Publication) -> Markup:
+    """Return the verdict, the card, what was verified, and what to know before publishing."""
+    rows = [
+        [
+            verdict_of(bool(item.holds), bad="not checked" if item.holds is None else "fails"),
+            item.criterion,
+            f"{item.failed:,}",
+            item.detail or "from the data",
+        ]
+        for item in publication.findings
+    ]
+    text = Markup("<p>{}</p>").format(_verdict(publication))
+    if publication.card is not None:
+        text += Markup("<h4>Release card</h4>{}<h4>What was verified</h4>").format(
+            card_lines(publication.card)
+        )
+    text += facts(("verdict", "criterion", "records failing", "how"), rows, [2])
+    if publication.warnings:
+        text += Markup("<h4>Before you publish</h4>{}").format(items(publication.warnings))
+    return text
+
+
 def _verdict(publication: Publication) -> Markup:
     """Return the verifier's result, always together with the attackers' results."""
     if not publication.ok:
@@ -454,9 +402,3 @@ def _address() -> str:
         return ""
     port = f":{location.port}" if location.port else ""
     return f"{location.protocol}//{location.hostname}{port}{location.pathname}"
-
-
-def _not_in_link(settings: Sequence[str]) -> str:
-    """Return which settings the link does not bring back."""
-    listed = ", ".join(settings[:MOST_LISTED]) + (", ..." if len(settings) > MOST_LISTED else "")
-    return f"Not in the link, because it may reveal something about the data: {listed}. The flow file has it."

@@ -24,32 +24,19 @@ MOST_CELLS = 100_000_000
 
 @dataclass(frozen=True, eq=False)
 class PictureOfRisk:
-    """The computed risk of a table.
-
-    Attributes
-    ----------
-    risk : RiskBefore
-    riskiest : pandas.DataFrame
-        As :meth:`anonflow.table.identification.key_sets.KeySets.riskiest`.
-    smallest : list of list of tuple of str
-        Of the same records, the smallest sets of columns on which each is unique.
-    values : pandas.DataFrame
-        Of the same records, their quasi-identifiers: the owner's.
-    """
+    """The computed risk of a table."""
 
     risk: RiskBefore
     riskiest: pd.DataFrame
+    """As :meth:`anonflow.table.identification.key_sets.KeySets.riskiest`."""
     smallest: list[list[tuple[str, ...]]]
+    """Of the same records, the smallest sets of columns on which each is unique."""
     values: pd.DataFrame
+    """Of the same records, their quasi-identifiers: the owner's."""
 
 
 def set_sizes(columns: int, records: int) -> dict[int, int]:
-    """For each m that this screen offers, how many sets of up to m columns there are.
-
-    Parameters
-    ----------
-    columns, records : int
-    """
+    """For each m that this screen offers, how many sets of up to m columns there are."""
     offered: dict[int, int] = {}
     number = 0
     for m in range(1, columns + 1):
@@ -63,12 +50,6 @@ def set_sizes(columns: int, records: int) -> dict[int, int]:
 class RiskModel(param.Parameterized):
     """The table of a workspace, as a reviewer looks at it.
 
-    Parameters
-    ----------
-    workspace : Workspace
-
-    Notes
-    -----
     ``picture`` is of the table and the settings that it was computed for, until the next is there; ``stale`` says that it
     is of others.
     """
@@ -112,7 +93,6 @@ class RiskModel(param.Parameterized):
             return
         self._computed = settings
         most, fraction = settings[1], settings[2]
-        self.param.update(computing=True, stale=self.picture is not None, problem="")
 
         def work() -> PictureOfRisk:
             risk = risk_before(table, most, fraction)
@@ -126,13 +106,13 @@ class RiskModel(param.Parameterized):
                 values.where(values.notna(), ""),
             )
 
-        def done(picture: PictureOfRisk) -> None:
-            self.param.update(picture=picture, computing=False, stale=False)
-
-        def failed(problem: str) -> None:
-            self.param.update(computing=False, stale=self.picture is not None, problem=problem)
-
-        self.background.start(work, done, failed)
+        self.background.compute(
+            self,
+            "computing",
+            work,
+            lambda picture: {"picture": picture, "stale": False},
+            stale=self.picture is not None,
+        )
 
     @property
     def is_current(self) -> bool:

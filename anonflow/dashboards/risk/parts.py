@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from markupsafe import Markup
 
-from anonflow.dashboards.components.html import cards, facts
+from anonflow.dashboards.components.html import cards, facts, soft
 from anonflow.dashboards.risk.model import PictureOfRisk
 from anonflow.drawing.column_sets import column_sets
 from anonflow.drawing.comparisons import heat
@@ -12,7 +12,7 @@ from anonflow.drawing.plots import bars
 from anonflow.hierarchy.wording import plural
 from anonflow.risk.attacker import THRESHOLD
 from anonflow.risk.attackers.population import PopulationRisk
-from anonflow.risk.before import Owners, RiskBefore
+from anonflow.risk.before import RiskBefore
 from anonflow.risk.register import RegisterFits
 from anonflow.table.identification.population import NOT_ESTIMABLE, Estimate
 
@@ -34,13 +34,13 @@ def alone(risk: RiskBefore) -> Markup:
         [
             (f"{risk.records:,}", "records"),
             (f"{risk.unique:,}", "unique on all quasi-identifiers"),
-            (f"{risk.special:,}", _special_uniques(m)),
+            (f"{risk.special:,}", f"special uniques: on {plural(m, 'column')} or fewer"),
             (f"{int(risk.sizes.min(initial=n)):,}", "records in the smallest class"),
             (f"{risk.average:.1%}", "average risk (1 / class size)"),
             (f"{risk.above():,}", f"records with a risk above {THRESHOLD:g}"),
         ]
     )
-    known = [(_any_columns(s), count) for s, count in risk.unique_by_size()]
+    known = [(f"any {plural(s, 'column')}", count) for s, count in risk.unique_by_size()]
     if len(risk.columns) > m:
         known.append((f"all {len(risk.columns)} columns", risk.unique))
     picture = bars(
@@ -100,8 +100,10 @@ def sets_table(risk: RiskBefore, size: int | None = None) -> Markup:
         ]
         for each in at
     ]
+    of_all = len(_riskiest_sets(risk, size))
+    more = f": the first {len(at):,} of {of_all:,}" if len(at) < of_all else ""
     return Markup("<details><summary>{}</summary>{}</details>").format(
-        _as_table(len(at), len(_riskiest_sets(risk, size))),
+        f"The same as a table{more}",
         facts(("columns", "unique", "minimal uniques", "smallest class", "average risk"), rows, range(1, 5)),
     )
 
@@ -126,7 +128,11 @@ def pairs_of(risk: RiskBefore) -> Markup:
         [share[(a,)] if a == b else share[(min(a, b), max(a, b))] for b in shown] for a in shown
     ]
     left = len(sets.columns) - len(shown)
-    note = f" {_columns_left_out(left)}" if left else ""
+    note = (
+        f" {plural(left, 'column')} of the least risk {'is' if left == 1 else 'are'} left out."
+        if left
+        else ""
+    )
     return Markup("<h4>{}</h4><p class='soft'>{}{}</p>{}").format(
         "By two columns",
         "The share of records that are unique on each pair; in the diagonal, on the column alone. The largest is shaded most.",
@@ -140,13 +146,8 @@ def column_parts(risk: RiskBefore) -> Markup:
     each = risk.sets.contributions().sort_values("share", ascending=False, kind="stable")
     if not int(each["minimal uniques"].sum()):
         return Markup("<p>{}</p>").format(_none_unique(risk.sets.most))
-    return Markup("{}").format(
-        bars(
-            each["column"].tolist(),
-            each["share"].tolist(),
-            "Share of the minimal sample uniques that contain each column",
-        )
-    )
+    title = "Share of the minimal sample uniques that contain each column"
+    return bars(each["column"].tolist(), each["share"].tolist(), title)
 
 
 def riskiest(picture: PictureOfRisk) -> Markup:
@@ -242,59 +243,24 @@ def _interval(estimate: Estimate) -> str:
 
 def owners(risk: RiskBefore) -> Markup:
     """Return people with several rows, and households."""
+    both = (("people (the unit)", risk.people), ("households", risk.households))
     rows = [
         [
             name,
-            f"{each.number:,}",
-            f"{each.most_rows:,}",
-            f"{each.alone:,}",
-            f"{each.average:.1%}",
-            f"{each.highest:.1%}",
+            f"{of.number:,}",
+            f"{of.most_rows:,}",
+            f"{of.alone:,}",
+            f"{of.average:.1%}",
+            f"{of.highest:.1%}",
         ]
-        for name, each in _owners(risk)
+        for name, of in both
+        if of is not None
     ]
-    return Markup("{}<p class='soft'>{}</p>").format(
-        facts(
-            (
-                "",
-                "how many",
-                "largest number of rows",
-                "with a unique row",
-                "average risk",
-                "highest risk",
-            ),
-            rows,
-            range(1, 6),
-        ),
-        "Risk: the probability that somebody who knows all rows of a person names one of them correctly.",
-    )
-
-
-def _owners(risk: RiskBefore) -> list[tuple[str, Owners]]:
-    both = (("people (the unit)", risk.people), ("households", risk.households))
-    return [(name, each) for name, each in both if each is not None]
-
-
-def _special_uniques(columns: int) -> str:
-    """Return what special uniques are counted on."""
-    return f"special uniques: on {plural(columns, 'column')} or fewer"
-
-
-def _any_columns(number: int) -> str:
-    """Return that somebody knows any so many columns."""
-    return f"any {plural(number, 'column')}"
+    titles = ("", "how many", "largest number of rows", "with a unique row", "average risk", "highest risk")
+    about = "Risk: the probability that somebody who knows all rows of a person names one of them correctly."
+    return facts(titles, rows, range(1, 6)) + soft(about)
 
 
 def _none_unique(columns: int) -> str:
     """Return that no record is unique."""
     return f"No record is unique on {plural(columns, 'column')} or fewer."
-
-
-def _as_table(listed: int, sets: int) -> str:
-    """Return the heading of the table of sets."""
-    return "The same as a table" + (f": the first {listed:,} of {sets:,}" if listed < sets else "")
-
-
-def _columns_left_out(number: int) -> str:
-    """Return that columns are not in the table of pairs."""
-    return f"{plural(number, 'column')} of the least risk {'is' if number == 1 else 'are'} left out."

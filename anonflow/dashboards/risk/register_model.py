@@ -24,20 +24,7 @@ BESIDE = ("prosecutor", "marketer", "linker", "linkable-columns")
 
 
 def register_figures(table: Table, register: Any) -> RegisterFits:
-    """Return how many people of a register the records of a table fit, as they are.
-
-    Parameters
-    ----------
-    table : Table
-    register : pandas.DataFrame
-
-    Raises
-    ------
-    ParameterError
-        If the register lacks a quasi-identifier, or has no people.
-    DataError, HierarchyError
-        If a value of it does not go with its column.
-    """
+    """Return how many people of a register the records of a table fit, as they are."""
     cells = Generalization.of(table.records).decode()
     counts = RegisterCounts.of(cells, table.schema, register, table)
     return RegisterFits(counts.people, counts.of_row)  # without the graph, which is large
@@ -46,12 +33,6 @@ def register_figures(table: Table, register: Any) -> RegisterFits:
 class RegisterModel(param.Parameterized):
     """The register that the draft's attackers have.
 
-    Parameters
-    ----------
-    workspace : Workspace
-
-    Notes
-    -----
     The file lies in the session's own folder, and the draft names it: a run that is published is attacked with it, and a project
     that is saved keeps it. ``figures`` is of the file and the table that it was computed for.
     """
@@ -75,14 +56,7 @@ class RegisterModel(param.Parameterized):
         return None
 
     def take(self, name: str, path: Path) -> None:
-        """Take a file that was uploaded, aside; the draft names it once it can be used.
-
-        Parameters
-        ----------
-        name : str
-            As its user calls it.
-        path : pathlib.Path
-        """
+        """Take a file that was uploaded, aside; the draft names it once it can be used."""
         table = self.workspace.table
         if table is None:
             self.problem = "no table is open with these columns; open one first"
@@ -129,13 +103,13 @@ class RegisterModel(param.Parameterized):
         if self._computed == (table, file) or self.computing:
             return
         self._computed = table, file
-
-        self.param.update(computing=True, problem="")
         place = self.workspace.folder / file
-        self.background.start(
+        self.background.compute(
+            self,
+            "computing",
             lambda: register_figures(table, self._read(place)),
-            lambda figures: self.param.update(figures=figures, computing=False),
-            lambda problem: self.param.update(figures=None, computing=False, problem=problem),
+            lambda figures: {"figures": figures},
+            figures=None,
         )
 
     def _read(self, place: Path) -> Any:

@@ -8,8 +8,8 @@ import panel as pn
 import param
 from markupsafe import Markup
 
-from anonflow.dashboards.components.clickable import PARTS
-from anonflow.dashboards.components.html import badge, card, empty, html
+from anonflow.dashboards.components.html import badge, card, empty, head, html, refused, say, soft, stack
+from anonflow.dashboards.components.option_field import param_field
 from anonflow.dashboards.components.released_before import (
     NOBODY_BEFORE,
     ReleasesModel,
@@ -17,7 +17,7 @@ from anonflow.dashboards.components.released_before import (
     outlook_of,
     releases_with_them,
 )
-from anonflow.dashboards.components.upload import DiskDropper
+from anonflow.dashboards.components.upload import dropper
 from anonflow.dashboards.risk import parts
 from anonflow.dashboards.risk.model import RiskModel
 from anonflow.dashboards.risk.register_model import RegisterModel
@@ -32,12 +32,6 @@ ALL_SIZES = "all sizes"
 class RiskScreen(pn.viewable.Viewer):
     """Show which records are unique, on which columns, and in which population.
 
-    Parameters
-    ----------
-    workspace : Workspace
-
-    Notes
-    -----
     Nothing is computed while the screen is hidden.
     """
 
@@ -62,15 +56,11 @@ class RiskScreen(pn.viewable.Viewer):
         self._make_released()
         self._make_cards()
         self._root = pn.Column(
-            html(
-                Markup("<h2>{}</h2><p>{} <span class='soft'>{}</span></p>").format(
-                    TITLE,
-                    badge(False, "Owner's view"),
-                    (
-                        "What a reviewer asks about the table before it is anonymized. This screen shows values of the table: do not publish "
-                        "pictures of it."
-                    ),
-                )
+            head(
+                TITLE,
+                "What a reviewer asks about the table before it is anonymized. This screen shows values of the table: do not publish "
+                "pictures of it.",
+                badge(False, "Owner's view"),
             ),
             self.nothing,
             self.inside,
@@ -84,9 +74,9 @@ class RiskScreen(pn.viewable.Viewer):
     def _make_settings(self) -> None:
         self.known = html("")
         self.most = pn.widgets.Select(label="Look at every combination of", options={}, width=300)
-        self.fraction = pn.widgets.FloatInput.from_param(
-            self.model.param.fraction, label="Sampling fraction, if it is a sample", start=1e-9, end=1.0, step=0.01,
-            placeholder="such as 0.05", width=240,
+        self.fraction = param_field(
+            self.model.param.fraction, "Sampling fraction, if it is a sample", 310, start=1e-9, end=1.0, step=0.01,
+            placeholder="such as 0.05",
         )  # fmt: skip
         self.sampled = html("")
         self.status = html("")
@@ -109,43 +99,36 @@ class RiskScreen(pn.viewable.Viewer):
         usable = table is not None and bool(table.qi_columns)
         self.nothing.visible, self.inside.visible = not usable, usable
         if not usable:
-            why = (
-                NO_TABLE
-                if workspace.frame is None
-                else "No column is a quasi-identifier yet: choose on the screen Data which columns others can know."
-            )
-            if workspace.frame is not None and table is None:
-                why = (
-                    "The table is being coded under its columns: this takes some seconds."
-                    if workspace.coding
-                    else "The columns cannot be used like this yet; the screen Data says why."
-                )
-            self.nothing.object = str(Markup("<p>{}</p>").format(why))
+            why = "No column is a quasi-identifier yet: choose on the screen Data which columns others can know."
+            if workspace.frame is None:
+                why = NO_TABLE
+            elif workspace.coding:
+                why = "The table is being coded under its columns: this takes some seconds."
+            elif table is None:
+                why = "The columns cannot be used like this yet; the screen Data says why."
+            say(self.nothing, why)
             return
         assert table is not None
         sizes = self.model.sizes()
-        options = {_combinations(m, number): m for m, number in sizes.items()}
+        options = {
+            f"{'' if m == 1 else 'up to '}{plural(m, 'column')}: {plural(number, 'set')}": m
+            for m, number in sizes.items()
+        }
         self.most.param.update(options=options, value=min(self.model.most, max(sizes)))
         self.fraction.visible = not self.model.weighted
         weight = table.schema.weight_column
-        self.sampled.object = "" if weight is None else str(
-            Markup("<p class='soft'>{}</p>").format(Markup("The column {column} says for how many people of the population each record stands.").format(column=Markup("<b>{}</b>").format(weight)))
-        )  # fmt: skip
+        says = "says for how many people of the population each record stands."
+        of_weight = Markup("<p class='soft'>The column <b>{}</b> {}</p>").format(weight, says)
+        say(self.sampled, "" if weight is None else of_weight)
         left = table.dropped + table.filtered
-        note = f" {_left_out(left)}" if left else ""
+        note = f" {plural(left, 'record')} of the file {'is' if left == 1 else 'are'} left out, by the steps on the screen Prepare or for a missing value."
         strangers = workspace.known_to_strangers(table.qi_columns)
         others = [name for name in table.qi_columns if name not in strangers]
         known = [("Others can know:", others)]
         if strangers:
             known = [("Everybody can know:", strangers), ("Acquaintances also:", others)]
-        self.known.object = str(
-            Markup("<p>{}{}</p>").format(
-                Markup(" ").join(
-                    Markup("{} <b>{}</b>.").format(whom, ", ".join(names)) for whom, names in known
-                ),
-                note,
-            )
-        )
+        sentences = [Markup("{} <b>{}</b>.").format(whom, ", ".join(names)) for whom, names in known]
+        say(self.known, Markup("<p>{}{}</p>").format(Markup(" ").join(sentences), note if left else ""))
         if self._root.visible:
             self.model.compute()
             self.register.compute()
@@ -155,18 +138,15 @@ class RiskScreen(pn.viewable.Viewer):
     # ------------------------------------------------------------------------------------- register
 
     def _make_register(self) -> None:
-        limits = self.workspace.limits
-        self.dropper = DiskDropper(
-            lambda: self.workspace.folder, self.register.take, self._register_refused, most=limits.upload_bytes,
-            elsewhere=limits.elsewhere, stylesheets=[PARTS], label="A register of the population: CSV or Parquet file",
-            sizing_mode="stretch_width", css_classes=["af-dropper"],
-        )  # fmt: skip
+        self.dropper = dropper(
+            self.workspace,
+            self.register.take,
+            lambda sentence: self.register.param.update(problem=sentence),
+            "A register of the population: CSV or Parquet file",
+        )
         self.forget = pn.widgets.Button(label="Remove the register", visible=False)
         self.forget.on_click(lambda event: self.register.forget())
         self.of_register = html("", "af-risk-register")
-
-    def _register_refused(self, sentence: str) -> None:
-        self.register.problem = sentence
 
     @param.depends(
         "workspace.draft.spec", "register.figures", "register.computing", "register.problem", watch=True
@@ -175,13 +155,9 @@ class RiskScreen(pn.viewable.Viewer):
         model = self.register
         named = model.file is not None
         self.forget.visible = named
-        text = Markup("")
-        if model.problem:
-            text += Markup("<p class='af-bad' role='alert'>{}</p>").format(
-                f"This register cannot be used: {model.problem}"
-            )
+        text = refused(f"This register cannot be used: {model.problem}") if model.problem else Markup("")
         if model.computing:
-            text += Markup("<p class='soft' role='status'>{}</p>").format("Comparing…")
+            text += soft("Comparing…", "status")
         elif model.figures is not None:
             text += parts.register(model.figures)
         self.of_register.object = str(text)
@@ -201,7 +177,7 @@ class RiskScreen(pn.viewable.Viewer):
         if any(each.people for each in known.shared):
             text = releases_with_them(known.shared, table.n) + outlook_of(known)
         else:
-            text = Markup("<p class='soft'>{}</p>").format(NOBODY_BEFORE)
+            text = soft(NOBODY_BEFORE)
         self.released_before.object = str(text)
 
     @param.depends("workspace.uploads", "workspace.drawings", watch=True)
@@ -213,22 +189,13 @@ class RiskScreen(pn.viewable.Viewer):
     # ---------------------------------------------------------------------------------------- cards
 
     def _make_cards(self) -> None:
-        names = (
-            "alone",
-            "sets",
-            "sets_table",
-            "pairs",
-            "columns",
-            "riskiest",
-            "population",
-            "owners",
-        )
+        names = ("alone", "sets", "sets_table", "pairs", "columns", "riskiest", "population", "owners")
         self.parts = {name: html("", f"af-risk-{name.replace('_', '-')}") for name in names}
         self.size = pn.widgets.RadioButtonGroup(label="Sets of", options={ALL_SIZES: 0}, value=0)
         pn.bind(self._show_sets, self.size, watch=True)
         part = self.parts
         self.unsampled = html(
-            Markup("<p class='soft'>{}</p>").format(
+            soft(
                 "A person who is unique here need not be unique in the population. If the table is a sample, type the sampling fraction "
                 "above, or give a column the role weight on the screen Data."
             )
@@ -257,7 +224,7 @@ class RiskScreen(pn.viewable.Viewer):
             lead=("A list of people that others may have, with every quasi-identifier under the table's names, such as a voters' list. The "
     "attackers journalist and presence try it on the release; the file stays in your session."),
         )  # fmt: skip
-        self.inside = pn.Column(
+        self.inside = stack(
             card(
                 "What others know",
                 self.known,
@@ -268,8 +235,6 @@ class RiskScreen(pn.viewable.Viewer):
             *self.cards,
             self.released,
             self.listed,
-            sizing_mode="stretch_width",
-            margin=0,
         )  # fmt: skip
 
     @param.depends("model.picture", "model.computing", "model.stale", "model.problem", watch=True)
@@ -278,15 +243,9 @@ class RiskScreen(pn.viewable.Viewer):
         for each in self.cards:
             each.css_classes = ["af-card", *(["af-stale"] if model.stale else [])]
             each.visible = picture is not None and (each is not self.people or self._has_owners())
-        if model.problem:
-            self.status.object = str(
-                Markup("<p class='af-bad' role='alert'>{}</p>").format(
-                    f"This cannot be computed: {model.problem}"
-                )
-            )
-        else:
-            computing = "<p class='soft' role='status'>Computing…</p>"
-            self.status.object = computing if model.computing else ""
+        wrong = refused(f"This cannot be computed: {model.problem}")
+        computing = soft("Computing…", "status") if model.computing else ""
+        say(self.status, wrong if model.problem else computing)
         if picture is None or picture is self._drawn:
             return
         self._drawn = picture
@@ -295,14 +254,12 @@ class RiskScreen(pn.viewable.Viewer):
         if self.size.options != sizes:
             self.size.param.update(options=sizes, value=0)
         part = self.parts
-        part["alone"].object = str(parts.alone(risk))
-        part["pairs"].object = str(parts.pairs_of(risk))
-        part["columns"].object = str(parts.column_parts(risk))
-        part["riskiest"].object = str(parts.riskiest(picture))
-        part["owners"].object = str(parts.owners(risk)) if self._has_owners() else ""
-        part["population"].object = (
-            str(parts.population(risk.population)) if risk.population is not None else ""
-        )
+        say(part["alone"], parts.alone(risk))
+        say(part["pairs"], parts.pairs_of(risk))
+        say(part["columns"], parts.column_parts(risk))
+        say(part["riskiest"], parts.riskiest(picture))
+        say(part["owners"], parts.owners(risk) if self._has_owners() else "")
+        say(part["population"], "" if risk.population is None else parts.population(risk.population))
         self.unsampled.visible = risk.population is None
         self._show_sets(self.size.value)
 
@@ -316,18 +273,8 @@ class RiskScreen(pn.viewable.Viewer):
         picture = self.model.picture
         if picture is None:
             return
-        self.parts["sets"].object = str(parts.column_sets_of(picture.risk, size or None))
-        self.parts["sets_table"].object = str(parts.sets_table(picture.risk, size or None))
+        say(self.parts["sets"], parts.column_sets_of(picture.risk, size or None))
+        say(self.parts["sets_table"], parts.sets_table(picture.risk, size or None))
 
     def __panel__(self) -> pn.viewable.Viewable:
         return self._root
-
-
-def _left_out(records: int) -> str:
-    """Return that records of the file are not in the picture."""
-    return f"{plural(records, 'record')} of the file {'is' if records == 1 else 'are'} left out, by the steps on the screen Prepare or for a missing value."
-
-
-def _combinations(columns: int, sets: int) -> str:
-    """Return how many sets of up to so many columns there are."""
-    return f"{'' if columns == 1 else 'up to '}{plural(columns, 'column')}: {plural(sets, 'set')}"

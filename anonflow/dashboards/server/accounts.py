@@ -85,10 +85,6 @@ class Accounts:
     Lines ``name:scrypt$N$r$p$salt$hash``, which earlier versions wrote, are read as well. A file that has changed is read again
     (:meth:`renew`).
 
-    Parameters
-    ----------
-    path : pathlib.Path
-
     Raises
     ------
     ParameterError
@@ -101,13 +97,7 @@ class Accounts:
         self._read()
 
     def renew(self) -> frozenset[str]:
-        """Read the file again if it is another than before; one that cannot be used changes nothing, and is logged.
-
-        Returns
-        -------
-        frozenset of str
-            The users who were removed, and those with another password.
-        """
+        """Read the file again if it is another than before, and return who was removed, or has another password; one that cannot be used changes nothing, and is logged."""
         if _mark(self._path) == self._mark:
             return frozenset()
         before = self._hashes
@@ -134,7 +124,9 @@ class Accounts:
             if not line.strip() or line.startswith("#"):
                 continue
             name, _, kept = line.strip().partition(":")
-            if not _NAME.fullmatch(name) or not _is_hash(kept):
+            if not _NAME.fullmatch(name) or not (
+                _parameters(kept) is not None or _Scrypt.read(kept) is not None
+            ):
                 raise ParameterError(
                     f"{path}: line {number} is no 'name:$argon2id$...'; make it with --add-user, never by hand"
                 )
@@ -159,16 +151,13 @@ class Accounts:
 class SignedIn:
     """Signed-in users: sessions with ids that end by themselves, or when they are revoked.
 
+    An id has 256 random bits and is created when a user signs in; an id from the browser is never used.
+    Only its hash is kept. At most `MOST` are remembered; the oldest end first.
+
     Parameters
     ----------
     lasts : float
         Seconds.
-    clock : callable, optional
-
-    Notes
-    -----
-    An id has 256 random bits and is created when a user signs in; an id from the browser is never used.
-    Only its hash is kept. At most `MOST` are remembered; the oldest end first.
     """
 
     MOST = 10_000
@@ -238,18 +227,15 @@ def network_of(address: str) -> str:
 class LoginThrottle:
     """After wrong passwords, the next attempt must wait: twice as long each time, by name and by address.
 
+    At most `MOST` names and addresses are remembered; the oldest are forgotten first. A correct password is refused
+    while its name or address waits; otherwise guessing would cost nothing.
+
     Parameters
     ----------
     free : int
         Wrong guesses that cost nothing.
     longest : float
         Seconds that one waits at most.
-    clock : callable, optional
-
-    Notes
-    -----
-    At most `MOST` names and addresses are remembered; the oldest are forgotten first. A correct password is refused
-    while its name or address waits; otherwise guessing would cost nothing.
     """
 
     MOST = 10_000
@@ -326,10 +312,6 @@ def _parameters(kept: str) -> argon2.Parameters | None:
     bounds = ("time_cost", "memory_cost", "parallelism", "salt_len", "hash_len")
     small = all(0 < getattr(parameters, name) <= getattr(_LARGEST, name) for name in bounds)
     return parameters if parameters.type is argon2.Type.ID and small and parameters.hash_len >= 16 else None
-
-
-def _is_hash(kept: str) -> bool:
-    return _parameters(kept) is not None or _Scrypt.read(kept) is not None
 
 
 def _with_another_salt(kept: str) -> str:

@@ -75,9 +75,11 @@ class PackedFiles(GZipContentEncoding):
 class Gateway(Router):
     """A router before an application.
 
+    A page's token contains the cookies of its request, and anyone with a copy of the page has the token. So the
+    application gets the user's name and a hash of the browser's key, never a cookie.
+
     Parameters
     ----------
-    inside : tornado.web.Application
     hosts : iterable of str
         Allowed host names, with or without a port; the server's own address is always allowed.
     accounts : Accounts or None
@@ -100,11 +102,6 @@ class Gateway(Router):
         What ``/metrics`` says; without it there is no such page.
     metrics_readers : iterable of str
         Addresses and networks that may read it.
-
-    Notes
-    -----
-    A page's token contains the cookies of its request, and anyone with a copy of the page has the token. So the
-    application gets the user's name and a hash of the browser's key, never a cookie.
     """
 
     def __init__(

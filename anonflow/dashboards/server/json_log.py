@@ -17,8 +17,6 @@ _FIELDS = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "t
 class JsonLog(logging.Formatter):
     """``{"time", "level", "logger", "message"}`` and the fields that were given with the record.
 
-    Notes
-    -----
     Messages of other packages may contain a cell: the log keeps the first line of their records, without the filled-in
     values, and the type of an exception. (The lines after the first show objects: asyncio's a task with the words of
     its exception.)

@@ -10,35 +10,24 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Figures:
-    """The figures of ``/metrics``.
-
-    Attributes
-    ----------
-    healthy : bool
-        Whether runs can be computed.
-    sessions : int
-        Open ones.
-    most_sessions : int or None
-        The cap, if there is one.
-    waiting, running, ended : int
-        Runs in the queue, at work, and over since the server began.
-    slots : int
-        Runs that are worked on at the same time, at the most.
-    workers : int
-        Worker processes that are there.
-    worker_bytes : int
-        Memory of the worker processes together.
-    """
+    """The figures of ``/metrics``."""
 
     healthy: bool
+    """Whether runs can be computed."""
     sessions: int
+    """Open ones."""
     most_sessions: int | None
+    """The cap, if there is one."""
     waiting: int
     running: int
     ended: int
+    """Runs in the queue, at work, and over since the server began."""
     slots: int
+    """Runs that are worked on at the same time, at the most."""
     workers: int
+    """Worker processes that are there."""
     worker_bytes: int
+    """Memory of the worker processes together."""
 
     def text(self) -> str:
         """In the text format of Prometheus, version 0.0.4."""

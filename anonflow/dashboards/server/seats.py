@@ -18,35 +18,23 @@ LOADING = 5.0
 
 @dataclass(eq=False)
 class Seat:
-    """A workspace, and the page that shows it.
-
-    Attributes
-    ----------
-    key : str
-        A secret of the browser that it belongs to; empty for nobody's.
-    workspace : Workspace
-    document : bokeh.document.Document or None
-        Of the page; None while no page shows it.
-    begun : DraftSpec
-        The draft that every session begins with: as long as that is all there is, nothing is lost with it.
-    seen : bool
-        Whether a browser has drawn the page.
-    number : str
-        Of the page: what it tells when it is about to go. No secret.
-    since : float
-        Since when this page, or no page, shows it.
-    moved : callable
-        Called when another page takes the workspace up.
-    """
+    """A workspace, and the page that shows it."""
 
     key: str = field(repr=False)
+    """A secret of the browser that it belongs to; empty for nobody's."""
     workspace: Workspace
     document: Any
+    """Of the page; None while no page shows it."""
     begun: DraftSpec = field(repr=False)
+    """The draft that every session begins with: as long as that is all there is, nothing is lost with it."""
     seen: bool = False
+    """Whether a browser has drawn the page."""
     number: str = ""
+    """Of the page: what it tells when it is about to go. No secret."""
     since: float = field(default_factory=lambda: monotonic())
+    """Since when this page, or no page, shows it."""
     moved: Callable[[], None] = lambda: None
+    """Called when another page takes the workspace up."""
 
     @property
     def has_work(self) -> bool:
@@ -67,19 +55,7 @@ class Seat:
 
 
 class Seats:
-    """All workspaces of a server.
-
-    Parameters
-    ----------
-    seconds : float
-        How long a workspace is kept that no page shows.
-    schedule : callable
-        Has changes made that come while no page is there.
-
-    Notes
-    -----
-    Everything happens on the server's event loop; only :attr:`shown` is asked elsewhere.
-    """
+    """All workspaces of a server, each kept for some seconds without a page. Everything happens on the event loop; only :attr:`shown` is asked elsewhere."""
 
     def __init__(self, seconds: float, schedule: Callable[[Callable[[], None]], None]) -> None:
         self.seconds = seconds
@@ -114,11 +90,7 @@ class Seats:
     def free_of(self, key: str, leaving: str = "") -> Seat | None:
         """Return the workspace with work in it of a browser whose page is gone; the one that was left last.
 
-        Parameters
-        ----------
-        key : str
-        leaving : str
-            Number of the page that is about to go: a page that is loaded anew is asked for before it is gone.
+        A page that is loaded anew is asked for before it is gone: `leaving` is its number.
         """
         seats = self.of_key(key)
         goes = [seat for seat in seats if leaving and seat.number == leaving]

@@ -67,63 +67,43 @@ SWEEP = 60.0
 
 @dataclass(frozen=True)
 class ServerSettings:
-    """The settings of a server.
-
-    Attributes
-    ----------
-    start : pathlib.Path or None
-        A table or a flow that every session begins with.
-    address : str
-        Of the interface that is listened on.
-    port : int
-        The port to listen on; 0 takes a free one.
-    hosts : tuple of str
-        Allowed host names of the server, besides its own address.
-    users : pathlib.Path or None
-        The file of accounts; without it there is no login.
-    limits : Limits or None
-        Those of a hosted server, or what a machine of one's own can show, without it.
-    workers : int or None
-        Worker processes that all sessions share; 0 runs everything on threads of the server. As many as there
-        are processors on a hosted server, 0 at home, without it.
-    https : bool
-        Whether a proxy in front speaks https with the browsers.
-    proxied : bool
-        Whether a proxy in front says who asks, in X-Real-IP or X-Forwarded-For.
-    proxies : tuple of str
-        Addresses and networks of that proxy: what others say in headers is not believed.
-    trust_header : str or None
-        The header in which that proxy names who signed in there, such as X-Forwarded-User.
-    metrics : bool
-        Whether ``/metrics`` tells its operator how many sessions, runs and bytes there are.
-    metrics_readers : tuple of str
-        Addresses and networks that may read it.
-    open_to_all : bool
-        Whether others may come in without signing in.
-    owner : pathlib.Path or None
-        Where keyed marks of the people of releases are kept, so that a second release of them warns; of a server with
-        accounts, each user's in a folder of their own. Beside what is opened at home, as a flow's, without it.
-    keep : float
-        Seconds that a session is kept after its page was closed, and uploads if this server is lost, to go on with;
-        0 is not at all.
-    """
+    """The settings of a server."""
 
     start: Path | None = None
+    """A table or a flow that every session begins with."""
     address: str = "127.0.0.1"
+    """Of the interface that is listened on."""
     port: int = 5006
+    """The port to listen on; 0 takes a free one."""
     hosts: tuple[str, ...] = ()
+    """Allowed host names of the server, besides its own address."""
     users: Path | None = field(default=None, repr=False)
+    """The file of accounts; without it there is no login."""
     limits: Limits | None = None
+    """Those of a hosted server, or what a machine of one's own can show, without it."""
     workers: int | None = None
+    """Worker processes that all sessions share; 0 runs everything on threads of the server. As many as there
+    are processors on a hosted server, 0 at home, without it."""
     https: bool = False
+    """Whether a proxy in front speaks https with the browsers."""
     proxied: bool = False
+    """Whether a proxy in front says who asks, in X-Real-IP or X-Forwarded-For."""
     proxies: tuple[str, ...] = ("127.0.0.1", "::1")
+    """Addresses and networks of that proxy: what others say in headers is not believed."""
     trust_header: str | None = None
+    """The header in which that proxy names who signed in there, such as X-Forwarded-User."""
     metrics: bool = False
+    """Whether ``/metrics`` tells its operator how many sessions, runs and bytes there are."""
     metrics_readers: tuple[str, ...] = ("127.0.0.1", "::1")
+    """Addresses and networks that may read it."""
     open_to_all: bool = False
+    """Whether others may come in without signing in."""
     owner: Path | None = None
+    """Where keyed marks of the people of releases are kept, so that a second release of them warns; of a server with
+    accounts, each user's in a folder of their own. Beside what is opened at home, as a flow's, without it."""
     keep: float = KEPT
+    """Seconds that a session is kept after its page was closed, and uploads if this server is lost, to go on with;
+    0 is not at all."""
 
     def owner_of(self, user: str) -> Path | None:
         """Return the owner's folder of a user's releases; None where nothing is kept."""
@@ -143,10 +123,6 @@ class ServerSettings:
 
 class Server:
     """The dashboards, served.
-
-    Parameters
-    ----------
-    settings : ServerSettings
 
     Attributes
     ----------

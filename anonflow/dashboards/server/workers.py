@@ -18,20 +18,14 @@ GRACE = 2.0
 class SharedCluster:
     """Worker processes on this machine, with one thread each, behind a Dask scheduler on the loopback interface.
 
-    Parameters
-    ----------
-    workers : int
+    A kernel that runs cannot be stopped from outside, and Dask lets a cancelled task run on. So that it does not keep a
+    worker from the others, :meth:`sweep` ends the workers that still compute what nobody wants any more; Dask starts
+    them again.
 
     Attributes
     ----------
     address : str
         As :func:`anonflow.engine.start` takes it for a scheduler.
-
-    Notes
-    -----
-    A kernel that runs cannot be stopped from outside, and Dask lets a cancelled task run on. So that it does not keep a
-    worker from the others, :meth:`sweep` ends the workers that still compute what nobody wants any more; Dask starts
-    them again.
     """
 
     def __init__(self, workers: int) -> None:

@@ -25,14 +25,6 @@ release = report.release        # release.frame is what is published, and lies i
 
 
 def script(name: str, flow: str, script: str) -> str:
-    """Return the script.
-
-    Parameters
-    ----------
-    name : str
-        Of the run.
-    flow, script : str
-        File names: of its flow, and of the script itself.
-    """
+    """Return the script of a run, by its name, and the names of the files of its flow and of itself."""
     plain = "".join(letter for letter in name if letter.isprintable() and letter not in '"\\\\')
     return _TEXT.format(name=plain, flow=flow, script=script)

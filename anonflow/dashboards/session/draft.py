@@ -26,23 +26,9 @@ HISTORY = 200
 
 
 class Draft(param.Parameterized):
-    """A flow while it is being written.
+    """A flow while it is being written. It may be invalid between edits; ``problems`` has the loader's messages.
 
-    Parameters
-    ----------
-    spec : DraftSpec
-        The flow. It is frozen: every edit puts another one here, so that the watchers of the param are called.
-    folder : pathlib.Path
-        What paths in the flow are relative to.
-
-    Attributes
-    ----------
-    changed : callable
-        Called after each edit, before the watchers of ``spec``.
-
-    Notes
-    -----
-    A draft may be invalid between edits; ``problems`` has the loader's messages.
+    ``spec`` is frozen: every edit puts another one there, so that the watchers of the param are called; ``changed`` is called before them.
     """
 
     spec = param.ClassSelector(class_=DraftSpec, default=NO_FLOW, instantiate=False, doc="The flow.")
@@ -72,18 +58,7 @@ class Draft(param.Parameterized):
         name: str = "draft",
         k: int = FIRST_K,
     ) -> Draft:
-        """Return a first flow over a table.
-
-        Parameters
-        ----------
-        source : SourceSpec or dict
-        columns : dict
-            As under ``table`` in a flow.
-        name : str
-            The flow's name.
-        k : int
-            Matches, or records in a class, at least.
-        """
+        """Return a first flow over a table, its columns as under ``table`` in a flow, for k matches, or records in a class, at least."""
         document = {
             "flow": name,
             "version": 1,
@@ -99,21 +74,9 @@ class Draft(param.Parameterized):
 
     @classmethod
     def read(cls, text: str, folder: Path | None = None, confined: bool = False) -> Draft:
-        """Return a draft from the text of a flow file.
+        """Return a draft from the text of a flow file, whose paths are relative to `folder`.
 
-        Parameters
-        ----------
-        text : str
-        folder : pathlib.Path, optional
-            What paths in the flow are relative to.
-        confined : bool
-            Whether the flow is a stranger's: it may name files inside `folder` only, and is refused before any
-            is opened.
-
-        Raises
-        ------
-        FlowError
-            If it is no strict YAML, no flow the loader takes, or names files that it may not.
+        A stranger's flow is confined: it may name files inside `folder` only, and is refused before any is opened.
         """
         document, home = strict_yaml.loads(text), folder or Path()
         if confined:
@@ -126,35 +89,11 @@ class Draft(param.Parameterized):
         return self.spec.document
 
     def set(self, path: Sequence[str], value: Any) -> None:
-        """Put `value` at `path`, as one step of the history; None removes the present value.
-
-        Parameters
-        ----------
-        path : sequence of str
-            A step is named by its word, ``("steps", "anonymize", "k")``; mappings on the way are made.
-        value
-            Anything a flow can hold.
-
-        Raises
-        ------
-        FlowError
-            If it is no flow then.
-        """
+        """Put `value` at `path`, as one step of the history; as :meth:`DraftSpec.changed` takes them."""
         self.set_all([(path, value)])
 
     def set_all(self, edits: Sequence[tuple[Sequence[str], Any]]) -> None:
-        """Several edits as one step of the history.
-
-        Parameters
-        ----------
-        edits : sequence of (path, value)
-            As for :meth:`set`, one after the other.
-
-        Raises
-        ------
-        FlowError
-            As :meth:`set`; nothing is changed then.
-        """
+        """Several edits as one step of the history."""
         self.put(self.spec.changed(edits))
 
     def put(self, spec: DraftSpec) -> None:
@@ -200,23 +139,11 @@ class Draft(param.Parameterized):
             self._replace(self._future.pop())
 
     def text(self) -> str:
-        """Return the flow file; it reads back to an equal draft.
-
-        Raises
-        ------
-        FlowError
-            If the flow holds something YAML cannot.
-        """
+        """Return the flow file; it reads back to an equal draft."""
         return strict_yaml.dumps(self.document)
 
     def flow(self) -> Flow:
-        """Return the flow, checked by the engine's loader.
-
-        Raises
-        ------
-        FlowError
-            With every problem.
-        """
+        """Return the flow, checked by the engine's loader."""
         return self.spec.loaded(self.folder)
 
     @property

@@ -175,12 +175,7 @@ class DraftSpec(FlowSpec):
 
     @classmethod
     def of(cls, document: Any) -> DraftSpec:
-        """Return the flow of a file's content, of which only the form is checked.
-
-        Parameters
-        ----------
-        document : object
-            Plain data.
+        """Return the flow of a file's content, plain data, of which only the form is checked.
 
         Raises
         ------
@@ -227,17 +222,9 @@ class DraftSpec(FlowSpec):
         return document
 
     def changed(self, edits: Iterable[tuple[Sequence[str], Any]]) -> DraftSpec:
-        """Return the flow after edits of places, such as ``("steps", "anonymize", "k")``.
+        """Return the flow after edits of places, such as ``("steps", "anonymize", "k")``, and their values.
 
-        Parameters
-        ----------
-        edits : iterable of (path, value)
-            A step is named by its word; None removes what is there; mappings on the way are made.
-
-        Raises
-        ------
-        FlowError
-            If it is no flow then.
+        A step is named by its word; None removes what is there; mappings on the way are made.
         """
         document = self._by_name()
         for path, value in edits:
@@ -310,13 +297,7 @@ class DraftSpec(FlowSpec):
         return self.model_copy(update={"publish": PublishSpec(), "run": RunSpec()})
 
     def single(self, run: Run) -> DraftSpec:
-        """Return the flow of one run alone: without the matrix, with a draw, and with what its release is published as.
-
-        Parameters
-        ----------
-        run : anonflow.engine.Run
-            Of this flow.
-        """
+        """Return the flow of one of its runs alone: without the matrix, with a draw, and with what its release is published as."""
         anonymize = MethodSpec(**run.anonymize.model_dump())
         files = PublishSpec(table=f"out/{self.flow}.csv", report=ReportSpec(file=f"out/{self.flow}.html"))
         alone = self.unpublished().with_steps(anonymize=anonymize, draw=DrawSpec())
@@ -327,18 +308,7 @@ class DraftSpec(FlowSpec):
     # -------------------------------------------------------------------------------- as the engine has it
 
     def loaded(self, folder: Path) -> Flow:
-        """Return the flow, checked by the engine's loader.
-
-        Parameters
-        ----------
-        folder : pathlib.Path
-            What its paths are relative to.
-
-        Raises
-        ------
-        FlowError
-            With every problem.
-        """
+        """Return the flow, checked by the engine's loader; its paths are relative to `folder`."""
         return flow_from(strict_yaml.Document(self.attacked().document, "this flow"), folder=folder)
 
     def attacked(self) -> DraftSpec:

@@ -36,22 +36,9 @@ _BEGUN_SECONDS = 60.0
 
 
 class SessionFolder:
-    """The folder of one session, held by a lock for as long as the session lives.
+    """The folder of one session, held by a lock for as long as the session lives; uploads lie in ``files``, apart from what is written here.
 
-    Parameters
-    ----------
-    path : pathlib.Path
-    lock : int
-        Descriptor of the lock's file; it is closed in the end.
-    draft : str or None
-        What :meth:`keep` wrote last, before the server was lost; None in a new folder.
-
-    Attributes
-    ----------
-    files : pathlib.Path
-        The folder of uploads, separate from the files that are written here.
-    is_held : bool
-        Whether this process still has the session.
+    ``draft`` is what :meth:`keep` wrote last, before the server was lost; None in a new folder.
     """
 
     def __init__(self, path: Path, lock: int, draft: str | None = None) -> None:
@@ -143,6 +130,10 @@ class SessionFolder:
 class SessionFolders:
     """All folders of sessions below a folder that is this user's alone.
 
+    A folder's name begins with a hash of its owner's key; that of a session without a key does not.
+    The process that holds the lock of a folder owns it, and the system frees the locks of a process that was killed: what can
+    be locked is lost. A folder is made, locked and only then given its name, so none is taken for lost before.
+
     Parameters
     ----------
     seconds : float
@@ -154,12 +145,6 @@ class SessionFolders:
     ------
     ParameterError
         If another user may write to `home`.
-
-    Notes
-    -----
-    A folder's name begins with a hash of its owner's key; that of a session without a key does not.
-    The process that holds the lock of a folder owns it, and the system frees the locks of a process that was killed: what can
-    be locked is lost. A folder is made, locked and only then given its name, so none is taken for lost before.
     """
 
     def __init__(self, seconds: float = KEPT, home: Path | None = None) -> None:
@@ -186,19 +171,7 @@ class SessionFolders:
     def begin(self, key: str = "", resume: bool = True, wanted: str = "") -> SessionFolder:
         """Return the folder of a session that begins.
 
-        Parameters
-        ----------
-        key : str
-            A secret of the session's owner, which is needed to continue the session.
-        resume : bool
-            Whether the last one that a lost server left of this key is taken up.
-        wanted : str
-            The name of the one that is taken up, as :meth:`lost` has it; the last one without it.
-
-        Raises
-        ------
-        ParameterError
-            If no folder can be made.
+        Whoever has the key may resume what a lost server left of it: the wanted one, as :meth:`lost` names it, or the last.
         """
         self.sweep()
         folder = self._lost_of(key, wanted) if key and resume else None

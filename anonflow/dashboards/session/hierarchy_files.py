@@ -32,15 +32,7 @@ def is_hierarchy_name(name: str) -> bool:
 
 
 def matched_column(name: str, columns: Collection[str]) -> str | None:
-    """Return the column that a hierarchy file is for, by its name; None where no column has it.
-
-    Parameters
-    ----------
-    name : str
-        Such as ``age.csv``, ``adult_hierarchy_age.csv`` or ``age-hierarchy.csv``.
-    columns : collection of str
-        Where several fit, the longest name is meant.
-    """
+    """Return the column that a hierarchy file is for, by its name, such as ``adult_hierarchy_age.csv``: the longest that fits; None where no column has it."""
     stem = Path(name).name.rpartition(".")[0].lower()
     without = _WORD.sub("", stem).strip("-_. ")
     fits = [
@@ -87,15 +79,7 @@ class Attached(NamedTuple):
 
 
 def attach(workspace: Workspace, files: Mapping[str, Path]) -> Attached:
-    """Give quasi-identifiers and sensitive columns the hierarchies of these files, as one edit.
-
-    Parameters
-    ----------
-    workspace : Workspace
-        With an open table.
-    files : mapping
-        Name, as its user calls it -> where the file is. They are copied.
-    """
+    """Give quasi-identifiers and sensitive columns the hierarchies of these files, by name, as one edit; the files are copied."""
     edits: dict[str, Mapping[str, Any]] = {}
     refusals: list[str] = []
     columns = workspace.draft.spec.columns
@@ -130,20 +114,7 @@ def attach(workspace: Workspace, files: Mapping[str, Path]) -> Attached:
 
 
 def copy_hierarchy(workspace: Workspace, spec: Any, column: str) -> None:
-    """Give another column the hierarchy that one has, as one edit.
-
-    Parameters
-    ----------
-    workspace : Workspace
-    spec : mapping or str
-        As under ``hierarchy`` of a flow.
-    column : str
-
-    Raises
-    ------
-    HierarchyError, DataError
-        If it does not have the column's values.
-    """
+    """Give another column the hierarchy that one has, as under ``hierarchy`` of a flow, as one edit."""
     values = [value for value in _values(workspace, column)[0] if value]
     _check(workspace, Hierarchy.from_mapping(spec, folder=workspace.draft.folder, values=values), column)
     before = workspace.draft.spec.columns.get(column, ColumnSpec())
@@ -151,15 +122,7 @@ def copy_hierarchy(workspace: Workspace, spec: Any, column: str) -> None:
 
 
 def declared_hierarchy(before: ColumnSpec, spec: Any) -> dict[str, Any]:
-    """Return what declares a hierarchy of a column.
-
-    Parameters
-    ----------
-    before : ColumnSpec
-        What the draft says of the column. A sensitive one stays so: its hierarchy is the distance of t-closeness.
-    spec : mapping or str
-        As under ``hierarchy`` of a flow.
-    """
+    """Return what declares a hierarchy of a column. A sensitive one stays so: its hierarchy is the distance of t-closeness."""
     if before.role == "sensitive":
         return {"role": "sensitive", "hierarchy": spec}
     return {"role": "quasi-identifier", "kind": "hierarchy", "hierarchy": spec}

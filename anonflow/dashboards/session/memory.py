@@ -27,25 +27,22 @@ PAIRS = 100
 
 @dataclass(frozen=True, eq=False)
 class KnownReleases:
-    """The earlier releases of a table's people.
-
-    Attributes
-    ----------
-    shared : tuple of SharedPeople
-        How many are in each earlier release, in the order of their dates.
-    outlook : Outlook or None
-        What another release gives away and costs; None where nobody of them was released before.
-    problem : str
-        Why the releases cannot be counted together, a sentence.
-    """
+    """The earlier releases of a table's people."""
 
     shared: tuple[SharedPeople, ...] = ()
+    """How many are in each earlier release, in the order of their dates."""
     outlook: Outlook | None = None
+    """What another release gives away and costs; None where nobody of them was released before."""
     problem: str = ""
+    """Why the releases cannot be counted together, a sentence."""
 
 
 class ReleaseMemory:
     """The earlier releases that a session knows.
+
+    People are recognized by the key of a folder. What was uploaded has one key. If it is that of `own`, or `own` has none yet, the uploaded
+    folder has all releases of both. Else both are searched for a table's people, and a run goes on from the uploaded ones. A release that is
+    drawn is kept in both.
 
     Parameters
     ----------
@@ -55,15 +52,8 @@ class ReleaseMemory:
         Where the releases lie that its user uploaded; it ends with the session.
     lasts : bool
         Whether `own` stays when the session ends.
-    limits : Limits
     shared : bool
         Whether strangers' releases are in `own`, too: then it is compared with, and neither handed out nor given a key from outside.
-
-    Notes
-    -----
-    People are recognized by the key of a folder. What was uploaded has one key. If it is that of `own`, or `own` has none yet, the uploaded
-    folder has all releases of both. Else both are searched for a table's people, and a run goes on from the uploaded ones. A release that is
-    drawn is kept in both.
     """
 
     def __init__(
@@ -119,19 +109,7 @@ class ReleaseMemory:
         shutil.rmtree(self._uploaded.path, ignore_errors=True)
 
     def known(self, table: Table, release: Release | None = None) -> KnownReleases:
-        """Return the earlier releases of a table's people, and what another one gives away and costs.
-
-        Parameters
-        ----------
-        table : Table
-        release : Release, optional
-            One of this table, which does not count.
-
-        Raises
-        ------
-        DataError
-            If what is kept cannot be read.
-        """
+        """Return the earlier releases of a table's people, without `release`, and what another one gives away and costs."""
         first = self._first
         counted = first.shared(table, release)
         shared = tuple(sorted([*counted, *self._elsewhere(table, release)], key=lambda each: each.when))
@@ -150,13 +128,7 @@ class ReleaseMemory:
         return max((place.overlap(table, release) for place in places), key=lambda each: each.again)
 
     def checked(self, anonymization: Anonymization, release: Release) -> tuple[ReleasedPeople, str]:
-        """Return the people of a release that goes on from earlier ones, as :meth:`Earlier.check_left`, and what this does not count.
-
-        Raises
-        ------
-        VerificationError, DataError
-            As there.
-        """
+        """Return the people of a release that goes on from earlier ones, as :meth:`Earlier.check_left`, and what this does not count."""
         table = anonymization.table
         people = self._first.check_left(table, release, anonymization.earlier)
         again = max((each.people for each in self._elsewhere(table, release)), default=0)
@@ -166,13 +138,7 @@ class ReleaseMemory:
         )
 
     def keep(self, table: Table, release: Release, people: ReleasedPeople | None) -> None:
-        """Keep a release in each folder: with its people by the first one's key, where they are known.
-
-        Raises
-        ------
-        DataError, AnonflowError
-            As :meth:`Earlier.keep`.
-        """
+        """Keep a release in each folder: with its people by the first one's key, where they are known."""
         if self._has_another_key:
             people = people or self._uploaded.people_of(table, release)
             self._uploaded.keep(table, release, people)

@@ -14,17 +14,9 @@ from anonflow.engine.flows.spec import FILES
 from anonflow.errors import FlowError
 from anonflow.table.identification.earlier import OWNER
 
-__all__ = ["check_confined", "names_a_dataset", "paths_in", "safe_name"]
-
 
 def check_confined(spec: DraftSpec, folder: Path) -> None:
     """Refuse a flow that would read or write outside `folder`, before anything of it is opened.
-
-    Parameters
-    ----------
-    spec : DraftSpec
-    folder : pathlib.Path
-        What its paths are relative to.
 
     Raises
     ------
@@ -109,18 +101,7 @@ def _inside(path: str, home: Path) -> bool:
 
 
 def paths_in(document: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any], str]]:
-    """Yield every text of a flow that is taken for a path.
-
-    Parameters
-    ----------
-    document : dict
-        Of a :class:`DraftSpec`.
-
-    Yields
-    ------
-    (str, dict, str)
-        Where it stands; the mapping that holds it, and its key there.
-    """
+    """Yield every text of a flow that is taken for a path: where it stands, the mapping that holds it, and its key there."""
     table, publish = document["table"], document.get("publish", {})
     yield from _texts("table.source", table["source"], FILES)
     for step in table.get("prepare", ()):

@@ -32,17 +32,6 @@ from anonflow.engine.flows.registers import register_holders
 from anonflow.engine.flows.spec import SourceSpec
 from anonflow.errors import DataError
 
-__all__ = [
-    "ENDING",
-    "Project",
-    "read_project",
-    "read_review",
-    "read_session_runs",
-    "save_project",
-    "session_runs_text",
-    "stranger_flow",
-]
-
 ENDING = ".anonflow.zip"
 
 MOST_RUNS = 1000
@@ -135,14 +124,12 @@ class RunEntry(ResultEntry):
         )
 
     def run(self, id: int, folder: Path) -> FinishedRun:
-        """Return the run, without its result's records.
+        """Return the run, without its result's records; its flow may name files in `folder` alone.
 
         Raises
         ------
         DataError
             If this version does not have its method.
-        FlowError
-            If its flow is none, or names files outside `folder`.
         """
         if self.algorithm not in (*REGISTRY, AUTO):
             raise DataError(
@@ -193,46 +180,23 @@ Entry = TypeVar("Entry", bound=_ProjectPart)
 
 @dataclass(frozen=True, eq=False)
 class Project:
-    """The content of a project file.
-
-    Attributes
-    ----------
-    spec : DraftSpec
-        The flow.
-    files : dict
-        Name -> bytes, of what the flow names.
-    runs : tuple of FinishedRun
-        Without their results' records: ids count from 1.
-    records : int
-        Records of its table; -1 if unknown.
-    columns : tuple of str
-        Of that table.
-    review : dict
-        What people filled in into the reviewer's report.
-    """
+    """The content of a project file."""
 
     spec: DraftSpec = field(repr=False)
+    """The flow."""
     files: dict[str, bytes] = field(repr=False)
+    """Name -> bytes, of what the flow names."""
     runs: tuple[FinishedRun, ...]
+    """Without their results' records: ids count from 1."""
     records: int = -1
+    """Records of its table; -1 if unknown."""
     columns: tuple[str, ...] = field(default=(), repr=False)
+    """Of that table."""
     review: dict[str, str] = field(default_factory=dict, repr=False)
+    """What people filled in into the reviewer's report."""
 
     def over(self, source: SourceSpec, folder: Path) -> Project:
-        """Return the project over a table that is open, checked by the engine's loader.
-
-        Parameters
-        ----------
-        source : SourceSpec
-            Where the table is read from.
-        folder : pathlib.Path
-            Where the files are.
-
-        Raises
-        ------
-        FlowError
-            If the flow, or that of a run, cannot be used.
-        """
+        """Return the project over a table that is open, read from `source`, checked by the engine's loader."""
 
         def moved(spec: DraftSpec) -> DraftSpec:
             there = spec.with_table(source=source)
@@ -243,13 +207,7 @@ class Project:
         return replace(self, spec=moved(self.spec), runs=runs)
 
     def unpack(self, folder: Path, limits: Limits) -> None:
-        """Write the files into a folder, for their owner alone, with the checks of an upload.
-
-        Raises
-        ------
-        DataError
-            As :func:`~anonflow.dashboards.session.table_sources.take_upload`.
-        """
+        """Write the files into a folder, for their owner alone, with the checks of an upload."""
         with TemporaryDirectory(dir=folder) as place:
             for name, content in self.files.items():
                 path = Path(place) / "upload"
@@ -269,28 +227,10 @@ def save_project(
     with_table: bool = False,
     review: Mapping[str, str] | None = None,
 ) -> bytes:
-    """Return a project as one file.
+    """Return a project as one file, a ZIP archive.
 
-    Parameters
-    ----------
-    spec : DraftSpec
-        The flow.
-    folder : pathlib.Path
-        Where the files are that it names.
-    runs : sequence of FinishedRun
-    records : int
-    columns : sequence of str
-        Of the table that is open.
-    with_table : bool
-        Whether the table goes along, where it is a file, registers of attackers and the seeds of the runs with it: then the
-        file is as secret as they are. Else no register is named either.
-    review : mapping, optional
-        What people filled in into the reviewer's report.
-
-    Returns
-    -------
-    bytes
-        A ZIP archive.
+    With the table, where it is a file, go registers of attackers and the seeds of the runs: then the file is as secret as they are. Else no
+    register is named either.
 
     Raises
     ------
@@ -335,18 +275,7 @@ def session_runs_text(
     drawn: Mapping[str, Sequence[tuple[int, str]]],
     answers: Mapping[str, str],
 ) -> str:
-    """Return the runs of a session as JSON, with their seeds, for the session's own folder.
-
-    Parameters
-    ----------
-    runs : sequence of FinishedRun
-    chosen : int or None
-        Id of the run that is explored and published.
-    drawn : mapping
-        Of each table, the ids and names of its runs that were drawn.
-    answers : mapping
-        Column whose role was confirmed -> who could know it.
-    """
+    """Return the runs of a session as JSON, with their seeds, for the session's own folder."""
     entry = SessionEntry(
         runs=tuple(RunEntry.of(run, True) for run in runs),
         ids=tuple(run.id for run in runs),
@@ -384,22 +313,12 @@ def _plain(value: Any) -> Any:
 
 
 def read_project(path: Path, folder: Path, limits: Limits) -> Project:
-    """Return the content of a project file, with the checks for a stranger's file.
-
-    Parameters
-    ----------
-    path : pathlib.Path
-    folder : pathlib.Path
-        Where its files will lie; the flow may name nothing outside.
-    limits : Limits
-        Of an upload, for all its files together, unpacked.
+    """Return the content of a project file, with the checks for a stranger's file; the flow may name nothing outside `folder`.
 
     Raises
     ------
     DataError
         If it is no project, or too large.
-    FlowError
-        If it contains no valid flow, or the flow names files outside its folder.
     """
     parts = _members(path, MOST_BYTES if limits.upload_bytes is None else limits.upload_bytes)
     if "project.json" not in parts or "flow.yaml" not in parts:
@@ -420,15 +339,7 @@ def read_project(path: Path, folder: Path, limits: Limits) -> Project:
 
 
 def stranger_flow(text: str, folder: Path, limits: Limits) -> DraftSpec:
-    """Return a stranger's flow whose files may not be there yet; :meth:`Project.over` checks the rest.
-
-    Raises
-    ------
-    FlowError
-        If it is no strict YAML, no flow, or names files outside `folder`.
-    DataError
-        If it is too large.
-    """
+    """Return a stranger's flow whose files may not be there yet; :meth:`Project.over` checks the rest."""
     limits.check_flow(text)
     spec = DraftSpec.of(strict_yaml.loads(text).data)
     check_confined(spec, folder)
@@ -515,13 +426,7 @@ def _is_file(name: str) -> bool:
 
 
 def _entry(content: bytes, kind: type[Entry], where: str) -> Entry:
-    """Return a JSON text as its model.
-
-    Raises
-    ------
-    DataError
-        With the first place that is wrong; what stands there is not repeated.
-    """
+    """Return a JSON text as its model; a DataError says the first place that is wrong, and does not repeat what stands there."""
     try:
         return kind.model_validate_json(content)
     except ValidationError as error:

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from anonflow.criteria.verification import Finding
     from anonflow.table.identification.released_people import ReleasedPeople
 
-__all__ = ["Publication", "card_of_run", "measured_risk", "publication"]
-
 FORGOTTEN = (
     "when this session ends, anonflow forgets who is in this release, and will not notice a second release of the same "
     "people; keep the file Earlier releases, and upload it next year, or start the dashboards with an owner's folder: --owner FOLDER, in a "
@@ -47,57 +45,38 @@ DIGITS = 32
 
 @dataclass(frozen=True, eq=False)
 class Publication:
-    """A release with all its files.
-
-    Attributes
-    ----------
-    ok : bool
-        Whether every check passed; otherwise there is no release, and the bytes are empty.
-    findings : tuple of Finding
-        What was verified on the release.
-    tables : mapping
-        Ending of a file's name -> the release as such a file: what is published. A folder of Parquet files, packed, is
-        ``.parquet/``.
-    unwritten : mapping
-        Ending -> why there is no such file, a sentence.
-    report : bytes
-        An HTML page that may be published with it.
-    certificate : bytes
-        The owner's proof (.npz).
-    flow : str
-        The flow file that repeats the run, given the seed.
-    seed : str
-        The text of the seed file: a secret, the owner's.
-    warnings : tuple of str
-        What the owner should know before publishing.
-    attacks : pandas.DataFrame or None
-        As :func:`anonflow.attack` gives it; the owner's.
-    release : Release or None
-    card : ReleaseCard or None
-        Promise, measured risk, and remedies, which have no price until it is asked for (:func:`card_of_run`).
-    review : bytes
-        The page for a reviewer, with the threshold 0.09: it may be published, too.
-    again : str
-        How many of its people are in an earlier release, and what that means; empty if none is known to be, or if it goes on from them.
-    people : ReleasedPeople or None
-        Of a release that goes on from earlier ones: whose each row may be, which the owner's folder keeps.
-    """
+    """A release with all its files."""
 
     ok: bool
+    """Whether every check passed; otherwise there is no release, and the bytes are empty."""
     findings: tuple[Finding, ...]
+    """What was verified on the release."""
     tables: Mapping[str, bytes] = field(repr=False)
+    """Ending of a file's name -> the release as such a file: what is published. A folder of Parquet files, packed, is
+    ``.parquet/``."""
     report: bytes = field(repr=False)
+    """An HTML page that may be published with it."""
     certificate: bytes = field(repr=False)
+    """The owner's proof (.npz)."""
     flow: str = field(repr=False)
+    """The flow file that repeats the run, given the seed."""
     seed: str = field(repr=False)
+    """The text of the seed file: a secret, the owner's."""
     warnings: tuple[str, ...] = ()
+    """What the owner should know before publishing."""
     attacks: pd.DataFrame | None = field(default=None, repr=False)
+    """As :func:`anonflow.attack` gives it; the owner's."""
     release: Release | None = field(default=None, repr=False)
     card: ReleaseCard | None = None
+    """Promise, measured risk, and remedies, which have no price until it is asked for (:func:`card_of_run`)."""
     review: bytes = field(default=b"", repr=False)
+    """The page for a reviewer, with the threshold 0.09: it may be published, too."""
     again: str = ""
+    """How many of its people are in an earlier release, and what that means; empty if none is known to be, or if it goes on from them."""
     unwritten: Mapping[str, str] = field(default_factory=dict)
+    """Ending -> why there is no such file, a sentence."""
     people: ReleasedPeople | None = field(default=None, repr=False)
+    """Of a release that goes on from earlier ones: whose each row may be, which the owner's folder keeps."""
 
     @property
     def table_csv(self) -> bytes:
@@ -119,21 +98,7 @@ def card_of_run(
 ) -> ReleaseCard | None:
     """Return the card of the release that a run's own seed draws; None without a result.
 
-    Parameters
-    ----------
-    seed : int
-    result : RunResult
-    release : Release, optional
-        Drawn for the purpose without it.
-    attacks : pandas.DataFrame, optional
-        What attackers were tried already on this release.
-    prices : bool
-        Whether remedies of lines that fail are tried, each a run of the method.
-
-    Raises
-    ------
-    DataError
-        If the consistency graph is too large.
+    With prices, remedies of lines that fail are tried, each a run of the method.
     """
     anonymization = result.anonymization
     if anonymization is None:
@@ -148,20 +113,7 @@ def card_of_run(
 
 
 def measured_risk(seed: int, result: engine.RunResult) -> float:
-    """Return the largest probability that an attacker who knows quasi-identifiers points at somebody's row, as the card has it.
-
-    Parameters
-    ----------
-    seed : int
-        The run's own.
-    result : RunResult
-        With its anonymization.
-
-    Raises
-    ------
-    DataError
-        If the consistency graph is too large.
-    """
+    """Return the largest probability that an attacker who knows quasi-identifiers points at somebody's row, as the card has it."""
     assert result.anonymization is not None
     release = publish(result.anonymization, seed=seed, rehearsal=True)
     return judged_risk(result.anonymization, release, None, seed, by_keys=True)
@@ -170,31 +122,12 @@ def measured_risk(seed: int, result: engine.RunResult) -> float:
 def publication(
     spec: DraftSpec, seed: int, result: engine.RunResult, folder: Path, memory: ReleaseMemory
 ) -> Publication:
-    """Draw, verify, attack and report a finished run, as :func:`anonflow.engine.run` would with the same seed.
-
-    Parameters
-    ----------
-    spec : DraftSpec
-        The flow of this run alone.
-    seed : int
-    result : RunResult
-    folder : pathlib.Path
-        What the flow's paths are relative to.
-    memory : ReleaseMemory
-        The earlier releases that the session knows.
-
-    Returns
-    -------
-    Publication
+    """Draw, verify, attack and report a finished run, by the flow that is this run alone, as :func:`anonflow.engine.run` would with the same seed.
 
     Raises
     ------
     ParameterError
         If the run has no result.
-    DataError
-        If the marks cannot be read.
-    VerificationError
-        If its matches are not regular, or earlier releases of the same people and this one leave somebody too few people.
     """
     anonymization = result.anonymization
     if anonymization is None:

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from anonflow.errors import Sentence
 from anonflow.hierarchy.wording import plural
 
-__all__ = ["BEGIN", "CONFIRM", "NO_TABLE", "OPEN_FIRST", "WAITING", "WORDS", "on_screen", "roles_wait"]
-
 BEGIN = "Open a table to begin."
 CONFIRM = "These roles are right"
 NO_TABLE = "No table yet: go to Data and open one."

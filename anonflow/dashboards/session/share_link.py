@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import itertools
 import json
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -43,25 +44,11 @@ def _known_words() -> frozenset[str]:
     return frozenset(words_of(flow_schema()))
 
 
-class _Unknown(Exception):
-    """The error for a text that may come from a user's data."""
-
-
 def link(spec: DraftSpec) -> str:
-    """Return the configuration of a draft as the query of a link.
+    """Return the configuration of a draft as the query of a link: ``c=...``, JSON, coded so that it survives being mailed.
 
     Of a built-in table its name, its options and what its columns are; of an uploaded file nothing at all. Of the rest
     numbers, and texts that anonflow itself knows; a setting that holds any other text is left out whole.
-
-    Parameters
-    ----------
-    spec : DraftSpec
-        The draft's.
-
-    Returns
-    -------
-    str
-        ``c=...``: JSON, coded so that it survives being mailed; O(its length).
     """
     document, source = spec.document, spec.table.source
     kept: dict[str, Any] = {"version": 1, "steps": []}
@@ -107,24 +94,7 @@ def configuration(text: str) -> LinkSpec:
 
 
 def merged(spec: DraftSpec, shared: LinkSpec) -> DraftSpec:
-    """Return a first draft with the configuration of a link over it.
-
-    Parameters
-    ----------
-    spec : DraftSpec
-        Of the table that is open.
-    shared : LinkSpec
-
-    Returns
-    -------
-    DraftSpec
-        Hierarchies that came with a built-in table are its own.
-
-    Raises
-    ------
-    FlowError
-        If it is no flow then.
-    """
+    """Return the first draft of a table with the configuration of a link over it; hierarchies that came with a built-in table are its own."""
     table: dict[str, Any] = {}
     if shared.columns is not None:
         dataset = spec.table.source.dataset
@@ -143,12 +113,7 @@ def merged(spec: DraftSpec, shared: LinkSpec) -> DraftSpec:
 
 def _known_steps(steps: Any, words: set[str]) -> list[Any]:
     """Return the steps before up to the first that holds a text of somebody's: those after it rest on it."""
-    kept: list[Any] = []
-    for step in steps:
-        if not _is_known(step, words):
-            break
-        kept.append(step)
-    return kept
+    return list(itertools.takewhile(lambda step: _is_known(step, words), steps))
 
 
 def _column(entry: Mapping[str, Any], first: Mapping[str, Any], words: set[str]) -> dict[str, Any]:
@@ -186,25 +151,10 @@ def _filtered(settings: Mapping[str, Any], words: set[str]) -> dict[str, Any]:
 
 
 def _is_known(value: Any, words: set[str]) -> bool:
-    try:
-        _check(value, words)
-    except _Unknown:
-        return False
-    return True
-
-
-def _check(value: Any, words: set[str]) -> None:
+    """Return whether all texts of a setting are known, so that none comes from a user's data."""
     if isinstance(value, str):
-        if (
-            value not in words
-            and value.replace("_", "-") not in words
-            and not (value and set(value) <= {"0", "1"})
-        ):
-            raise _Unknown
-    elif isinstance(value, Mapping):
-        for key, entry in value.items():
-            _check(key, words)
-            _check(entry, words)
-    elif isinstance(value, list | tuple):
-        for entry in value:
-            _check(entry, words)
+        is_bits = bool(value) and set(value) <= {"0", "1"}
+        return value in words or value.replace("_", "-") in words or is_bits
+    if isinstance(value, Mapping):
+        return all(_is_known(key, words) and _is_known(entry, words) for key, entry in value.items())
+    return not isinstance(value, list | tuple) or all(_is_known(entry, words) for entry in value)

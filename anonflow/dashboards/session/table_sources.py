@@ -60,15 +60,7 @@ FEW = 64
 
 
 def load_dataset(name: str, limits: Limits, **options: Any) -> pd.DataFrame:
-    """Return a built-in table, inside the caps.
-
-    Raises
-    ------
-    ParameterError
-        If the name or an option is unknown.
-    DataError
-        If it cannot be loaded, or is too large.
-    """
+    """Return a built-in table, inside the caps."""
     for option, check in (("n", limits.check_rows), ("q", limits.check_columns)):
         wanted = options.get(option)
         if isinstance(wanted, int):
@@ -79,13 +71,7 @@ def load_dataset(name: str, limits: Limits, **options: Any) -> pd.DataFrame:
 
 
 def first_columns(name: str, frame: pd.DataFrame, hierarchies: bool) -> dict[str, dict[str, Any]]:
-    """Return the schema of a built-in table to start from, without columns that this frame does not have.
-
-    Raises
-    ------
-    ParameterError
-        If the name is unknown.
-    """
+    """Return the schema of a built-in table to start from, without columns that this frame does not have."""
     return {
         column: dict(entry)
         for column, entry in datasets.schema(name, hierarchies).items()
@@ -96,22 +82,9 @@ def first_columns(name: str, frame: pd.DataFrame, hierarchies: bool) -> dict[str
 def edited_column(
     before: ColumnSpec | None, declared: Mapping[str, Any], cells: pd.DataFrame
 ) -> ColumnSpec | None:
-    """Return what a flow says of a column after an edit; what does not go with its new role or kind is taken away.
+    """Return what a flow says of a column after an edit by the keys of a file; what does not go with its new role or kind is taken away.
 
-    Parameters
-    ----------
-    before : ColumnSpec or None
-        What it said before.
-    declared : mapping
-        The edit, by the keys of a file; None takes a key away. A quasi-identifier without a kind gets the one that its
-        values suggest.
-    cells : pandas.DataFrame
-        The column alone.
-
-    Raises
-    ------
-    FlowError
-        If it is no column then.
+    None takes a key away. A quasi-identifier without a kind gets the one that its `cells`, a frame of the column alone, suggest.
     """
     entry: dict[str, Any] = {} if before is None else written(before)
     column = dict(entry)
@@ -134,20 +107,6 @@ def edited_column(
 
 def take_upload(name: str, path: Path, folder: Path, limits: Limits) -> Path:
     """Move an uploaded file into the workspace's own folder, under a harmless name.
-
-    Parameters
-    ----------
-    name : str
-        As the user calls it.
-    path : pathlib.Path
-        Where it is now.
-    folder : pathlib.Path
-        Of the workspace.
-    limits : Limits
-
-    Returns
-    -------
-    pathlib.Path
 
     Raises
     ------
@@ -190,17 +149,7 @@ def _check_kind(path: Path, name: str) -> None:
 def read_upload(path: Path, limits: Limits, **options: Any) -> tuple[pd.DataFrame, SourceSpec]:
     """Return the table in an uploaded file, and how it was read.
 
-    Parameters
-    ----------
-    path : pathlib.Path
-    limits : Limits
-    **options
-        ``delimiter``, ``encoding``, ``missing`` of a CSV file; without, the delimiter is found out, and the kind of UTF.
-
-    Returns
-    -------
-    frame : pandas.DataFrame
-    source : SourceSpec
+    Without ``delimiter``, ``encoding`` and ``missing`` of a CSV file, the delimiter is found out, and the kind of UTF.
 
     Raises
     ------
@@ -241,36 +190,13 @@ def read_upload(path: Path, limits: Limits, **options: Any) -> tuple[pd.DataFram
 
 
 def read_table(path: Path, limits: Limits, **options: Any) -> tuple[pd.DataFrame, SourceSpec, dict[str, Any]]:
-    """Return the table in an uploaded file, how it was read, and what its columns seem to be.
-
-    Parameters
-    ----------
-    path, limits, **options
-        As for :func:`read_upload`.
-
-    Returns
-    -------
-    frame : pandas.DataFrame
-    source : SourceSpec
-    columns : dict
-        As under ``columns`` of a flow.
-
-    Raises
-    ------
-    DataError
-        As :func:`read_upload`.
-    """
+    """Return the table in an uploaded file, how it was read, and what its columns seem to be, as under ``columns`` of a flow."""
     frame, source = read_upload(path, limits, **options)
     return frame, source, infer_columns(frame)
 
 
 class TableReading:
-    """Reads the copies of a file with which many sessions begin, each version of it once.
-
-    Notes
-    -----
-    The sessions share its frame, which none of them changes in place.
-    """
+    """Reads the copies of a file with which many sessions begin, each version of it once; none of them changes its frame in place."""
 
     def __init__(self) -> None:
         self._version: tuple[str, int, int] | None = None
@@ -279,13 +205,7 @@ class TableReading:
     def __call__(
         self, path: Path, limits: Limits, **options: Any
     ) -> tuple[pd.DataFrame, SourceSpec, dict[str, Any]]:
-        """Return what :func:`read_table` returns; a copy has the time of the file's last change.
-
-        Raises
-        ------
-        DataError
-            As :func:`read_upload`.
-        """
+        """Return what :func:`read_table` returns; a copy has the time of the file's last change."""
         about = path.stat()
         version = path.name, about.st_size, about.st_mtime_ns
         if self._answer is None or version != self._version:
@@ -379,14 +299,7 @@ def write_frame(frame: pd.DataFrame, path: Path) -> None:
 
 
 def bring(spec: DraftSpec, home: Path, folder: Path) -> DraftSpec:
-    """Return a flow of one's own with the files that it names copied to a folder, and named there.
-
-    Parameters
-    ----------
-    spec : DraftSpec
-    home : pathlib.Path
-        What its paths are relative to.
-    folder : pathlib.Path
+    """Return a flow of one's own with the files that it names beside `home` copied to a folder, and named there.
 
     Raises
     ------

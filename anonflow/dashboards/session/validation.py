@@ -30,24 +30,16 @@ MOST = 200
 
 @dataclass(frozen=True)
 class Judgement:
-    """The runs of a draft that may work, as far as is known before they run.
-
-    Attributes
-    ----------
-    runs : tuple of Run
-        Those that may have a result.
-    problems : tuple of str
-        The problems that prevent all runs, one sentence each; empty if there are runs.
-    impossible : dict
-        Name of a run that can have no result, or several with commas -> why, where others can.
-    flow : Flow or None
-        The flow as the engine has it, where there are runs.
-    """
+    """The runs of a draft that may work, as far as is known before they run."""
 
     runs: tuple[engine.Run, ...] = ()
+    """Those that may have a result."""
     problems: tuple[str, ...] = ()
+    """The problems that prevent all runs, one sentence each; empty if there are runs."""
     impossible: Mapping[str, str] = field(default_factory=dict)
+    """Name of a run that can have no result, or several with commas -> why, where others can."""
     flow: engine.Flow | None = None
+    """The flow as the engine has it, where there are runs."""
 
 
 def code(
@@ -63,20 +55,8 @@ def code(
 
 
 def judged(spec: DraftSpec, folder: Path, table: Table, source: SourceSpec) -> Judgement:
-    """Return which runs of a draft can work on a table, and which cannot.
+    """Return which runs of a draft can work on a table of n records, coded under its columns and read from `source`, and which cannot.
 
-    Parameters
-    ----------
-    spec : DraftSpec
-    folder : pathlib.Path
-        What its paths are relative to.
-    table : Table
-        n records, coded under the draft's columns.
-    source : SourceSpec
-        Where the table came from.
-
-    Notes
-    -----
     A run that can have no result does not keep the others from theirs. What holds for every run is a problem of the draft.
     """
     wrong: dict[str, str] = {}
@@ -149,22 +129,18 @@ def _by_reason(wrong: Mapping[str, str]) -> dict[str, str]:
 
 
 def running_flow(flow: engine.Flow, run: engine.Run, table: Table | None = None) -> engine.Flow:
-    """Return what is run to compare: one run, without the draw, the attacks, the files, and what only a draw can show.
-
-    Parameters
-    ----------
-    flow : Flow
-    run : Run
-        Of that flow.
-    table : Table, optional
-        The table that it runs on, where it is in memory.
-    """
+    """Return what is run to compare: one run of a flow, without the draw, the attacks, the files, and what only a draw can show."""
     steps = flow.spec.steps
     criteria = steps.verify
     guarantee = run.anonymize.guarantee or run.anonymize.method.guarantee
     if not promises_classes(guarantee):
         # the diversity of what is not in classes is a property of the release
-        criteria = tuple(request for request in criteria if _criterion(request) not in DIVERSITIES)
+        criteria = tuple(
+            request
+            for request in criteria
+            if (request.partition("=")[0] if isinstance(request, str) else next(iter(request), ""))
+            not in DIVERSITIES
+        )
     bare = steps.model_copy(
         update={"anonymize": run.anonymize, "draw": None, "attack": (), "verify": criteria}
     )
@@ -174,7 +150,3 @@ def running_flow(flow: engine.Flow, run: engine.Run, table: Table | None = None)
     name = f"{run.anonymize.algorithm} k={run.anonymize.k}"
     alone = engine.Run(0, name, run.anonymize, run.partition)
     return replace(flow, spec=spec, runs=(alone,), published=None, target=None, space=None, table=table)
-
-
-def _criterion(request: str | Mapping[str, object]) -> str:
-    return request.partition("=")[0] if isinstance(request, str) else next(iter(request), "")

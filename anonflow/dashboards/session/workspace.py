@@ -73,8 +73,6 @@ if TYPE_CHECKING:
 
     from anonflow.table.schema import Column
 
-__all__ = ["FinishedRun", "Workspace"]
-
 LONGEST_FIELD = 4_000
 """Characters of a field of the reviewer's report, at most."""
 
@@ -91,6 +89,13 @@ CODING = "the table is being coded under its columns; wait a few seconds"
 class Workspace(param.Parameterized):
     """All state of one user.
 
+    ``noted`` is what screens found out about runs, so that it outlives their page.
+
+    Invariants: ``draft`` stays the same object; ``table`` is ``frame`` coded under the draft's columns, or None while
+    they are not valid; while ``coding``, it is still what it was before the last edit (None of a table that is new),
+    and nothing can be started; ``runs`` is replaced, never changed in place; what comes from the threads of runs reaches
+    params through `schedule` alone.
+
     Parameters
     ----------
     schedule : callable, optional
@@ -103,7 +108,6 @@ class Workspace(param.Parameterized):
         Called when a run was cancelled or ran too long, and may still occupy a worker.
     place : SessionFolder, optional
         The session's own folder, which is deleted with the workspace.
-    limits : Limits, optional
     owner : pathlib.Path, optional
         Where keyed marks of the people of its releases are kept, as in the owner's folder of a flow; they outlive it.
     aside : bool
@@ -113,15 +117,6 @@ class Workspace(param.Parameterized):
     ------
     ParameterError
         If there is no `place`, and no folder can be made.
-
-    Notes
-    -----
-    ``noted`` is what screens found out about runs, so that it outlives their page.
-
-    Invariants: ``draft`` stays the same object; ``table`` is ``frame`` coded under the draft's columns, or None while
-    they are not valid; while ``coding``, it is still what it was before the last edit (None of a table that is new),
-    and nothing can be started; ``runs`` is replaced, never changed in place; what comes from the threads of runs reaches
-    params through `schedule` alone.
     """
 
     draft: Draft = param.ClassSelector(class_=Draft, constant=True, doc="The one flow behind all screens.")
@@ -210,59 +205,18 @@ class Workspace(param.Parameterized):
     # ------------------------------------------------------------------------------------- the table
 
     def open_dataset(self, name: str, **options: Any) -> None:
-        """Open a built-in table.
-
-        Parameters
-        ----------
-        name : str
-            One of :func:`anonflow.datasets.names`.
-        **options
-            Those of :func:`anonflow.datasets.load`; and ``hierarchies``, as :func:`anonflow.datasets.schema` has it.
-
-        Raises
-        ------
-        ParameterError
-            If the name or an option is unknown.
-        DataError
-            If it cannot be had, or is too large here.
-        """
+        """Open a built-in table, with the options of :func:`anonflow.datasets.load`, and ``hierarchies``."""
         self.read_dataset(name, **options)()
 
     def read_dataset(self, name: str, **options: Any) -> Callable[[], None]:
-        """Make or read a built-in table, which takes its time and changes no param; what is handed back opens it.
-
-        Parameters
-        ----------
-        name, **options
-            As for :meth:`open_dataset`.
-
-        Raises
-        ------
-        ParameterError, DataError
-            As :meth:`open_dataset`.
-        """
+        """Make or read a built-in table, which takes its time and changes no param; what is handed back opens it."""
         hierarchies = bool(options.pop("hierarchies", False))
         frame = load_dataset(name, self.limits, **options)
         columns = first_columns(name, frame, hierarchies)
         return partial(self._open, frame, SourceSpec(dataset=name, **options), columns, name, False)
 
     def open_file(self, name: str, path: Path, **options: Any) -> None:
-        """Open an uploaded file; it is moved into the workspace's own folder.
-
-        Parameters
-        ----------
-        name : str
-            As the user calls it; it tells CSV from Parquet.
-        path : pathlib.Path
-            Where it was uploaded to.
-        **options
-            ``delimiter``, ``encoding``, ``missing`` of a CSV file.
-
-        Raises
-        ------
-        DataError
-            If it is too large, or no table.
-        """
+        """Open an uploaded file, as its user calls it; it is moved into the workspace's own folder. Options are those of a CSV file: ``delimiter``, ``encoding``, ``missing``."""
         self.read_file(name, path, **options)()
 
     def read_file(
@@ -273,25 +227,7 @@ class Workspace(param.Parameterized):
         reading: Callable[..., tuple[Any, SourceSpec, dict[str, Any]]] = read_table,
         **options: Any,
     ) -> Callable[[], None]:
-        """Read an uploaded file, which takes its time and changes no param; what is handed back opens it.
-
-        Parameters
-        ----------
-        name, path, **options
-            As for :meth:`open_file`.
-        reading : callable
-            :func:`read_table`, or what answers like it.
-
-        Returns
-        -------
-        callable
-            To be called where params may change; it may raise what :meth:`open_file` raises.
-
-        Raises
-        ------
-        DataError
-            If it is too large, or no table.
-        """
+        """Read an uploaded file by :func:`read_table`, or what answers like it, which takes its time and changes no param; what is handed back opens it."""
         with self._reading:  # two files of one name are not read into each other
             place = take_upload(name, Path(path), self._own_folder(), self.limits)
             try:
@@ -309,17 +245,7 @@ class Workspace(param.Parameterized):
         return place
 
     def shelve(self, name: str, path: Path, copied: bool = False) -> Path:
-        """Put an uploaded file where no flow can name it, until what goes with it is there; its new place.
-
-        Parameters
-        ----------
-        name : str
-            As its user calls it.
-        path : pathlib.Path
-            Where it is now.
-        copied : bool
-            Whether it stays there, too.
-        """
+        """Put an uploaded file, or a copy of it, where no flow can name it, until what goes with it is there; its new place."""
         self._own_folder()
         place = self._place.path / f"shelved-{safe_name(name)}"
         if copied:
@@ -330,17 +256,12 @@ class Workspace(param.Parameterized):
         return place
 
     def reread(self, **options: Any) -> Callable[[], None]:
-        """Read the CSV file that is open again; as :meth:`read_file`, what is handed back opens it.
-
-        Parameters
-        ----------
-        **options
-            ``delimiter``, ``encoding``, ``missing``.
+        """Read the CSV file that is open again, in another form; as :meth:`read_file`, what is handed back opens it.
 
         Raises
         ------
         DataError
-            If no CSV file is open, or it cannot be read like this.
+            If no CSV file is open.
         """
         name = self.source.csv
         if name is None:
@@ -369,20 +290,7 @@ class Workspace(param.Parameterized):
         return "" if self.frame is None else self.source.file or self.source.dataset or "table"
 
     def open_flow(self, text: str) -> None:
-        """Continue with a flow file: load its data set, or read the file that it names and that was uploaded before.
-
-        Parameters
-        ----------
-        text : str
-            Of the flow file.
-
-        Raises
-        ------
-        FlowError
-            If it is no flow, or names files that it may not.
-        DataError, ParameterError
-            If its table cannot be had; of an uploaded file, upload it first.
-        """
+        """Continue with the text of a flow file: load its data set, or read the file that it names and that was uploaded before."""
         self.limits.check_flow(text)
         self._open_spec(Draft.read(text, folder=self._own_folder(), confined=True).spec)
 
@@ -409,13 +317,7 @@ class Workspace(param.Parameterized):
         return self._place.draft is not None
 
     def resume(self) -> None:
-        """Continue with the data that a lost server left in this workspace's folder.
-
-        Raises
-        ------
-        FlowError, DataError, ParameterError
-            As :meth:`open_flow`.
-        """
+        """Continue with the data that a lost server left in this workspace's folder."""
         if self._place.draft is None:
             return
         # opening the table begins without them
@@ -493,15 +395,7 @@ class Workspace(param.Parameterized):
             self._restorer.start(tables, begin, lambda problem: None)
 
     def open_own_flow(self, path: Path) -> None:
-        """Go on with a flow file of one's own: what it names beside it is copied into the workspace.
-
-        Raises
-        ------
-        FlowError
-            If it is no flow.
-        DataError, ParameterError
-            If its table cannot be had.
-        """
+        """Go on with a flow file of one's own: what it names beside it is copied into the workspace."""
         home, folder = Path(path).parent, self._own_folder()
         spec = bring(DraftSpec.read(strict_yaml.read(path, error=FlowError), home), home, folder)
         check_confined(spec, folder)
@@ -510,15 +404,12 @@ class Workspace(param.Parameterized):
     def save_project(self, with_table: bool = False) -> bytes:
         """Return the flow, its hierarchies, and the runs with their measures and notes, in one file.
 
-        Parameters
-        ----------
-        with_table : bool
-            Whether the table goes along, where it is a file, and the seeds of the runs: then it is the owner's.
+        With the table go the seeds of the runs: then it is the owner's.
 
         Raises
         ------
         DataError
-            If no table is open, or a file of it cannot be read any more.
+            If no table is open.
         """
         if self.frame is None:
             raise DataError(OPEN_FIRST)
@@ -534,28 +425,9 @@ class Workspace(param.Parameterized):
         )
 
     def read_project_file(self, path: Path) -> Callable[[], None]:
-        """Read a project, or a flow, and its table, which takes its time and changes no param.
+        """Read a project, or a flow, and its table, which takes its time and changes no param; what is handed back opens it.
 
         A project without its table, and a flow whose table is not there, go on with the next table that is opened.
-
-        Parameters
-        ----------
-        path : pathlib.Path
-            A project if it is an archive, else a flow.
-
-        Returns
-        -------
-        callable
-            To be called where params may change; it opens what was read, and may raise the same errors.
-
-        Raises
-        ------
-        DataError
-            If it is no project, is too large, or its table cannot be read.
-        FlowError
-            If it contains no valid flow, or the flow names files outside its folder.
-        ParameterError
-            As :meth:`open_flow`.
         """
         folder = self._own_folder()
         with path.open("rb") as stream:
@@ -672,33 +544,14 @@ class Workspace(param.Parameterized):
     def open_frame(
         self, frame: pd.DataFrame, columns: Mapping[str, Any] | None = None, name: str = "table"
     ) -> None:
-        """Open a frame that is in memory; the flow names the Parquet file that it is written to.
-
-        Parameters
-        ----------
-        frame : pandas.DataFrame
-        columns : mapping, optional
-            As under ``columns`` of a flow; a guess without it.
-        name : str
-
-        Raises
-        ------
-        DataError
-            If it has no names, or values that are no plain ones.
-        """
+        """Open a frame that is in memory, with its columns as under ``columns`` of a flow, or a guess at them; the flow names the Parquet file that it is written to."""
         place = self._own_folder() / f"{flow_name(name)}.parquet"
         write_frame(frame, place)
         read, source = read_upload(place, self.limits)
         self._open(read, source, dict(columns) if columns else infer_columns(read), name, not columns)
 
     def open_table(self, table: Table, name: str = "table") -> None:
-        """Open a table with its schema.
-
-        Raises
-        ------
-        DataError
-            As :meth:`open_frame`.
-        """
+        """Open a table with its schema."""
         kept = {column: table.schema[column] for column in table.schema if column in table.frame.columns}
         columns = {
             column: _entry(entry, self._own_folder(), at) for at, (column, entry) in enumerate(kept.items())
@@ -711,11 +564,7 @@ class Workspace(param.Parameterized):
         Raises
         ------
         ParameterError
-            If it is no link, or names a table or an option that there is not.
-        FlowError
-            If it names files: no link of ours does.
-        DataError
-            If the table cannot be had, or is too large here.
+            If it names an option that its table does not have.
         """
         shared = configuration(text)
         source = shared.source
@@ -754,19 +603,9 @@ class Workspace(param.Parameterized):
         self._take(frame, source, spec, guessed)
 
     def set_column(self, column: str, **declared: Any) -> None:
-        """Declare a column, as one edit that can be undone.
+        """Declare a column by the keys of a flow, as one edit that can be undone.
 
-        Parameters
-        ----------
-        column : str
-        **declared
-            ``role``, ``kind``, ``hierarchy``, ``boundary``, ``weight``, ...: as under ``columns`` of a flow; None takes
-            away. What does not go with the new role or kind is taken away, too.
-
-        Raises
-        ------
-        ParameterError
-            If the table has no such column.
+        None takes a key away; what does not go with the new role or kind is taken away, too.
         """
         self.set_columns({column: declared})
 
@@ -846,26 +685,14 @@ class Workspace(param.Parameterized):
     # ------------------------------------------------------------------------------------- the draft
 
     def set_algorithms(self, names: Sequence[str]) -> None:
-        """Set the methods; one edit of the draft.
-
-        Raises
-        ------
-        ParameterError
-            If there are none.
-        """
+        """Set the methods; one edit of the draft."""
         spec = self.draft.spec
         if AUTO not in names and spec.method.algorithm == AUTO:
             spec = spec.with_method(guarantee=None, budget=None)
         self._sweep(spec, "algorithm", list(names))
 
     def set_ks(self, ks: Sequence[int]) -> None:
-        """Set the ks; one edit of the draft.
-
-        Raises
-        ------
-        ParameterError
-            If there are none.
-        """
+        """Set the ks; one edit of the draft."""
         self._sweep(self.draft.spec, "k", sorted(set(ks)))
 
     def _sweep(self, spec: DraftSpec, key: Literal["algorithm", "k"], values: list[Any]) -> None:
@@ -952,12 +779,7 @@ class Workspace(param.Parameterized):
         self._begin([(flow, run, spec.single(run)) for run in runs], self.table)
 
     def start_flows(self, runs: Sequence[tuple[engine.Flow, engine.Run, DraftSpec]]) -> None:
-        """Run other flows than the draft on the open table, in the background.
-
-        Parameters
-        ----------
-        runs : sequence of (Flow, Run, DraftSpec)
-            A run of the flow, and the flow that it is alone.
+        """Run other flows than the draft on the open table, in the background: of each run its flow, and the flow that it is alone.
 
         Raises
         ------
@@ -972,20 +794,14 @@ class Workspace(param.Parameterized):
         self._begin(runs, self.table)
 
     def run_again(self, id: int, **options: Any) -> None:
-        """Run a finished run again, on its own table, with other options of its method; it is chosen when it is done, and the draft stays as it is.
+        """Run a finished run again on its own table, with other options of its method; it is chosen when it is done.
 
-        Parameters
-        ----------
-        id : int
-        **options
-            As the method takes them; None takes one away.
+        The draft stays as it is; None takes an option away.
 
         Raises
         ------
         ParameterError
             If there is no such run with a result.
-        FlowError
-            If the method cannot take them.
         """
         done = self.run_of(id)
         if self.running:
@@ -1015,18 +831,7 @@ class Workspace(param.Parameterized):
     def apply(self, id: int, change: Sequence[tuple[Sequence[str], Any]]) -> None:
         """Take up the settings of a run with a change, as one edit, and run that; the new run is chosen when it is done.
 
-        Parameters
-        ----------
-        id : int
-        change : sequence of (path, value)
-            As :meth:`Draft.set_all` takes them.
-
-        Raises
-        ------
-        ParameterError
-            If there is no such run.
-        FlowError
-            If the flow cannot run with this change.
+        The change is as :meth:`Draft.set_all` takes it.
         """
         if self.running:
             return
@@ -1049,13 +854,7 @@ class Workspace(param.Parameterized):
             self._chooses_next &= self.running
 
     def settings_of(self, id: int) -> DraftSpec:
-        """Return the flow of a finished run, without what it publishes.
-
-        Raises
-        ------
-        ParameterError
-            If there is no such run.
-        """
+        """Return the flow of a finished run, without what it publishes."""
         return self.run_of(id).spec.unpublished().model_copy(update={"target": None})
 
     def _begin(self, runs: Sequence[tuple[engine.Flow, engine.Run, DraftSpec]], table: Table) -> None:
@@ -1088,7 +887,7 @@ class Workspace(param.Parameterized):
     def keep_results(
         self, results: Sequence[tuple[DraftSpec, int, engine.RunResult]], instead_of: Sequence[int] = ()
     ) -> list[int]:
-        """Keep results that were made aside among the runs.
+        """Keep results that were made aside among the runs, and return the ids of these.
 
         Parameters
         ----------
@@ -1096,11 +895,6 @@ class Workspace(param.Parameterized):
             The flow that repeats it, its seed, and the result.
         instead_of : sequence of int
             Ids of the runs that the first results stand for from now on.
-
-        Returns
-        -------
-        list of int
-            Their ids.
         """
         runs = {run.id: run for run in self.runs}
         ids = []
@@ -1194,25 +988,13 @@ class Workspace(param.Parameterized):
         return runs
 
     def edit_run(self, id: int, **changes: Any) -> None:
-        """Say how a run is called (``label``), a note on it (``note``), or whether it is ``pinned``.
-
-        Raises
-        ------
-        ParameterError
-            If there is no such run.
-        """
+        """Say how a run is called (``label``), a note on it (``note``), or whether it is ``pinned``."""
         changed = replace(self.run_of(id), **changes)
         self.runs = [changed if run.id == id else run for run in self.runs]
         self._keep_runs()
 
     def delete_run(self, id: int) -> None:
-        """Delete a run, and its drawn release.
-
-        Raises
-        ------
-        ParameterError
-            If there is no such run.
-        """
+        """Delete a run, and its drawn release."""
         self.run_of(id)
         left = [run for run in self.runs if run.id != id]
         chosen = self.chosen if self.chosen != id else None
@@ -1222,13 +1004,7 @@ class Workspace(param.Parameterized):
         self._keep_runs()
 
     def choose(self, id: int) -> None:
-        """Choose the run that is explored and published.
-
-        Raises
-        ------
-        ParameterError
-            If there is no such run.
-        """
+        """Choose the run that is explored and published."""
         self.run_of(id)
         self.chosen = id
         self._keep_runs()
@@ -1261,18 +1037,7 @@ class Workspace(param.Parameterized):
     def publish(self, id: int, again: bool = False) -> Publication:
         """Return the release of a run, and all that goes with it; verified again, and empty if a check fails.
 
-        Parameters
-        ----------
-        id : int
-        again : bool
-            Whether it is wanted if its people are in an earlier release, too; what is not wanted is not remembered.
-
-        Raises
-        ------
-        ParameterError
-            If there is no such run, or it has no result.
-        AnonflowError
-            If it cannot be drawn.
+        Unless it is wanted `again`, one whose people are in an earlier release is not remembered.
         """
         run = self.run_of(id)
         files = publication(run.spec, run.seed, run.result, self.draft.folder, self.memory)
@@ -1305,13 +1070,7 @@ class Workspace(param.Parameterized):
                 raise
 
     def move(self, schedule: Callable[[Callable[[], None]], None]) -> None:
-        """Continue in another page, or in none: the watchers of the former page are removed.
-
-        Parameters
-        ----------
-        schedule : callable
-            As for the workspace itself, from now on.
-        """
+        """Continue in another page, or in none: the watchers of the former page are removed."""
         self.param.watchers = {}
         self.draft.param.watchers = {}
         self._schedule = schedule
@@ -1320,13 +1079,7 @@ class Workspace(param.Parameterized):
     # --------------------------------------------------------------------------------------- the end
 
     def close(self, keep: bool = False) -> None:
-        """Stop everything and delete this workspace's folder with its uploads.
-
-        Parameters
-        ----------
-        keep : bool
-            Whether the folder stays, for the next server to go on with.
-        """
+        """Stop everything and delete this workspace's folder with its uploads, unless it is to stay for the next server to go on with."""
         self._folder_stays = keep
         with param.parameterized.discard_events(self):  # there are no listeners any more
             self._abandon()

@@ -18,13 +18,7 @@ LOG = logging.getLogger("anonflow.dashboards")
 
 
 class Ticket:
-    """A place in the queue, from :meth:`FairQueue.join`.
-
-    Attributes
-    ----------
-    place : int
-        How many works come before this one; -1 when it has begun, or left.
-    """
+    """A place in the queue, from :meth:`FairQueue.join`: so many works come before this one; -1 when it has begun, or left."""
 
     def __init__(
         self, line: FairQueue, owner: Hashable, work: Callable[[], None], on_move: Callable[[], None]
@@ -43,6 +37,10 @@ class Ticket:
 class FairQueue:
     """Work of several users for a fixed number of slots.
 
+    Invariant: a free slot goes to the waiting user who was served longest ago (users never served come
+    first, in the order in which they came), and to the oldest work of that user. So between two works of one
+    user every other user who waits gets a turn. O(w log w) for each change with w waiting works.
+
     Parameters
     ----------
     slots : int
@@ -52,12 +50,6 @@ class FairQueue:
     ----------
     ended : int
         Works that were begun and are over, however they ended.
-
-    Notes
-    -----
-    Invariant: a free slot goes to the waiting user who was served longest ago (users never served come
-    first, in the order in which they came), and to the oldest work of that user. So between two works of one
-    user every other user who waits gets a turn. O(w log w) for each change with w waiting works.
     """
 
     def __init__(self, slots: int) -> None:
@@ -82,14 +74,8 @@ class FairQueue:
     def join(self, owner: Hashable, work: Callable[[], None], on_move: Callable[[], None]) -> Ticket:
         """Join the queue.
 
-        Parameters
-        ----------
-        owner : hashable
-            The user.
-        work : callable
-            Called in a thread of its own when it is this work's turn; its errors are logged, without their messages.
-        on_move : callable
-            Called whenever `place` of the ticket has changed; from any thread, and outside the queue's lock.
+        `work` is called in a thread of its own when it is its turn; its errors are logged, without their messages. `on_move` is called whenever
+        `place` of the ticket has changed; from any thread, and outside the queue's lock.
         """
         ticket = Ticket(self, owner, work, on_move)
         with self._lock:

@@ -22,9 +22,10 @@ TICK = 1.0
 class JobGroup:
     """Some jobs that were started together.
 
+    Invariant: after :meth:`abandon` neither `progressed` nor `ended` is called.
+
     Parameters
     ----------
-    jobs : sequence of Job
     schedule : callable
         Takes a callable and has it called where params may change.
     freed : callable
@@ -33,14 +34,6 @@ class JobGroup:
         ``progressed(batch)``, through `schedule`: some job is further, but not too often.
     ended : callable
         ``ended(batch, job, result)``, through `schedule`, once for each job; the result is None if it was cancelled.
-
-    Attributes
-    ----------
-    jobs : tuple of Job
-
-    Notes
-    -----
-    Invariant: after :meth:`abandon` neither `progressed` nor `ended` is called.
     """
 
     def __init__(

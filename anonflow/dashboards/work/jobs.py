@@ -31,36 +31,24 @@ _compiled: set[tuple[Any, ...]] = set()
 
 @dataclass(frozen=True, eq=False)
 class FinishedRun:
-    """A finished run.
-
-    Attributes
-    ----------
-    id : int
-        Of this workspace.
-    spec : DraftSpec
-        The flow that repeats this run alone, given the seed.
-    seed : int
-        A secret.
-    result : RunResult
-        Its anonymization is the owner's.
-    when : float
-        Seconds since 1970.
-    label : str
-        The user's name for it; empty for its own name.
-    note : str
-        The user's note.
-    pinned : bool
-        Whether it stands first, and stays when others go.
-    """
+    """A finished run."""
 
     id: int
+    """Of this workspace."""
     spec: DraftSpec = field(repr=False)
+    """The flow that repeats this run alone, given the seed."""
     seed: int = field(repr=False)
+    """A secret."""
     result: engine.RunResult
+    """Its anonymization is the owner's."""
     when: float
+    """Seconds since 1970."""
     label: str = ""
+    """The user's name for it; empty for its own name."""
     note: str = field(default="", repr=False)
+    """The user's note."""
     pinned: bool = False
+    """Whether it stands first, and stays when others go."""
 
     @property
     def name(self) -> str:
@@ -88,7 +76,6 @@ class Job:
         The flow of this run alone, as it will be handed to the owner.
     flow : anonflow.engine.Flow
         What is run: the same without draw and publication.
-    table : Table
     settings : dict
         How: ``scheduler`` and ``workers``, as :func:`anonflow.engine.start` takes them.
     seconds : float or None
@@ -102,7 +89,6 @@ class Job:
     ----------
     share : float
         The finished share, 0 to 1.
-    begun, ended, cancelled, compiling : bool
     compiled_in : float
         Seconds that compiling took.
     seed : int

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
+
+import param
 
 from anonflow.dashboards.session.screen_words import on_screen
 from anonflow.dashboards.work import session_threads
@@ -27,15 +29,12 @@ class Turns(Protocol):
 class Background:
     """One work at a time for one screen.
 
+    The result of a superseded work is discarded: only the latest one's is passed on.
+
     Parameters
     ----------
-    workspace : Workspace
     at_once : bool
         Whether it begins at once, in a thread of its own, instead of waiting in line with the runs of everybody.
-
-    Notes
-    -----
-    The result of a superseded work is discarded: only the latest one's is passed on.
     """
 
     def __init__(self, workspace: Turns, at_once: bool = False) -> None:
@@ -99,6 +98,30 @@ class Background:
             session_threads.begin(at_work, "anonflow-aside")
         else:
             self._workspace.aside(at_work)
+
+    def compute(
+        self,
+        owner: param.Parameterized,
+        flag: str,
+        work: Callable[[], Any],
+        done: Callable[[Any], Mapping[str, Any] | None],
+        **before: Any,
+    ) -> None:
+        """Do `work` in the background for `owner`, whose param `flag` is true meanwhile.
+
+        Parameters
+        ----------
+        done : callable
+            Takes the result, and returns what other params become by it. Where the work fails, ``problem`` says why.
+        **before
+            What other params are until then.
+        """
+
+        def end(**changes: Any) -> None:
+            owner.param.update(**{flag: False, **changes})
+
+        owner.param.update(**{flag: True, "problem": "", **before})
+        self.start(work, lambda result: end(**(done(result) or {})), lambda problem: end(problem=problem))
 
     def forget(self) -> None:
         """Discard the running work: its result is not shown."""

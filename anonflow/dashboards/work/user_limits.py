@@ -19,36 +19,24 @@ MOST_ROWS = 2_000_000
 
 @dataclass(frozen=True)
 class Limits:
-    """Caps; None is no cap.
-
-    Attributes
-    ----------
-    upload_bytes : int or None
-        Of one uploaded file, packed or unpacked.
-    rows : int or None
-        Records of a table.
-    seconds : float or None
-        Of the clock, for one run, from its start to its end; waiting in the queue does not count.
-    sessions : int or None
-        Users at the same time.
-    running : int or None
-        Runs at the same time, of all users together.
-    columns : int or None
-        Of a table; a page draws a row for each.
-    runs : int or None
-        Runs of one user that are kept; the oldest go first.
-    elsewhere : str
-        What else can be done with a table that is too large.
-    """
+    """Caps; None is no cap."""
 
     upload_bytes: int | None = None
+    """Of one uploaded file, packed or unpacked."""
     rows: int | None = None
+    """Records of a table."""
     seconds: float | None = None
+    """Of the clock, for one run, from its start to its end; waiting in the queue does not count."""
     sessions: int | None = None
+    """Users at the same time."""
     running: int | None = None
+    """Runs at the same time, of all users together."""
     columns: int | None = 1000
+    """Of a table; a page draws a row for each."""
     runs: int | None = 200
+    """Runs of one user that are kept; the oldest go first."""
     elsewhere: str = "run anonflow on your own machine"
+    """What else can be done with a table that is too large."""
 
     @property
     def flow_bytes(self) -> int:

@@ -42,8 +42,8 @@ _UNUSED = frozenset(b"\x81\x8d\x8f\x90\x9d")
 """Bytes without a meaning in Windows' encoding of western Europe."""
 
 
-_MAC = re.compile(rb"(?<=[a-z])[\x81\x87-\x8a\x8c-\x90\x9d\x9f]")
-"""After a small letter: letters in Mac Roman, and in Windows-1252 capitals, marks or nothing."""
+_MAC = re.compile(rb"(?<=[a-z])[\x81\x87-\x8a\x8c-\x90\x9d\x9f]|(?<=[A-Z])[\x87-\x8a\x8c\x8e\x9f](?=[a-z])")
+"""After a small letter, or between a capital and a small one: letters in Mac Roman, and in Windows-1252 capitals, marks or nothing."""
 
 _LETTERS = re.compile(rb"[\xc0-\xff]")
 """Letters in Windows-1252, and mostly signs in Mac Roman."""

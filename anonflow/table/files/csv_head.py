@@ -183,7 +183,7 @@ def head_of(name: str, text: str, delimiter: str, shape: CsvShape) -> CsvHead:
         names.append("")  # the rows end with the delimiter, and the header does not
     elif more and _counts_up([row[0] for row in others]):
         names.insert(0, "")  # R leaves out the name of its row names
-    elif len(others) > 1 and times > len(others) / 2 and 1 <= len(names) < usual:
+    elif len(others) > 1 and times > len(others) / 2 and (1 <= len(names) < usual or _is_title(rows, usual)):
         _refuse_lines(name, body, rows, starts, lines, usual)
     last = len(names)
     while last > 1 and not names[last - 1].strip():
@@ -276,13 +276,25 @@ def _refuse_lines(
             f"{name}: line {lines + 1} looks like a comment; "
             + setting("comment", f'set comment: "{comment[0]}" in the source', comment[0])
         )
-    first = next(at for at, row in enumerate(rows) if len(row) == usual)
-    if first < len(rows) - 1 and (len(rows[0]) == 1 or not any(cell.strip() for cell in rows[0][1:])):
+    titles = _is_title(rows, usual)
+    first = next(
+        at for at, row in enumerate(rows) if len(row) == usual and not (titles and _is_blank(row[1:]))
+    )
+    if first < len(rows) - 1 and (len(rows[0]) == 1 or _is_blank(rows[0][1:])):
         above = lines + starts[first]
         raise DataError(
             f"{name}: what stands above line {above + 1} has fewer cells than the rows, as titles have; "
             + setting("skip", f"set skip: {above} in the source", above)
         )
+
+
+def _is_title(rows: Sequence[Sequence[str]], usual: int) -> bool:
+    """Return whether the first row is a title beside empty cells, as spreadsheets write it: further rows fill three cells or more."""
+    return usual > 2 and _is_blank(rows[0][1:]) and any(not _is_blank(row[2:]) for row in rows[1:])
+
+
+def _is_blank(cells: Sequence[str]) -> bool:
+    return not any(cell.strip() for cell in cells)
 
 
 def _index(name: str, names: list[str], others: Sequence[Sequence[str]], shape: CsvShape) -> frozenset[int]:

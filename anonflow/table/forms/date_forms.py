@@ -67,6 +67,8 @@ _NAME_FIRST = (
     rf"^(?P<b>{_NAME})[ \t\x{{00A0}}\-]+(?P<a>[0-9]{{1,2}}){_ORDINAL},?[ \t\x{{00A0}}\-]+(?P<c>[0-9]{{2,4}})"
     + _TIME
 )
+_TIGHT = rf"^(?P<a>[0-9]{{1,2}})(?P<b>{_NAME})(?P<c>[0-9]{{2}}|[0-9]{{4}})" + _TIME.replace("[Tt]", "[Tt:]")
+"""As SAS writes them: 18MAY1944, 18MAY1944:13:45:00."""
 _MONTH_FIRST = (
     rf"^(?P<b>[0-9]{{1,2}})(?P<s>{_BETWEEN})(?P<a>[0-9]{{1,2}})(?P<t>{_BETWEEN})(?P<c>[0-9]{{1,4}})" + _TIME
 )
@@ -171,6 +173,7 @@ class DateForm:
             (_MONTH_YEAR, ""),
             (_EAST, "ymd"),
             (_NAME_FIRST, "dmy"),
+            (_TIGHT, "dmy"),
             (_MONTH_FIRST if order == "mdy" else _THREE, order if order == "ymd" else "dmy"),
             *(((_THREE, "name"),) if order == "mdy" else ()),
         ):
@@ -357,7 +360,8 @@ def date_forms(texts: Sequence[str]) -> list[DateForm]:
     """
     forms: list[DateForm] = []
     readings: list[list[str]] = []
-    for order in _ORDERS:
+    named = all(text.lstrip()[:1].isalpha() for text in texts)  # May 18, 1944 has the month before the day
+    for order in ("mdy", "dmy", "ymd") if named else _ORDERS:
         form = DateForm(order if are_digits(texts) else "/".join(order))
         for part in (texts[:1000], texts):
             reading = form.read(part)

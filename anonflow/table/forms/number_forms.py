@@ -36,6 +36,9 @@ _MONEY = (
 )
 _PERCENT = "%\uff05"
 
+_LEDGER = r"^\(([^()+\-\x{2212}]*)\)$"
+"""A negative number as accountants write it, in parentheses."""
+
 _FIRST = 1_000
 """Distinct texts on which every form is tried before it is tried on all."""
 
@@ -118,6 +121,7 @@ class NumberForm:
         cells = pc.replace_substring_regex(
             pa.array(texts, pa.string()), rf"^(?:{_BLANK}|\s)+|(?:{_BLANK}|\s)+$", ""
         )
+        cells = pc.replace_substring_regex(cells, _LEDGER, r"-\1")
         parts = pc.extract_regex(cells, self._pattern)
         fits = np.asarray(parts.is_valid())
 
@@ -231,6 +235,8 @@ def number_forms(texts: Sequence[str]) -> list[NumberForm]:
     list of NumberForm
         Empty if they are not numbers in any form; several if the same texts are other numbers in each.
     """
+    if all(text.strip().startswith("(") for text in texts):
+        return []  # numbers of a list, such as (1) and (2)
     sign = any(text.rstrip().endswith(tuple(_PERCENT)) for text in texts)
     forms: list[NumberForm] = []
     readings: list[list[str]] = []

@@ -67,6 +67,11 @@ _ENDINGS = {"code", "cd", "no", "nr", "num", "number", "key", "kz"}
 """Words after such a name: ward no, state code."""
 
 
+def amount_name(name: str) -> bool:
+    """Return whether a name is that of an amount or a time, however few its numbers are."""
+    return bool(set(name_words(name)) & _AMOUNTS)
+
+
 def code_name(name: str, texts: Sequence[str]) -> bool:
     """Return whether a column has codes because of its name, and values that look like codes.
 
@@ -104,7 +109,7 @@ def code_values(name: str, texts: Sequence[str]) -> bool:
     texts : sequence of str
         Distinct, without blanks.
     """
-    if set(name_words(name)) & _AMOUNTS or not texts or not all(re.fullmatch("[0-9]+", t) for t in texts):
+    if amount_name(name) or not texts or not all(re.fullmatch("[0-9]+", t) for t in texts):
         return False
     if any(text[0] == "0" and len(text) > 1 for text in texts):
         return True

@@ -16,20 +16,11 @@ import anonflow as af
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.engine.search.space import Space
 from anonflow.errors import InfeasibleError, ParameterError
-from tests.cases.column_sets import TABLES, kinds, may_be, table
+from tests.cases.column_sets import COLUMNS, ROWS, TABLES, kinds, may_be, table
 from tests.cases.runs import shell
 from tests.naive.compatible import fewest, is_shown, names_nobody
 from tests.strategies import examples
 
-ROWS = [
-    row.split()
-    for row in (
-        "2 A F high", "3 A F low", "3 A F low", "2 A M low", "4 B F high",
-        "2 B F medium", "4 B F high", "2 B F low", "2 A M high", "3 A M medium",
-    )
-]  # fmt: skip
-"""Ten people."""
-COLUMNS = ["province", "activity", "sex", "income"]
 PAIRS = list(itertools.combinations(range(4), 2))
 FEWEST = 17
 """Cells of them that must be hidden so that no pair of columns names anybody, for k = 3."""

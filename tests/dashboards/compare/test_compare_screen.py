@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -13,13 +14,13 @@ import anonflow as af
 from anonflow.algorithms.registry import REGISTRY, look_of
 from anonflow.dashboards.compare.model import CompareModel, column_losses, loss_of_blanks
 from anonflow.dashboards.compare.screen import FIVE, CompareScreen
-from anonflow.dashboards.components.figures import DARK, LIGHT, RING, Point, against_k, risk_and_loss
 from anonflow.dashboards.session.diff import changes, differences
 from anonflow.dashboards.session.draft_spec import NO_FLOW, MethodSpec
 from anonflow.dashboards.session.publication import card_of_run
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.dashboards.work.user_limits import Limits
 from anonflow.drawing.comparisons import heat, intervals, pairs
+from anonflow.drawing.figures import Point, against_k
 from anonflow.drawing.method_mark import SHAPES, sparkline
 from anonflow.drawing.neighbours import around_one
 from anonflow.engine.flows.spec import DrawSpec
@@ -293,14 +294,8 @@ def test_run_fills_the_table_and_a_tap_chooses(small: Workspace) -> None:
     assert seen == [1, 2, 3, 4], "results arrive one by one"
     assert screen.results.visible
     assert screen.pair.visible
-    figure = screen.frontier.object
-    source = next(
-        renderer.data_source
-        for renderer in figure.renderers
-        if "id" in renderer.data_source.data and renderer.glyph.size == 13
-    )
-    other = int(source.data["id"][-1])
-    source.selected.indices = [len(source.data["id"]) - 1]
+    other = int(screen.table.value["id"].iloc[-1])
+    screen.frontier._handle_msg({"key": f"run:{other}"})
     assert small.chosen == other
     assert screen.table.selection == [screen.table.value["id"].tolist().index(other)]
     assert screen.shown.value == other
@@ -310,16 +305,16 @@ def test_run_fills_the_table_and_a_tap_chooses(small: Workspace) -> None:
     assert small.chosen == other
 
 
-def test_figures_differ_by_shape_and_survive_the_dark(done: Workspace) -> None:
+def test_methods_differ_by_shape_and_have_the_colours_of_their_page(done: Workspace) -> None:
     screen = CompareScreen(workspace=done)
-    before = screen.figures["gcp"].object
-    markers = {renderer.glyph.marker for renderer in before.renderers if hasattr(renderer.glyph, "marker")}
-    assert len(markers - {"circle"}) >= 1
-    done.dark = True
-    after = screen.figures["gcp"].object
-    assert after.xaxis[0].major_label_text_color == DARK.ink
-    done.dark = False
-    assert screen.figures["gcp"].object.xaxis[0].major_label_text_color == LIGHT.ink
+    drawn = screen.figures["gcp"].html
+    methods = {run.result.algorithm for run in done.runs}
+    for name in methods:
+        assert f'd="{SHAPES[look_of(name).shape]}"' in drawn
+    colours = set(re.findall(r"#[0-9a-f]{6}", drawn))
+    assert colours == {look_of(name).colour for name in methods}, (
+        "text and lines are those of the page, light or dark"
+    )
 
 
 def test_every_measure_that_judges_can_be_drawn_with_its_direction() -> None:
@@ -345,9 +340,8 @@ def test_every_measure_that_judges_can_be_drawn_with_its_direction() -> None:
     assert list(screen.figures) == screen.drawn.value == ["gcp", "usefulness", "seconds"]
     screen.drawn.value = ["discernibility", "c-avg"]
     assert list(screen.figures) == ["c-avg", "discernibility"]
-    assert [pane.object.yaxis[0].axis_label for pane in screen.figure_row] == [
-        labels["c-avg"], labels["discernibility"],
-    ]  # fmt: skip
+    for figure, name in zip(screen.figure_row, ("c-avg", "discernibility"), strict=True):
+        assert f">{labels[name]}</text>" in figure.html
     screen.drawn.value = []
     assert len(screen.figure_row) == 0
     workspace.close()
@@ -355,49 +349,23 @@ def test_every_measure_that_judges_can_be_drawn_with_its_direction() -> None:
 
 def test_a_single_k_is_drawn_by_method() -> None:
     points = [Point(1, "a", "greedy", 5.0, 0.1), Point(2, "b", "mondrian", 5.0, 0.2)]
-    figure = against_k(points, "GCP", LIGHT)
-    assert list(figure.x_range.factors) == ["greedy", "mondrian"]
-    several = against_k([*points, Point(3, "c", "greedy", 9.0, 0.3)], "GCP", LIGHT)
-    assert several.xaxis[0].ticker.ticks == [5.0, 9.0]
-    assert against_k([], "GCP", LIGHT) is not None
-    assert risk_and_loss([], "risk", LIGHT) is not None
+    drawn = against_k(points, "GCP", look_of)
+    assert ">greedy</text>" in drawn
+    assert ">mondrian</text>" in drawn
+    several = against_k([*points, Point(3, "c", "greedy", 9.0, 0.3)], "GCP", look_of)
+    assert ">5</text>" in several
+    assert ">9</text>" in several
+    assert ">greedy</text>" not in several
+    assert "<svg" in against_k([], "GCP", look_of)
 
 
-def test_another_run_moves_the_ring_and_draws_nothing_anew(done: Workspace) -> None:
+def test_the_ring_is_around_the_chosen_run_in_every_figure(done: Workspace) -> None:
     screen = CompareScreen(workspace=done)
-    panes = [*screen.figures.values(), screen.frontier]
-    before = [pane.object for pane in panes]
     for run in done.runs:
         done.choose(run.id)
-        assert all(pane.object is figure for pane, figure in zip(panes, before, strict=True))
-        for name, pane in screen.figures.items():
-            place = next(point for point in screen.model.points(name) if point.id == run.id)
-            ring = pane.object.select_one({"name": RING}).data_source.data
-            assert (ring["x"], ring["y"]) == ([place.x], [place.y])
-
-
-def test_a_figure_is_made_dark_as_it_is(done: Workspace) -> None:
-    def colours(plot: object) -> list[tuple[str, str, str]]:
-        return sorted(
-            (type(model).__name__, name, str(getattr(value, "value", value)))
-            for model in plot.references()
-            for name, value in model.properties_with_values().items()
-            if "color" in name
-        )
-
-    screen = CompareScreen(workspace=done)
-    before = screen.frontier.object
-    light = colours(before)
-    try:
-        done.dark = True
-        assert screen.frontier.object is before
-        dark = colours(before)
-        screen._show_frontier()
-        assert screen.frontier.object is not before
-        assert colours(screen.frontier.object) == dark != light
-    finally:
-        done.dark = False
-    assert colours(screen.frontier.object) == light
+        for figure in (*screen.figures.values(), screen.frontier):
+            around = [mark for mark in figure.html.split("<g ")[1:] if 'class="ring"' in mark]
+            assert [f'data-key="run:{run.id}"' in mark for mark in around] == [True]
 
 
 def test_the_look_of_methods_differs() -> None:

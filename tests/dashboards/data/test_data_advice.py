@@ -149,7 +149,7 @@ def test_columns_that_lead_to_quasi_identifiers_are_named_when_roles_change(work
     assert "density" not in screen.linked.object
     screen.choice.choose("density", "who", "nobody")
     screen.advice.reading.wait(WAIT)
-    assert "column &#x27;density&#x27; tells &#x27;region&#x27;" in screen.linked.object
+    assert "column &#39;density&#39; tells &#39;region&#39;" in screen.linked.object
     screen.choice.choose("density", "role", "identifier")
     screen.advice.reading.wait(WAIT)
     assert "density" not in screen.linked.object

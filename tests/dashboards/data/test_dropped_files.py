@@ -115,7 +115,7 @@ def test_files_that_fit_nothing_are_told(workspace: Workspace) -> None:
     )
     text = screen.dropped.object
     assert "hierarchy_shoe.csv: no column has its name" in text
-    assert "hierarchy_income.csv: column &#x27;income&#x27;" in text, "its values are no leaves"
+    assert "hierarchy_income.csv: column &#39;income&#39;" in text, "its values are no leaves"
     assert "hierarchy_town.csv: " in text
     assert "attached" not in text
     assert workspace.problems == ()
@@ -164,7 +164,7 @@ def test_what_is_done_without_a_value_is_explained(workspace: Workspace) -> None
     drop(workspace, {"blank.csv": PEOPLE.replace("20,", ",")})
     screen = DataScreen(workspace=workspace)
     assert screen._blanks_card.visible
-    assert all(words in screen.rules.object.replace("&#x27;", "'") for words in RULES.values())
+    assert all(words in screen.rules.object.replace("&#39;", "'") for words in RULES.values())
 
 
 def test_a_workbook_is_read_where_its_reader_is(

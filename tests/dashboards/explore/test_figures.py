@@ -7,62 +7,71 @@ import math
 import numpy as np
 import pytest
 
-pytest.importorskip("bokeh", reason="the dashboards are an extra")
+pytest.importorskip("panel", reason="the dashboards are an extra")
 import itertools
+import re
 
-from bokeh.models import Line
-
-from anonflow.dashboards.components.figures import LIGHT, Point, against_k, overlay
+from anonflow.algorithms.registry import look_of
 from anonflow.drawing.comparisons import heat, intervals, pairs
-from anonflow.drawing.plots import columns
+from anonflow.drawing.figures import Point, against_k, k_axis, overlay
+from anonflow.drawing.plots import Axis, columns, framed
 from anonflow.utility.distributions import MISSING, Distribution
 
 KS = [2, 3, 4, 5, 6, 8, 10, 15, 20, 25, 30, 40, 50, 75, 100]
 
 
-def drawn_lines(figure: object) -> list[list[object]]:
-    return [
-        list(renderer.data_source.data["x"])
-        for renderer in figure.renderers
-        if isinstance(renderer.glyph, Line)  # type: ignore[attr-defined]
-    ]
+def drawn_lines(figure: str) -> list[int]:
+    """How many points each line of a figure joins."""
+    return [line.count("L") + 1 for line in re.findall(r'class="line" d="M([^"]*)"', figure)]
+
+
+def texts_below(figure: list[str]) -> list[tuple[float, str, bool]]:
+    """Place, text and whether it is slanted, of what stands below the axis across."""
+    parts = re.findall(
+        r'<text x="([\d.]+)"[^>]*text-anchor="(?:middle|end)" fill-opacity=".7"( transform="rotate[^"]*")?>([^<]*)</text>',
+        "".join(figure[3:]),
+    )
+    return [(float(x), text, bool(turn)) for x, turn, text in parts]
 
 
 def test_a_line_never_joins_unordered_categories() -> None:
     share = np.array([0.5, 0.3, 0.2])
     categories = Distribution("town", ("a", "b", "c"), share, share)
-    assert drawn_lines(overlay(categories, LIGHT)) == []
+    assert drawn_lines(overlay(categories)) == []
     numbers = Distribution("age", ("30", "40", MISSING), share, share, ordered=True)
-    assert drawn_lines(overlay(numbers, LIGHT)) == [["30", "40"]], "nor what is missing"
+    assert drawn_lines(overlay(numbers)) == [2], "nor what is missing"
     bins = Distribution("age", ("", ""), share[:2], share[:2], edges=np.array([0.0, 1.0, 2.0]))
-    assert len(drawn_lines(overlay(bins, LIGHT))) == 1
+    assert drawn_lines(overlay(bins)) == [2]
 
 
 def test_labels_of_k_never_touch() -> None:
-    figure = against_k([Point(i, "run", "greedy", float(k), 0.1) for i, k in enumerate(KS)], "GCP", LIGHT)
-    ticks = figure.xaxis[0].ticker.ticks
+    axis = k_axis([float(k) for k in KS])
+    ticks = [k for k, _ in axis.ticks]
     assert ticks[0] == 2
     assert ticks[-1] == 100
+    assert axis.low < 2
+    assert axis.high > 100
     places = np.log(ticks)
     assert len(ticks) > 5
     assert (np.diff(places) >= 0.09 * (places[-1] - places[0]) - 1e-9).all()
-    few = against_k(
-        [Point(i, "run", "greedy", float(k), 0.1) for i, k in enumerate([5, 10, 25])], "GCP", LIGHT
-    )
-    assert few.xaxis[0].ticker.ticks == [5, 10, 25]
+    assert [k for k, _ in k_axis([5.0, 10.0, 25.0]).ticks] == [5, 10, 25]
 
 
 @pytest.mark.parametrize("number", [2, 9, 18])
 def test_methods_side_by_side_never_touch(number: int) -> None:
     names = [f"pattern-guided-{i}" for i in range(number)]
-    share = np.full(number, 1 / number)
-    figure = overlay(Distribution("town", tuple(names), share, share), LIGHT)
-    turn = figure.xaxis[0].major_label_orientation
-    each = 640 / number
-    if turn == "horizontal":
-        assert len(names[0]) * 7 < each
-    elif turn != "vertical":
-        assert each * math.sin(turn) >= 14
+    axis = Axis("method", 0.0, float(number), [(at + 0.5, name) for at, name in enumerate(names)])
+    _, pieces = framed(axis, Axis.over("GCP", [0.0, 1.0]), 290, 20, 420)
+    below = [text for text in texts_below(pieces) if text[1] in names]
+    assert [name for _, name, _ in below] == names
+    each = below[1][0] - below[0][0]
+    if below[0][2]:
+        assert each * math.sin(math.radians(40)) >= 11, "a line of text is as high"
+        assert all(x - 7 * math.cos(math.radians(40)) * len(name) >= 0 for x, name, _ in below), (
+            "nothing is cut off"
+        )
+    else:
+        assert max(map(len, names)) * 7 < each
 
 
 def test_labels_of_a_histogram_never_touch() -> None:
@@ -99,4 +108,4 @@ def test_a_line_never_joins_runs_over_other_columns() -> None:
             [(5.0, "age"), (10.0, "age"), (5.0, "age, town"), (10.0, "age, town")]
         )
     ]
-    assert drawn_lines(against_k(points, "GCP", LIGHT)) == [[5.0, 10.0], [5.0, 10.0]]
+    assert drawn_lines(against_k(points, "GCP", look_of)) == [2, 2]

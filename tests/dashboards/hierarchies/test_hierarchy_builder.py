@@ -407,15 +407,15 @@ def test_the_builder_shows_what_is_chosen(workspace: Workspace) -> None:
     view = HierarchyBuilder(choice=choice)
     view.__panel__()
     assert "<svg" in view.tree.html
-    assert view.intervals.visible
-    assert not view.groups.visible
+    assert view.of_way["intervals"].visible
+    assert not view.of_way["groups"].visible
     assert "Not used yet" in view.state.object
     view.use.clicks += 1
     assert choice.used
     assert view.use.disabled
     view.column.value = "country"
     view.way.value = "groups"
-    assert view.groups.visible
+    assert view.of_way["groups"].visible
     view.tree._handle_msg({"key": key_of(choice, "Peru")})
     view.label.value = "Andes"
     view.group.clicks += 1
@@ -424,7 +424,7 @@ def test_the_builder_shows_what_is_chosen(workspace: Workspace) -> None:
     view.label.value = "Andes"
     view.group.clicks += 1
     assert view.problem.visible
-    view._refused("too large")
+    view.dropper._on_refused("too large")
     assert "too large" in view.problem.object
 
 
@@ -544,8 +544,8 @@ def test_the_editor_shows_the_periods_of_dates_alone() -> None:
     builder = HierarchyBuilder(choice=HierarchyChoice(dates(["2021-02-15", "2021-03-01"])))
     builder.choice.column = "hired"
     builder._show()
-    assert builder.calendar.visible
+    assert builder.of_way["calendar"].visible
     assert builder.periods.value == ["month", "quarter", "year"]
     builder.choice.way = "groups"
     builder._show()
-    assert not builder.calendar.visible
+    assert not builder.of_way["calendar"].visible

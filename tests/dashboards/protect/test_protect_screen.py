@@ -283,6 +283,22 @@ def test_sets_of_columns_are_typed(workspace: Workspace) -> None:
     assert any("cannot be made diverse" in problem for problem in workspace.problems), workspace.problems
 
 
+def test_sets_of_columns_are_typed_for_methods_of_classes(workspace: Workspace) -> None:
+    workspace.set_algorithms(["k-member"])
+    screen = ProtectScreen(workspace=workspace)
+    screen.__panel__()
+    of, importance = (screen._fields["k-member", name] for name in ("of", "importance"))
+    importance.value = "city: 2"
+    assert any("importance goes with sets or of" in problem for problem in workspace.problems)
+    of.value = 2
+    assert workspace.problems == ()
+    workspace.start()
+    workspace.wait(300)
+    (run,) = workspace.runs
+    assert run.result.guarantee == "key-sets(of=2, hidden=any, rows=matches)"
+    assert all(finding.holds for finding in run.result.findings)
+
+
 def test_fields_of_options_follow_the_draft(workspace: Workspace) -> None:
     screen = ProtectScreen(workspace=workspace)
     field = screen._fields["greedy", "reciprocal"]

@@ -12,7 +12,7 @@ from anonflow.dashboards.hierarchies.tree_picture import TreeDrawing
 from anonflow.dashboards.protect import pattern_grid
 from anonflow.dashboards.protect.pattern_grid import PatternBoard
 from anonflow.dashboards.protect.screen import ProtectScreen
-from anonflow.dashboards.protect.target_card import TargetCard
+from anonflow.dashboards.protect.target_search import TargetCard
 from tests.cases.protect import people
 
 HIERARCHIES, PATTERNS = 2, 3

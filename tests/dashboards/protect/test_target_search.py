@@ -13,8 +13,7 @@ pytest.importorskip("panel", reason="the dashboards are an extra")
 import anonflow as af
 from anonflow import strict_yaml
 from anonflow.dashboards.compare.model import CompareModel
-from anonflow.dashboards.protect.target_card import TargetCard
-from anonflow.dashboards.protect.target_search import TargetChoice
+from anonflow.dashboards.protect.target_search import TargetCard, TargetChoice
 from anonflow.dashboards.session.draft import Draft
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.dashboards.work.fair_queue import FairQueue
@@ -93,7 +92,7 @@ def test_it_is_stopped_at_will_and_a_new_table_forgets_it(
     hand.do_all()
     assert not choice.searching
     assert choice.report.ended == "it was stopped"
-    heard = TargetChoice._heard
+    heard = TargetChoice._show
     late: list[bool] = []
 
     def hear(*args: Any) -> None:  # a trial is over while the other table is opened
@@ -102,7 +101,7 @@ def test_it_is_stopped_at_will_and_a_new_table_forgets_it(
         heard(*args)
         late.append(True)
 
-    monkeypatch.setattr(TargetChoice, "_heard", hear)
+    monkeypatch.setattr(TargetChoice, "_show", hear)
     choice.start()
     hand.do_all()
     assert late

@@ -62,7 +62,11 @@ def test_the_form_of_odd_files_is_detected() -> None:
     assert (
         form_of(io.BytesIO(b"a,b\n\x81,\xff\n")).encoding == "mac-roman"
     )  # \x81 is a control sign in Latin-1
-    for text in ("name,town\nAnaïs,Köln\nÅse,Århus\n", "a,b\nçà,où\nÈve,Êtes\n"):
+    for text in (
+        "name,town\nAnaïs,Köln\nÅse,Århus\n",
+        "a,b\nçà,où\nÈve,Êtes\n",
+        "a,b\nKöln,1\nZürich,2\nMünster,3\n",
+    ):
         assert form_of(io.BytesIO(text.encode("mac-roman"))).encoding == "mac-roman"
         assert form_of(io.BytesIO(text.encode("cp1252"))).encoding == "cp1252"
     assert form_of(io.BytesIO(b"a,b\n1,\xc3")).encoding == "cp1252"  # cut inside a character

@@ -85,6 +85,7 @@ def test_names_where_the_file_has_none(tmp_path: Path) -> None:
         ("age,town,\n23,Ulm,\n25,Ulm,x\n", {}, "column 3 has no name and is not empty"),
         ("# exported\nage,town\n" + ROWS, {}, 'line 1 looks like a comment; set comment: "#"'),
         ("A report\n\nage,town\n" + ROWS, {}, "what stands above line 3 has fewer cells than the rows, as titles have; set skip: 2"),
+        ("A report,,\nSource: x,,\nage,town,ill\n23,Ulm,flu\n25,Ulm,\n", {}, "above line 3 has fewer cells than the rows, as titles have; set skip: 2"),
         ("A report\nage;town\n" + ROWS.replace(",", ";"), {}, "above line 2 has fewer cells than the rows, as titles have; set skip: 1"),
         ("# made, in May\nage;town\n" + ROWS.replace(",", ";"), {}, "line 1 looks like a comment"),
         ("age,town\n" + ROWS + "79,Total\n", {}, "its last row looks like a total and not like a record; set footer: 1"),

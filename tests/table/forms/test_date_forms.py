@@ -35,6 +35,9 @@ QI = {"role": "quasi-identifier", "kind": "numeric"}
         ("d.m.y", "3 de marzo de 2013", "2013-03-03"),
         ("d.m.y", "March 3, 2013", "2013-03-03"),
         ("d.m.y", "3-Mar-2013", "2013-03-03"),
+        ("d.m.y", "18MAY1944", "1944-05-18"),
+        ("d.m.y", "3MÄR2013:08:30:15", "2013-03-03T08:30:15"),
+        ("d.m.y", "18ABC1944", None),
         ("d.m.y", "5 мая 2013", "2013-05-05"),
         ("d.m.y", "5 μαΐου 2013", "2013-05-05"),
         ("d.m.y", "5 září 2013", "2013-09-05"),
@@ -259,3 +262,13 @@ def test_serial_numbers_are_dates_on_request() -> None:
     for cells in (["41334", "41335.5"], [41334, 41335.5]):
         table = af.Table(pd.DataFrame({"day": cells}), {"day": {**QI, "dates": "excel"}})
         assert table.domains[0].labels == ("2013-03-01T00:00:00", "2013-03-02T12:00:00")
+
+
+def test_the_year_00_is_a_year_of_two_digits() -> None:
+    assert [form.dates for form in date_forms(["14.09.00", "08.10.58", "29.02.00"])] == ["d/m/y"]
+    assert DateForm("d.m.y", 30).read(["14.09.00"]).plain.tolist() == ["2000-09-14"]
+
+
+def test_names_before_days_are_the_month_before_the_day() -> None:
+    assert date_forms(["May 18, 1944", "Oct 3 2001"])[0].dates == "m/d/y"
+    assert date_forms(["18 May 1944"])[0].dates == "d/m/y"

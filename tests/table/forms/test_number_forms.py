@@ -31,6 +31,9 @@ QI = {"role": "quasi-identifier", "kind": "numeric"}
         (NumberForm(","), "0123456789012345678,9", "123456789012345678.9"),
         (NumberForm(","), "1.25", None),
         (NumberForm(","), "1,", None),
+        (NumberForm(","), "(3,10)", "-3.1"),
+        (NumberForm(","), "(-3,10)", None),
+        (NumberForm(","), "(3,10", None),
         (NumberForm(","), "--1", None),
         (NumberForm(","), "-1-", None),
         (NumberForm(","), "€ 1 €", None),
@@ -40,6 +43,7 @@ QI = {"role": "quasi-identifier", "kind": "numeric"}
         (NumberForm(None, "."), "1234", "1234"),
         (NumberForm(None, "."), "1.23", None),
         (NumberForm(None, ","), "$1,234.50", "1234.5"),
+        (NumberForm(None, ","), "($1,234.50)", "-1234.5"),
         (NumberForm(None, ","), "12,34", None),
         (NumberForm(",", " "), "1\u00a0234,5", "1234.5"),
         (NumberForm(",", " "), "1\u202f234 567", "1234567"),
@@ -248,3 +252,8 @@ def test_a_sentence_of_many_ways_names_each() -> None:
     assert forms is not None
     assert forms.form is None
     assert str(forms.sentence(examples=False)).count("add ") == 2
+
+
+def test_numbers_of_a_list_are_not_negative() -> None:
+    assert number_forms(["(1)", "(2)"]) == []
+    assert number_forms(["(206)", "365"])[0].read(["(206)"]).plain.tolist() == ["-206"]

@@ -1,0 +1,66 @@
+"""Cores: how many times as fast a method is on all of them as on one, and the share of it that only one core does."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import anonflow as af
+from anonflow import datasets
+from anonflow.algorithms.registry import algorithm_named
+from tests.benchmarks.measuring import data_folder, row, seconds
+from tests.cases.tables import adult
+
+LEAST = 0.95
+"""Share of the cores that must work: 1.9 of 2."""
+
+LATER = 16
+"""Cores for which the serial share says the most that can be had (Amdahl 1967)."""
+
+CASES: dict[str, tuple[str, int, dict[str, Any]]] = {
+    "two-phase": ("two-phase", 30_162, {"kicks": 0}),
+    "two-phase, 10 kicks": ("two-phase", 30_162, {"kicks": 10}),
+    "k-member": ("k-member", 10_000, {"improve": "none"}),
+    "k-member, chains": ("k-member", 10_000, {}),
+    "hungarian, partitions of 250": ("hungarian", 30_162, {"partition_size": 250}),
+    "greedy, partitions of 250": ("greedy", 30_162, {"partition_size": 250}),
+}
+"""Name -> method, records of Adult, settings."""
+
+
+def run(small: bool) -> list[dict[str, Any]]:
+    """Times as fast as on one core, the serial share, and what 16 cores could bring."""
+    cores = (
+        2
+        if small
+        else len(os.sched_getaffinity(0))
+        if hasattr(os, "sched_getaffinity")
+        else os.cpu_count() or 1
+    )
+    folder = data_folder()
+    people = (
+        adult(folder)
+        if folder is not None
+        else af.Table(datasets.census_like(30_162, seed=0), datasets.schema("census_like"))
+    )
+    rows = []
+    for name, (method, n, settings) in CASES.items():
+        table = af.Table(people.frame.iloc[: 600 if small else n], people.schema)
+
+        def once(workers: int) -> Any:
+            apart = {"threads": workers} if "threads" in algorithm_named(method).options else {}  # noqa: B023
+            return af.anonymize(table, method, k=10, seed=1, workers=workers, **settings, **apart)  # noqa: B023
+
+        alone, together = once(1), once(cores)
+        assert alone.frame().equals(together.frame()), name
+        taken = [seconds(lambda workers=workers: once(workers), 1 if small else 3) for workers in (1, cores)]
+        faster = taken[0] / taken[1]
+        serial = min(1.0, max(0.0, (cores / faster - 1) / (cores - 1))) if cores > 1 else 1.0
+        goal = None if small or cores < 2 else LEAST * cores if cores == 2 else None
+        rows += [
+            row(f"{name}, k = 10, {table.n} records: one core", taken[0], "s"),
+            row(f"{name}: {cores} cores", faster, "times", least=goal),
+            row(f"{name}: serial share", 100 * serial, "%"),
+            row(f"{name}: so {LATER} cores, at most", 1 / (serial + (1 - serial) / LATER), "times"),
+        ]
+    return rows
