@@ -603,9 +603,9 @@ def _rows_of(release: Path, any_form: bool, form: FileForm, table: Any) -> Any:
     from anonflow.table.files.csv_reading import is_csv
 
     if any_form and is_csv(release):
-        delimiter_encoding = found_form(release, form.delimiter or "auto", form.encoding or "auto")
-        if delimiter_encoding != (",", "utf-8"):
-            return _published(release, FileForm(*delimiter_encoding), table)
+        detected = found_form(release, form.delimiter or "auto", form.encoding or "auto")
+        if detected != (",", "utf-8"):
+            return _published(release, FileForm(*detected), table)
     return release
 
 
