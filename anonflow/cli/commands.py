@@ -819,9 +819,9 @@ def risk(
     try:
         people = room.population_risk(table, fraction=fraction) if is_population else None
     except AnonflowError as error:
-        if fraction is not None:
+        if fraction is not None or table.unit is None:
             raise
-        people = None  # nobody asked for it: the weights of the schema cannot be used, and the sets need none
+        people = None  # the rows of a person may have weights of their own, and the sets need none
         say(f"warning: the population is left out: {error.message}", err=True)
     # shared out among records for simple random samples only, as the models of a population are
     share = people.fraction if people is not None else None
