@@ -10,7 +10,7 @@ import numpy as np
 
 from anonflow.algorithms.method import Outcome, Partition
 from anonflow.criteria.guarantee import sets_text
-from anonflow.criteria.matching.graph import Bipartite, consistency_graph, runs
+from anonflow.criteria.matching.graph import Bipartite, DistinctRows, covered_pairs, merge, runs
 from anonflow.criteria.matching.max_flow import cyclic_edges
 from anonflow.criteria.set_counts import named_sets, on_columns, set_problems
 from anonflow.errors import ParameterError
@@ -327,8 +327,26 @@ class _Lowering:
         self.at = at
 
     def _graph(self, columns: Sequence[int]) -> Bipartite:
-        """Return which rows cover whom on some columns."""
-        return consistency_graph(*on_columns(self.records, self.cells, [self.names[c] for c in columns]))
+        """Return which rows cover whom on some columns; rows that show their values cover those who have them, and are not compared."""
+        people, rows = on_columns(self.records, self.cells, [self.names[c] for c in columns])
+        originals = merge(list(people.codes.T), people.n)
+        exact = (self.at[columns] == 0).all(axis=0) & (people.codes >= 0).all(axis=1)
+        others = np.flatnonzero(~exact)
+        boxes = merge(list(rows.take(others).numbers()), len(others))
+        start, end = covered_pairs(people.take(originals.first), rows.take(others[boxes.first]))
+        label = originals.label.copy()
+        label[others] = originals.size + boxes.label
+        size = originals.size + boxes.size
+        published = DistinctRows(
+            label, np.concatenate([originals.first, others[boxes.first]]), np.bincount(label, minlength=size)
+        )
+        own = np.arange(originals.size)
+        return Bipartite(
+            originals,
+            published,
+            np.concatenate([own, originals.size + start]),
+            np.concatenate([own.astype(np.int32), end]),
+        )
 
     def _lower(self, c: np.ndarray, row: np.ndarray) -> None:
         """Lower cells in this order; so many together that the people of their rows fit the memory."""

@@ -149,13 +149,8 @@ def pattern_guided(
             raise ParameterError(problem, subject=NAME)
         hidden = _hidden_alone(allowed)
         if hidden is not None and not strict and part.n >= k:
-            cells = _hidden_for_sets(part.records, k, allowed, hidden, chosen, importance)
-            suppressed = np.asarray(cells.hidden().all(axis=0))
-            outcome = Outcome(
-                cells,
-                suppressed=suppressed,
-                facts={"guarantee": promise_of_sets(sets, chosen, "matches")},
-            )
+            promise = promise_of_sets(sets, chosen, "matches")
+            outcome = _hidden_for_sets(part.records, k, allowed, hidden, chosen, importance, promise)
             return _counted(part.records, outcome, allowed, weights)
     if local_search and not strict:
         # that is suppression, which needs no k rows
@@ -225,7 +220,8 @@ def _hidden_for_sets(
     hidden: np.uint64,
     chosen: Sequence[Sequence[str]],
     importance: Any,
-) -> Generalization:
+    promise: str,
+) -> Outcome:
     """Return records with few hidden entries, under patterns by which each QI of a mask may be hidden or not by itself.
 
     The search is that of :func:`anonflow.algorithms.recoding.local_suppression.local_suppression`.
@@ -249,7 +245,9 @@ def _hidden_for_sets(
     everything = cells.with_suppressed(np.ones(records.n, bool))
     for a, level in enumerate(search.level):
         write_cells(cells, everything, [a], np.flatnonzero(level > 0))
-    return cells
+    # rows that no pattern helps are hidden in all columns, also where others have one value
+    suppressed = np.asarray((search.level > 0).all(axis=0))
+    return Outcome(cells, suppressed=suppressed, facts={"guarantee": promise})
 
 
 def _shows_more(allowed: PatternSet) -> Iterator[tuple[str, str]]:
