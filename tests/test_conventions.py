@@ -44,7 +44,6 @@ LATE = (
     "scipy.stats",
     "panel",
     "bokeh",
-    "holoviews",
     "distributed",
     "dask",
     "ortools",

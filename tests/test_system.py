@@ -18,7 +18,7 @@ import importlib, os, pkgutil, signal, sys, types
 # what is not ours knows its system by sys.platform: it is loaded before
 import numpy, pandas, pyarrow.parquet, scipy.sparse, numba, dask.dataframe, distributed, psutil, ortools.sat.python.cp_model
 try:
-    import panel, holoviews, bokeh.models, ipywidgets
+    import panel, bokeh.models, ipywidgets
 except ModuleNotFoundError:
     panel = None
 import fcntl

@@ -374,7 +374,7 @@ def _next_seconds(pilots: list[Pilot], records: int) -> float:
 
 
 @dataclass(frozen=True)
-class _Call:
+class _TimedOutcome:
     """What calls on stretches gave and took: the first one's result, its bytes at the peak, seconds, and those in which kernels became ready."""
 
     outcome: Outcome
@@ -388,7 +388,7 @@ def _timed(
     work: Callable[[Records], Outcome],
     stretches: Sequence[Callable[[], Records]],
     peak: Callable[[Callable[[], Outcome]], tuple[Outcome, int]] | None,
-) -> _Call:
+) -> _TimedOutcome:
     """Return what stretches that are run at once give and take.
 
     A call in which a kernel became ready does not count. The least of a few calls counts where they are short, each with records
@@ -414,7 +414,7 @@ def _timed(
             break
     if peak is not None:  # in a run of its own, because reading the memory again and again takes time
         _, most = peak(partial(work, stretches[0]()))
-    return _Call(outcome, least, elapsed, most, compiling)
+    return _TimedOutcome(outcome, least, elapsed, most, compiling)
 
 
 def _bytes(outcome: Outcome) -> int:

@@ -603,9 +603,9 @@ def _rows_of(release: Path, any_form: bool, form: FileForm, table: Any) -> Any:
     from anonflow.table.files.csv_reading import is_csv
 
     if any_form and is_csv(release):
-        found = found_form(release, form.delimiter or "auto", form.encoding or "auto")
-        if found != (",", "utf-8"):
-            return _published(release, FileForm(*found), table)
+        detected = found_form(release, form.delimiter or "auto", form.encoding or "auto")
+        if detected != (",", "utf-8"):
+            return _published(release, FileForm(*detected), table)
     return release
 
 
@@ -819,9 +819,9 @@ def risk(
     try:
         people = room.population_risk(table, fraction=fraction) if is_population else None
     except AnonflowError as error:
-        if fraction is not None:
+        if fraction is not None or table.unit is None:
             raise
-        people = None  # nobody asked for it: the weights of the schema cannot be used, and the sets need none
+        people = None  # the rows of a person may have weights of their own, and the sets need none
         say(f"warning: the population is left out: {error.message}", err=True)
     # shared out among records for simple random samples only, as the models of a population are
     share = people.fraction if people is not None else None

@@ -63,6 +63,7 @@ def test_counts_are_those_of_the_values_one_by_one(rows: Any, ages: tuple[int, i
     assert counts.certain - 1e-9 <= counts.fitted <= counts.possible + 1e-9
 
 
+@pytest.mark.filterwarnings("ignore:condition on")
 @examples(25)
 @given(strategies.tables(min_n=6, kinds=("numeric", "categorical")), st.data())
 def test_the_truth_is_between_the_bounds(table: af.Table, data: st.DataObject) -> None:

@@ -689,17 +689,17 @@ def test_a_comparison_counts_the_partitions_of_its_runs() -> None:
 
 
 @pytest.mark.parametrize(
-    ("partitions", "told"), [(1, ["announced", "wait", "step"]), (2, ["announced", "step"])]
+    ("partitions", "expected"), [(1, ["announced", "wait", "step"]), (2, ["announced", "step"])]
 )
 def test_runs_on_the_whole_table_show_how_long_they_have_been_at_work(
-    partitions: int, told: list[str]
+    partitions: int, expected: list[str]
 ) -> None:
     """All together: none of them has parts that are done. In partitions each run has a countdown, and the whole says nothing."""
-    shown: list[str] = []
+    calls: list[str] = []
     whole = SimpleNamespace(
-        step=lambda: shown.append("step"),
-        wait=lambda: shown.append("wait"),
-        announce=lambda text, seconds: shown.append(text),
+        step=lambda: calls.append("step"),
+        wait=lambda: calls.append("wait"),
+        announce=lambda text, seconds: calls.append(text),
     )
     countdowns = Countdowns(lambda name, parts: whole if parts == 1 else SimpleNamespace())  # type: ignore[arg-type, return-value]
     countdowns.wait()
@@ -708,7 +708,7 @@ def test_runs_on_the_whole_table_show_how_long_they_have_been_at_work(
     countdowns(events.RunStarted(run=0, name="b", partitions=partitions))
     countdowns.wait()
     countdowns(events.FlowDone(ok=True, seconds=1.0))
-    assert shown == told
+    assert calls == expected
 
 
 def test_compare_and_anonymize_have_one_default_for_partitions(

@@ -135,10 +135,10 @@ def test_a_comparison_says_before_it_starts_how_long_each_run_takes(monkeypatch:
     """Two threads: the longest run decides. Runs in partitions say nothing, and nothing is computed where nobody listens."""
     module = sys.modules["anonflow.engine.run"]
     monkeypatch.setattr(module, "AT_ONCE", 100)
-    asked: list[int] = []
+    counts: list[int] = []
 
     def expected(flow: Flow, **settings: Any) -> list[ExpectedRun]:
-        asked.append(len(flow.runs))
+        counts.append(len(flow.runs))
         return [ExpectedRun(run.name, 1.0, elapsed=at * 943.0) for at, run in enumerate(flow.runs, start=1)]
 
     monkeypatch.setattr(module, "expected_of", expected)
@@ -148,15 +148,15 @@ def test_a_comparison_says_before_it_starts_how_long_each_run_takes(monkeypatch:
         engine.compared(
             table, ["mondrian", "nh"], [5], workers=2, partition_size=size, on_event=logged.append
         )
-    (said,) = {(event.message, event.seconds) for event in logged if isinstance(event, Expectation)}
-    assert said == (
+    (sentence,) = {(event.message, event.seconds) for event in logged if isinstance(event, Expectation)}
+    assert sentence == (
         "mondrian k=5 is expected to take about 940 s, nh k=5 about 1,900 s on 300 records at once; partitions of 250 take less time",
         2 * 943.0,
     )
-    assert set(asked) == {2}
-    asked.clear()
+    assert set(counts) == {2}
+    counts.clear()
     af.compare(table, ["mondrian"], 5)
-    assert asked == []
+    assert counts == []
 
 
 def test_a_busy_machine_changes_how_long_one_waits_and_not_the_power(monkeypatch: pytest.MonkeyPatch) -> None:

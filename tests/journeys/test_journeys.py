@@ -16,6 +16,7 @@ import pytest
 
 import anonflow as af
 from anonflow import strict_yaml
+from anonflow.errors import AnonflowWarning
 from tests.cases.runs import shell
 
 pytestmark = pytest.mark.slow
@@ -178,13 +179,30 @@ def test_an_analyst_computes_with_a_release(journey: Journey, rng: np.random.Gen
     journey.ends(2)
 
 
-def test_a_teacher_shows_it(journey: Journey) -> None:
-    """Three lines of Python, and a page that compares methods."""
-    table = af.Table(af.datasets.census_like(120, seed=1), af.datasets.schema("census_like"))
-    anonymization = af.anonymize(table, "two-phase", k=5)
-    assert 0 < anonymization.loss("gcp") < 1
-    af.datasets.census_like(120, seed=1).to_csv(journey.folder / "class.csv", index=False)
+def test_a_teacher_shows_it(journey: Journey, rng: np.random.Generator) -> None:
+    """A school's pupils, in lines of Python, and a page that compares methods: both on the whole table."""
+    born = pd.Timestamp("2012-01-01") + pd.to_timedelta(rng.integers(0, 2000, 120), unit="D")
+    frame = pd.DataFrame(
+        {
+            "Pupil name": [f"{first} B." for first in rng.choice(["Ana", "Ben", "Cem"], 120)],
+            "Born": born.strftime("%m/%d/%Y"),
+            "Class": [
+                f"{year}{part}"
+                for year, part in zip(rng.integers(5, 9, 120), rng.choice(["a", "b"], 120), strict=True)
+            ],
+            "Siblings": rng.choice(["0", "1", "2", "3+"], 120),
+            "Height": np.where(rng.random(120) < 0.1, np.nan, rng.integers(130, 180, 120)),
+            "Points": np.round(rng.normal(60, 15, 120), 1),
+        }
+    )
+    frame.to_csv(journey.folder / "class.csv", index=False)
     journey("init", "class.csv", "--yes", "--k", "5")
+    columns = strict_yaml.read(journey.folder / "class.flow.yaml").data["table"]["columns"]
+    assert columns["Pupil name"] == {"role": "identifier"}
+    assert columns["Class"]["role"] == "quasi-identifier"
+    table = af.Table.read(journey.folder / "class.csv", schema=columns)
+    anonymization = af.anonymize(table, "mondrian", k=5)
+    assert 0 < anonymization.loss("gcp") < 1
     output = journey(
         "compare", "class.csv", "--schema", "class.flow.yaml", "--algorithms", "mondrian,greedy,two-phase", "--k", "3,5",
         "--html", "class.html",
@@ -194,6 +212,13 @@ def test_a_teacher_shows_it(journey: Journey) -> None:
         or output.count("two-phase") >= 2
     )
     assert (journey.folder / "class.html").is_file()
+    assert "the whole table" in output
+    seen = af.compare(table, ["mondrian"], 5)
+    assert seen["gcp"].tolist() == [pytest.approx(anonymization.loss("gcp"))]
+    release = anonymization.release()
+    assert af.verify(table, release)
+    with pytest.warns(AnonflowWarning, match="condition on 'Class'"):
+        assert af.count(release, {"Class": "7A"}).uniform == 0
     journey.ends(2)
 
 

@@ -14,7 +14,6 @@ from typing import Any
 LIBRARIES = [
     "dask.dataframe",
     "distributed",
-    "holoviews",
     "numba",
     "pandas",
     "panel",

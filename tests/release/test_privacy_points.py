@@ -181,14 +181,14 @@ def test_3_a_fifth_of_values_that_nobody_else_has_are_too_many(alone: int) -> No
 @pytest.mark.parametrize("alone", [28, 30])
 def test_3_half_of_combinations_that_nobody_else_has_are_too_many(alone: int) -> None:
     """Each value of a column is twice there; of so many records the pair is there once."""
-    one = np.repeat(np.arange(30), 2)
-    two = np.concatenate([np.roll(one[:alone], 1), one[alone:]])
+    first = np.repeat(np.arange(30), 2)
+    second = np.concatenate([np.roll(first[:alone], 1), first[alone:]])
     order = np.random.default_rng(2).permutation(60)
-    frame = pd.DataFrame({"age": [20, 30] * 30, "one": one[order], "two": two[order]})
+    frame = pd.DataFrame({"age": [20, 30] * 30, "first": first[order], "second": second[order]})
     columns = {
         "age": {"role": "quasi-identifier", "kind": "numeric"},
-        "one": {"role": "insensitive"},
-        "two": {"role": "insensitive"},
+        "first": {"role": "insensitive"},
+        "second": {"role": "insensitive"},
     }
     assert [
         f"{alone} of 60 records have a combination" in sentence

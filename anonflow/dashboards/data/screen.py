@@ -180,8 +180,8 @@ class DataScreen(pn.viewable.Viewer):
         self.hierarchies = pn.widgets.Checkbox(label="with the hierarchies that go with it", value=False)
         self.open = pn.widgets.Button(label="Open this table", color="primary", on_click=self._open_dataset)
         limits = self.workspace.limits
-        what = "CSV, Parquet or Excel file, alone or with its hierarchies and its flow"
-        self.dropper = dropper(self.workspace, self._open_file, self._refused, what, multiple=True)
+        kinds = "CSV, Parquet or Excel file, alone or with its hierarchies and its flow"
+        self.dropper = dropper(self.workspace, self._open_file, self._refused, kinds, multiple=True)
         caps = [] if limits.upload_bytes is None else [f"{limits.upload_bytes / MEGABYTE:,.0f} MB"]
         caps += [] if limits.rows is None else [f"{limits.rows:,} records"]
         most = f"At most {' and '.join(caps)}. " if caps else ""

@@ -43,11 +43,13 @@ class ReviewForm(pn.viewable.Viewer):
         self.fields = {key: self._field(key, label) for key, (_, label) in FIELDS.items()}
         self.page_file, self.pdf_file = (
             pn.widgets.FileDownload(
-                callback=lambda content=content: io.BytesIO(content()), label=f"The report, {kind.upper()}",
-                color="primary", width=200, css_classes=[f"af-review-{kind}"],
+                callback=callback, label=label, color="primary", width=200, css_classes=[f"af-review-{kind}"]
             )
-            for kind, content in (("html", lambda: self.page().encode()), ("pdf", lambda: self.pdf))
-        )  # fmt: skip
+            for kind, label, callback in (
+                ("html", "The report, HTML", lambda: io.BytesIO(self.page().encode())),
+                ("pdf", "The report, PDF", lambda: io.BytesIO(self.pdf)),
+            )
+        )
         self.print = pn.widgets.Button(label="Make the PDF", width=160, css_classes=["af-print"])
         self.print.on_click(lambda _: self.print_page())
         self.status = html("")

@@ -163,7 +163,7 @@ class DateForm:
             cells = pc.utf8_lpad(cells, 8, "0")  # a number has lost its zero in front
             for unknown in ("md", "d", ""):  # registers write 00 for a month or a day that is not known
                 parts = ("00" if letter in unknown else _DIGITS[letter] for letter in order)
-                self._match(cells, f"^{''.join(parts)}$", "", read)
+                self._match(cells, f"^{''.join(parts)}" + ("$" if unknown else _TIME), "", read)
             return read
         if not any(map(_MAY_BE.match, texts)):
             return read

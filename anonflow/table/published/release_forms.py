@@ -36,7 +36,7 @@ def in_source_forms(frame: pd.DataFrame, forms: Mapping[str, Form]) -> pd.DataFr
     forms : mapping
         Column -> form.
     """
-    changed = {name: _each(frame[name], partial(_written, form=form)) for name, form in forms.items()}
+    changed = {name: _changed(frame[name], partial(_written, form=form)) for name, form in forms.items()}
     return frame.assign(**changed) if changed else frame
 
 
@@ -75,7 +75,7 @@ def plain_release(
     for name, form in forms.items():
         if name not in frame.columns:
             continue
-        plain = _each(frame[name], partial(_read, form=form))
+        plain = _changed(frame[name], partial(_read, form=form))
         wrong = int((plain.isna() & frame[name].notna()).sum())
         if wrong and about is None:
             continue
@@ -89,22 +89,28 @@ def plain_release(
     return frame.assign(**changed) if changed else frame
 
 
-def _each(cells: pd.Series, change: Callable[[str], str | None]) -> pd.Series:
+def _changed(cells: pd.Series, change: Callable[[list[str]], list[str | None]]) -> pd.Series:
     """Return the cells with another text for each distinct one; what is no text stays."""
     if pd.api.types.is_numeric_dtype(cells.dtype):
         return cells
     at, distinct = pd.factorize(cells)
-    texts = [change(value) if isinstance(value, str) else value for value in list(distinct)]
+    values = list(distinct)
+    texts = [value for value in values if isinstance(value, str)]
+    plain = dict(zip(texts, change(texts), strict=True))
+    changed = [plain[value] if isinstance(value, str) else value for value in values]
     return pd.Series(
-        np.array([*texts, None], object)[at], index=cells.index, name=cells.name, dtype=text_type()
+        np.array([*changed, None], object)[at], index=cells.index, name=cells.name, dtype=text_type()
     )
 
 
-def _written(text: str, form: Form) -> str:
-    """Return a published cell in a form; ``*``, codes and sets of codes stay."""
-    run, codes = coded_parts(text)
-    ends = _range(run, form)
-    return text if ends is None else coded_text(ends.written(form.cell), codes)
+def _written(texts: list[str], form: Form) -> list[str | None]:
+    """Return published cells in a form; ``*``, codes and sets of codes stay."""
+    cells: list[str | None] = []
+    for text in texts:
+        run, codes = coded_parts(text)
+        ends = _range(run, form)
+        cells.append(text if ends is None else coded_text(ends.written(form.cell), codes))
+    return cells
 
 
 def _range(run: str | None, form: Form) -> Range | None:
@@ -115,16 +121,24 @@ def _range(run: str | None, form: Form) -> Range | None:
     )
 
 
-def _read(text: str, form: Form) -> str | None:
-    """Return a cell of a form as a plain one; None for a number or date that is written otherwise."""
-    run, codes = coded_parts(text)
-    if run is None or text in ("", WHOLE):
-        return text
-    for low, high in Range.cuts(run, dates=isinstance(form, DateForm)):
-        first, last = form.read([low, high]).plain.tolist()
-        if first is None or last is None:
-            continue
-        ends = Range(first, last, isinstance(form, DateForm))
-        if ends.written(form.cell) == run:
-            return coded_text(ends.text, codes)
-    return None if codes or _range(run, form) is not None else text
+def _read(texts: list[str], form: Form) -> list[str | None]:
+    """Return cells of a form as plain ones; None for a number or date that is written otherwise."""
+    dates = isinstance(form, DateForm)
+    parts = [(None, ()) if text in ("", WHOLE) else coded_parts(text) for text in texts]
+    cuts = [[] if run is None else list(Range.cuts(run, dates=dates)) for run, _ in parts]
+    # all at once: patterns of dates take milliseconds to compile
+    ends = list(dict.fromkeys(end for pairs in cuts for pair in pairs for end in pair))
+    plain = dict(zip(ends, form.read(ends).plain.tolist(), strict=True))
+    cells: list[str | None] = []
+    for text, (run, codes), pairs in zip(texts, parts, cuts, strict=True):
+        ranges = [
+            Range(plain[low], plain[high], dates)
+            for low, high in pairs
+            if plain[low] is not None and plain[high] is not None
+        ]
+        same = next((read for read in ranges if read.written(form.cell) == run), None)
+        if same is not None:
+            cells.append(coded_text(same.text, codes))
+        else:
+            cells.append(None if run is not None and (codes or _range(run, form) is not None) else text)
+    return cells

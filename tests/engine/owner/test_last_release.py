@@ -267,14 +267,14 @@ def test_a_table_of_other_people_is_no_second_release(tmp_path: Path) -> None:
     columns = "    patient: {role: identifier}\n    age: {role: quasi-identifier, kind: numeric}\n    income: {role: sensitive}\n"
     frame = pd.DataFrame({"age": [20 + at % 40 for at in range(60)], "income": ["low", "high"] * 30})
     days = [frame.assign(patient=[f"p{day + at}" for at in range(60)]) for day in (0, 60, 90)]
-    told = []
+    warned = []
     for day in days:
         path = write_flow(tmp_path, columns=columns, data=day.to_csv(index=False).encode())
         logged: list[str] = []
         report = engine.run(path, on_event=lambda event, to=logged: to.append(getattr(event, "message", "")))
         again = any("released before" in text for text in report.warnings)
-        told.append((again, "the earlier releases are of other people, by patient" in logged))
-    assert told == [(False, False), (False, True), (True, False)]
+        warned.append((again, "the earlier releases are of other people, by patient" in logged))
+    assert warned == [(False, False), (False, True), (True, False)]
 
 
 def test_a_publication_that_was_interrupted_comes_first(
