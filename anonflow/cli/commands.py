@@ -395,16 +395,17 @@ def _guessed_schema(file: Path, delimiter: str, encoding: str, shape: CsvShape, 
     delimiter, encoding = found_form(file, delimiter, encoding, shape)
     frame = read_frame(file, delimiter=delimiter, encoding=encoding, shape=shape)
     advice = advise(frame, shape)
-    guessed = Schema(entries_of(advice))
+    columns = entries_of(advice)
+    head = "# A first guess: check every role and kind. Identifiers are not published.\n"
+    if any(entry["role"] == "quasi-identifier" for entry in columns.values()):
+        columns = Schema(columns).to_mapping()
+    else:  # no schema yet, and the reasons say what to look at
+        head += "# No column looks like a quasi-identifier: give this role to those that others may know.\n"
     if as_json:
         why = {str(column): str(reason) for column, *_, reason in rows_of(advice)}
-        return json.dumps({"columns": guessed.to_mapping(), "reasons": why}, indent=2) + "\n"
+        return json.dumps({"columns": columns, "reasons": why}, indent=2) + "\n"
     reasons = [f"# {printable(column)}: {why}\n" for column, *_, why in rows_of(advice)]
-    return (
-        "# A first guess: check every role and kind. Identifiers are not published.\n"
-        + "".join(reasons)
-        + strict_yaml.dumps({"columns": guessed.to_mapping()}, error=SchemaError)
-    )
+    return head + "".join(reasons) + strict_yaml.dumps({"columns": columns}, error=SchemaError)
 
 
 def shape_of(keys: Sequence[str] | None) -> CsvShape:

@@ -588,3 +588,16 @@ def test_shells_complete_commands_and_options(
         status, out, _ = shell(capsys)
         assert status == 0
         assert wanted in out
+
+
+def test_a_table_without_a_quasi_identifier_has_a_guess(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is no schema yet: somebody must say what others may know."""
+    file = tmp_path / "people.csv"
+    file.write_text("name,email\n" + "".join(f"Ann {at},ann{at}@example.org\n" for at in range(30)))
+    status, out, _ = shell(capsys, "schema", file)
+    assert status == 0
+    assert "# No column looks like a quasi-identifier" in out
+    assert out.count("role: identifier") == 2
+    assert shell(capsys, "schema", file, "--json")[0] == 0

@@ -432,7 +432,9 @@ def test_the_card_says_what_people_and_households_risk() -> None:
     assert "Of 14 households somebody is named" in measured.says
     assert measured.verdict == "failed"
     assert [remedy.action for remedy in measured.remedies] == ["make one row of each unit", "k = 11"]
-    assert table.unit_rows / 11 < 0.4 <= table.unit_rows / 10, "the least k with which a person with most rows is below"
+    assert table.unit_rows / 11 < 0.4 <= table.unit_rows / 10, (
+        "the least k with which a person with most rows is below"
+    )
     assert card.worst == pytest.approx(af.attack(table, result, "unit")["worst"][0])
 
 
