@@ -20,8 +20,8 @@ LATER = 16
 CASES: dict[str, tuple[str, int, dict[str, Any]]] = {
     "two-phase": ("two-phase", 30_162, {"kicks": 0}),
     "two-phase, 10 kicks": ("two-phase", 30_162, {"kicks": 10}),
-    "k-member": ("k-member", 10_000, {"improve": "none"}),
-    "k-member, chains": ("k-member", 10_000, {}),
+    "k-member": ("k-member", 30_162, {}),
+    "k-member, chains and 10 kicks": ("k-member", 30_162, {"improve": "chains", "kicks": 10}),
     "hungarian, partitions of 250": ("hungarian", 30_162, {"partition_size": 250}),
     "greedy, partitions of 250": ("greedy", 30_162, {"partition_size": 250}),
 }
