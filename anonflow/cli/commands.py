@@ -32,15 +32,8 @@ SourceKeys = Annotated[
     list[str] | None,
     typer.Option(
         "--source",
-        help="A key of a CSV source: header, names, skip, footer, comment, index, decimal or thousands, such as skip=2; may repeat.",
-        metavar="KEY=VALUE",
-    ),
-]
-SourceKeysOrFlows = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--source",
-        help="A key of a CSV source, such as skip=2, header=false or index=drop; may repeat; without it, the flow's.",
+        help="A key of a CSV source, instead of what a flow says: header, names, skip, footer, comment, index, decimal or thousands, such as "
+        "skip=2; may repeat.",
         metavar="KEY=VALUE",
     ),
 ]
@@ -485,7 +478,7 @@ def prepare(
     as_json: AsJson = False,
     delimiter: DelimiterOrFlows = None,
     encoding: EncodingOrFlows = None,
-    source: SourceKeysOrFlows = None,
+    source: SourceKeys = None,
 ) -> int:
     """Show what each step under `prepare` changes in a table: cells, rows, distinct values; never a value."""
     from anonflow.table.files.read import read_frame
@@ -553,7 +546,7 @@ def verify(
     as_json: AsJson = False,
     delimiter: DelimiterOrFlows = None,
     encoding: EncodingOrFlows = None,
-    source: SourceKeysOrFlows = None,
+    source: SourceKeys = None,
 ) -> int:
     """Check a release, against its original or alone, for criteria such as k-anonymity and k-regularity."""
 
@@ -650,7 +643,7 @@ def describe(
     as_json: AsJson = False,
     delimiter: DelimiterOrFlows = None,
     encoding: EncodingOrFlows = None,
-    source: SourceKeysOrFlows = None,
+    source: SourceKeys = None,
 ) -> int:
     """Show what a receiver of RELEASE sees; with --release and --schema, show the classes, risks and diversity of any release."""
     from anonflow import risk as room
@@ -746,7 +739,7 @@ def attack(
     as_json: AsJson = False,
     delimiter: DelimiterOrFlows = None,
     encoding: EncodingOrFlows = None,
-    source: SourceKeysOrFlows = None,
+    source: SourceKeys = None,
 ) -> int:
     """Try attackers on a release, with its original or without, and show how often each succeeds."""
     from anonflow import risk as room
@@ -809,10 +802,11 @@ def risk(
     as_json: AsJson = False,
     delimiter: DelimiterOrFlows = None,
     encoding: EncodingOrFlows = None,
-    source: SourceKeysOrFlows = None,
+    source: SourceKeys = None,
 ) -> int:
     """Show which few columns single people out, and how many are unique in the population, before anything is done."""
     from anonflow import risk as room
+    from anonflow.table.sampling_weights import checked_weights
 
     table = _table(file, schema, FileForm(delimiter, encoding, source))
     sets = room.key_sets(table.frame, table.qi_columns, columns)
@@ -822,7 +816,8 @@ def risk(
     except AnonflowError as error:
         if fraction is not None or table.unit is None:
             raise
-        people = None  # the rows of a person may have weights of their own, and the sets need none
+        checked_weights(table.schema, table.frame)  # wrong ones are refused
+        people = None  # the rows of a person have different ones, and the sets need none
         say(f"warning: the population is left out: {error.message}", err=True)
     # shared out among records for simple random samples only, as the models of a population are
     share = people.fraction if people is not None else None
@@ -1003,7 +998,7 @@ def compare(
     as_json: AsJson = False,
     delimiter: DelimiterOrFlows = None,
     encoding: EncodingOrFlows = None,
-    source: SourceKeysOrFlows = None,
+    source: SourceKeys = None,
 ) -> int:
     """Run several methods and show what each costs."""
     from anonflow import engine

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import inspect
 import io
 import os
 import sys
@@ -14,16 +15,13 @@ from typing import NoReturn
 import typer
 
 from anonflow.cli import streams
-from anonflow.cli.command_line import app
+from anonflow.cli.command_line import COMMANDS, app
 from anonflow.cli.interrupts import INTERRUPTED, INTERRUPTS
 from anonflow.cli.streams import say
 from anonflow.errors import AnonflowError, unforeseen
 
 COMMAND_LINE: type[Exception] = typer.BadParameter.__mro__[-4]
 """What all errors of a command line are: the class under Exception, which is typer's own, or click's under a typer that uses it."""
-
-TABLE_COMMANDS = frozenset(("schema", "init", "prepare", "verify", "describe", "attack", "risk", "compare"))
-"""The commands that read a file of a table, which no flow describes."""
 
 SOURCE_WORDS = {
     "comment": "give --source comment={}",
@@ -32,7 +30,7 @@ SOURCE_WORDS = {
     "index": "give --source index=drop to leave it out, or index=NAME to name it",
     "skip": "give --source skip={}",
 }
-"""What these commands call each key of a source that an error names (:class:`anonflow.errors.Setting`), with its values."""
+"""What commands with ``--source`` call each key of a source that an error names (:class:`anonflow.errors.Setting`), with its values."""
 
 ISSUES = "please report it with the output of 'anonflow --debug ...'"
 
@@ -84,13 +82,19 @@ def _guarded(words: list[str], debug: bool) -> int:
         # an interruption may appear as another exception
         if INTERRUPTS.came and not INTERRUPTS.too_late:
             return _interrupted()
-        command = next((word for word in words if not word.startswith("-")), "")
-        if command in TABLE_COMMANDS and isinstance(error, AnonflowError):
+        if isinstance(error, AnonflowError) and _takes_source(words):
             error = error.in_words(SOURCE_WORDS).with_traceback(error.__traceback__)
         return _failed(error, debug)
     except SystemExit as left:
         # typer raises it after a completion, and when the reader has closed the pipe: a verdict must not be lost as a success
         return 3 if left.code else 0
+
+
+def _takes_source(words: list[str]) -> bool:
+    """Return whether the command of a line reads the file of a table, which no flow describes."""
+    name = next((word for word in words if not word.startswith("-")), "")
+    options = [inspect.signature(command).parameters for command in COMMANDS if command.__name__ == name]
+    return any(option.annotation == "SourceKeys" for named in options for option in named.values())
 
 
 def _failed(failure: Exception, debug: bool) -> int:

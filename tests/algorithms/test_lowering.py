@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, reject
 from hypothesis import strategies as st
 
 import anonflow as af
 from anonflow.algorithms import lowering
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.errors import ParameterError
-from anonflow.kernels.lowering import lower_cells
+from anonflow.kernels.classes.lowering import lower_cells
 from tests.cases.column_sets import ROWS, TABLES, kinds, may_be, table
 from tests.naive.compatible import fewest, names_nobody
 from tests.strategies import examples
@@ -111,9 +111,8 @@ def test_rows_of_patterns_that_hide_few_columns(rows: list[list[str]], data: st.
     people = table(rows)
     try:
         anon = af.anonymize(people, "pattern-guided", k=k, of=2, patterns=patterns)
-    except ParameterError as error:  # predicates that contradict each other
-        assert error.subject == "pattern-guided"  # noqa: PT017
-        return
+    except ParameterError:  # predicates that contradict each other
+        reject()
     cells = anon.frame().to_numpy()[~anon.suppressed]
     if "at-most" in patterns:
         assert ((cells == "*").sum(axis=1) <= patterns["at-most"]).all()

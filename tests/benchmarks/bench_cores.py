@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
+from functools import partial
 from typing import Any
 
 import anonflow as af
 from anonflow import datasets
 from anonflow.algorithms.registry import algorithm_named
-from tests.benchmarks.measuring import data_folder, row, seconds
+from tests.benchmarks.measuring import data_folder, machine, row, seconds
 from tests.cases.tables import adult
 
 LEAST = 0.95
@@ -30,13 +30,7 @@ CASES: dict[str, tuple[str, int, dict[str, Any]]] = {
 
 def run(small: bool) -> list[dict[str, Any]]:
     """Times as fast as on one core, the serial share, and what 16 cores could bring."""
-    cores = (
-        2
-        if small
-        else len(os.sched_getaffinity(0))
-        if hasattr(os, "sched_getaffinity")
-        else os.cpu_count() or 1
-    )
+    cores = 2 if small else machine()["cores"]
     folder = data_folder()
     people = (
         adult(folder)
@@ -46,17 +40,20 @@ def run(small: bool) -> list[dict[str, Any]]:
     rows = []
     for name, (method, n, settings) in CASES.items():
         table = af.Table(people.frame.iloc[: 600 if small else n], people.schema)
-
-        def once(workers: int) -> Any:
-            apart = {"threads": workers} if "threads" in algorithm_named(method).options else {}  # noqa: B023
-            return af.anonymize(table, method, k=10, seed=1, workers=workers, **settings, **apart)  # noqa: B023
-
-        alone, together = once(1), once(cores)
+        has_threads = "threads" in algorithm_named(method).options
+        calls = [
+            partial(
+                af.anonymize, table, method, k=10, seed=1, workers=workers,
+                **settings, **({"threads": workers} if has_threads else {}),
+            )
+            for workers in (1, cores)
+        ]  # fmt: skip
+        alone, together = (call() for call in calls)
         assert alone.frame().equals(together.frame()), name
-        taken = [seconds(lambda workers=workers: once(workers), 1 if small else 3) for workers in (1, cores)]
+        taken = [seconds(call, 1 if small else 3) for call in calls]
         faster = taken[0] / taken[1]
         serial = min(1.0, max(0.0, (cores / faster - 1) / (cores - 1))) if cores > 1 else 1.0
-        goal = None if small or cores < 2 else LEAST * cores if cores == 2 else None
+        goal = LEAST * cores if cores == 2 and not small else None
         rows += [
             row(f"{name}, k = 10, {table.n} records: one core", taken[0], "s"),
             row(f"{name}: {cores} cores", faster, "times", least=goal),

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -701,7 +701,7 @@ def test_runs_on_the_whole_table_show_how_long_they_have_been_at_work(
         wait=lambda: calls.append("wait"),
         announce=lambda text, seconds: calls.append(text),
     )
-    countdowns = Countdowns(lambda name, parts: whole if parts == 1 else SimpleNamespace())  # type: ignore[arg-type, return-value]
+    countdowns = Countdowns(lambda name, parts: cast(Any, whole if parts == 1 else SimpleNamespace()))
     countdowns.wait()
     countdowns(events.FlowStarted(flow="a", runs=("b", "c"), scheduler="threads", workers=1))
     countdowns(events.Expectation(level="info", message="announced", seconds=50.0))

@@ -16,8 +16,9 @@ from anonflow.algorithms.classes.class_chains import (
     outcome_of,
 )
 from anonflow.algorithms.diversity.target import SensitiveValues, Targets
-from anonflow.algorithms.lowering import Importance, Of, Sets, for_sets, sets_problems, weighted
+from anonflow.algorithms.lowering import for_sets
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
+from anonflow.algorithms.set_options import Importance, Of, Sets, sets_problems, weighted
 from anonflow.kernels.classes.clusters import k_member_clusters, k_member_clusters_jit
 from anonflow.kernels.state import empty_state
 

@@ -18,8 +18,9 @@ from anonflow.algorithms.classes.class_chains import (
     effort_of,
     outcome_of,
 )
-from anonflow.algorithms.lowering import Importance, Of, Sets, for_sets, sets_problems, weighted
+from anonflow.algorithms.lowering import for_sets
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
+from anonflow.algorithms.set_options import Importance, Of, Sets, sets_problems, weighted
 from anonflow.kernels.classes.mondrian import (
     CODED,
     HIERARCHY,

@@ -7,16 +7,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from anonflow.algorithms.lowering import (
-    Importance,
-    Of,
-    Sets,
-    for_sets,
-    promise_of_sets,
-    sets_of,
-    sets_problems,
-    write_cells,
-)
+from anonflow.algorithms.lowering import for_sets, write_cells
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
 from anonflow.algorithms.patterns.language import (
     LEVELS,
@@ -29,6 +20,15 @@ from anonflow.algorithms.patterns.language import (
 )
 from anonflow.algorithms.patterns.row_choices import RowChoices, choices_of, searched
 from anonflow.algorithms.recoding.key_set_search import CellLevels, KeySetSearch
+from anonflow.algorithms.set_options import (
+    Importance,
+    Of,
+    Sets,
+    promise_of_sets,
+    qis_of,
+    sets_of,
+    sets_problems,
+)
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.generalization import Generalization
 from anonflow.hierarchy.wording import plural
@@ -242,8 +242,7 @@ def _hidden_for_sets(
         )
         for a, (domain, cost) in enumerate(zip(records.domains, allowed.whole, strict=True))
     ]
-    sets = [[a for a, domain in enumerate(records.domains) if domain.column in names] for names in chosen]
-    search = KeySetSearch(columns, sets, k)
+    search = KeySetSearch(columns, qis_of(records.domains, chosen), k)
     search.run()
     search.suppress_rest()
     cells = Generalization.of(records)

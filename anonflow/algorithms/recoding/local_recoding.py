@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from anonflow.algorithms.lowering import Importance, Of, Sets, for_sets, weighted, with_sets
+from anonflow.algorithms.lowering import for_sets
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
 from anonflow.algorithms.recoding.full_domain import (
     TimeLimit,
@@ -16,6 +16,7 @@ from anonflow.algorithms.recoding.full_domain import (
     search,
 )
 from anonflow.algorithms.recoding.lattice import ColumnLevels, column_levels, option_problems
+from anonflow.algorithms.set_options import Importance, Of, Sets, weighted, with_sets
 from anonflow.errors import errors_of
 from anonflow.generalization import Generalization
 from anonflow.option import Option

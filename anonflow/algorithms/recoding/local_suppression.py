@@ -10,11 +10,12 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from anonflow.algorithms.lowering import Importance, Of, Sets, promise_of_sets, sets_problems
+from anonflow.algorithms.lowering import write_cells
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
 from anonflow.algorithms.recoding.full_domain import Widths
 from anonflow.algorithms.recoding.key_set_search import CellLevels, KeySetSearch
 from anonflow.algorithms.recoding.lattice import ColumnLevels, column_levels
+from anonflow.algorithms.set_options import Importance, Of, Sets, promise_of_sets, sets_problems
 from anonflow.criteria.set_counts import named_sets
 from anonflow.errors import ParameterError, errors_of
 from anonflow.generalization import Generalization
@@ -216,23 +217,13 @@ class _RecodedColumn:
 
     def write(self, cells: Generalization, records: Records, level: np.ndarray) -> None:
         """Write the cells of these levels, in place; the last one is left as it is: everything."""
-        layout = cells.layout
-        own = Generalization.of(records) if self.levels is None else None
-        for place, a in enumerate(self.qis):
-            t = layout.row_of_range.get(a)
-            if self.levels is not None:
-                lo, hi = self.levels.lo[place], self.levels.hi[place]
-                shown = np.flatnonzero(level < len(lo) - self.may_hide)
-                code = records.codes[shown, a]
-                cells.lo[t, shown], cells.hi[t, shown] = lo[level[shown], code], hi[level[shown], code]
-                continue
-            assert own is not None
-            shown = np.flatnonzero(level == 0)
-            if t is not None:
-                cells.lo[t, shown], cells.hi[t, shown] = own.lo[t, shown], own.hi[t, shown]
-            else:
-                words = slice(*layout.offset[layout.place_of_set[a] : layout.place_of_set[a] + 2])
-                cells.bits[words, shown] = own.bits[words, shown]
+        if self.levels is None:
+            write_cells(cells, Generalization.of(records), self.qis, np.flatnonzero(level == 0))
+            return
+        for a, lo, hi in zip(self.qis, self.levels.lo, self.levels.hi, strict=True):
+            shown = np.flatnonzero(level < len(lo) - self.may_hide)
+            row, code = cells.layout.row_of_range[a], records.codes[shown, a]
+            cells.lo[row, shown], cells.hi[row, shown] = lo[level[shown], code], hi[level[shown], code]
 
 
 def _columns(

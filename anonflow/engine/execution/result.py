@@ -128,7 +128,7 @@ class RunResult:
         return sum(not finding.holds for finding in self.findings)
 
     def at_risk(self, before: int) -> int:
-        """Return how many people are at risk after a run, of so many before: nobody if it has what it promises for one in k."""
+        """Return how many of the people at risk before are so after the run: nobody if its checks hold and it promises one in k."""
         return 0 if self.ok and promises_one_in_k(self.guarantee) else before
 
     @property

@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 _ORDERS = {"dmy": "the day before the month", "mdy": "the month before the day", "ymd": "the year first"}
 _SERIALS = {"excel": "1899-12-30", "excel-1904": "1904-01-01"}
 DATES = (*(sign.join(order) for order in _ORDERS for sign in "./-"), *_ORDERS, *_SERIALS)
-"""What a schema may say under ``dates``: ``d.m.y``, ``m/d/y``, ``y-m-d`` ...; the signs in the cells may be others, but for ``ymd``
-``dmy`` and ``mdy``, which are eight digits."""
+"""What a schema may say under ``dates``: ``d.m.y``, ``m/d/y``, ``y-m-d`` ...; the signs in the cells may be others. ``ymd``, ``dmy`` and
+``mdy`` have none, and eight digits."""
 
 PIVOT = 30
 """An example of a first year."""
