@@ -165,7 +165,7 @@ def _covers_listed(evidence: Evidence, listing: Candidates) -> tuple[np.ndarray,
     degree = listing.sizes[0]
     if evidence.rest is None and (listing.sizes == degree).all() and (evidence.listed == degree).all():
         return np.flatnonzero(bad), claim  # a regular bipartite graph has a perfect matching
-    if not bad.any() and _is_matching(evidence, listing):
+    if not bad.any() and (_is_matching(evidence, listing) or _are_classes(evidence, listing)):
         return np.flatnonzero(bad), claim
     starts, left = _fitting(evidence, listing, bad)
     if not matched_all(starts, left, evidence.n):
@@ -215,6 +215,21 @@ def _is_matching(evidence: Evidence, listing: Candidates) -> bool:
     if evidence.rest is not None:
         fit &= (evidence.rest[0][truth] == evidence.rest[1]) | evidence.exempt
     return bool(fit.all())
+
+
+def _are_classes(evidence: Evidence, listing: Candidates) -> bool:
+    """Return whether the lists divide the originals, and each has the other columns of its rows: then all of these match each other."""
+    n, lists = evidence.n, np.diff(listing.offsets)
+    if len(listing.originals) != n or (np.bincount(listing.originals, minlength=n) != 1).any():
+        return False
+    list_of = np.empty(n, np.int64)
+    list_of[listing.originals] = np.repeat(np.arange(len(lists)), lists)
+    of_originals, of_rows = evidence.rest or (np.zeros(n, np.int64), np.zeros(evidence.rows, np.int64))
+    labels = int(max(of_originals.max(initial=0), of_rows.max(initial=0))) + 1
+    return np.array_equal(
+        np.sort(list_of * labels + of_originals),
+        np.sort(listing.row_list.astype(np.int64) * labels + of_rows),
+    )
 
 
 def perfect_flow(evidence: Evidence) -> np.ndarray | None:
