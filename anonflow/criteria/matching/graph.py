@@ -275,25 +275,29 @@ def covered_pairs(records: Records, boxes: Generalization) -> tuple[np.ndarray, 
     return np.cumsum(np.concatenate(counts)), np.concatenate(ends) if ends else np.empty(0, np.int32)
 
 
-def _covered(records: Records, boxes: Generalization) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def _covered(
+    records: Records, boxes: Generalization, among: np.ndarray | None = None
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Yield, for some generalized records after the other, how many records each covers, and these records.
 
-    Each part of the generalized records is compared with the records that its join covers: few, where parts are neighbours.
+    Each part of the generalized records is compared with the records that its join covers: few, where parts are neighbours. `among`
+    are the positions of all records that they may cover.
     """
-    if boxes.n <= _FEW:
+    if among is None and boxes.n <= _FEW:
         yield from _covered_by_bits(records, boxes)
         return
-    for part in np.array_split(np.arange(boxes.n), _PARTS):
-        some = boxes.take(part)
-        near = _near(records, some)
-        for degrees, end in _covered(records.take(near), some):
-            yield degrees, near[end]
+    near = _near(records, boxes, np.arange(records.n, dtype=np.int32) if among is None else among)
+    if boxes.n > _FEW:
+        for part in np.array_split(np.arange(boxes.n), _PARTS):
+            yield from _covered(records, boxes.take(part), near)
+        return
+    for degrees, end in _covered_by_bits(records.take(near), boxes):
+        yield degrees, near[end]
 
 
-def _near(records: Records, boxes: Generalization) -> np.ndarray:
-    """Return the positions of the records that the join of some generalized records covers; those they cover are among them."""
-    layout = boxes.layout
-    near = np.arange(records.n, dtype=np.int32)
+def _near(records: Records, boxes: Generalization, among: np.ndarray) -> np.ndarray:
+    """Return those of some positions whose records the join of generalized records covers; what they cover is among them."""
+    layout, near = boxes.layout, among
     for t, a in enumerate(layout.ranges):
         domain, low, high = records.domains[a], boxes.lo[t].min(), boxes.hi[t].max()
         if low > 0 or high < domain.size - 1:
