@@ -56,7 +56,7 @@ PROJECT = "A flow or project"
 
 
 SHOWN = {
-    "column": ("Column", 146, ""),
+    "column": ("Column", 132, ""),
     "values": ("Its values", 156, ""),
     "who": (
         "Who could know it ▾", 124,
@@ -72,10 +72,10 @@ SHOWN = {
     "no value": ("Without a value ▾", 92, " · ".join(f"{rule}: {words}" for rule, words in RULES.items())),
     "codes": ("Codes ✎", 68, "texts that stand in place of a number, such as N, R: of kind numeric"),
     "form": (
-        "Form ✎", 64,
+        "Form ✎", 96,
         'how its numbers or dates are written, such as decimal: "," or dates: d.m.y; with write: source the release has them so, too',
     ),
-    "why": ("Why", 232, ""),
+    "why": ("Why", 214, ""),
 }  # fmt: skip
 """Title, width and tooltip of each column of the table of columns."""
 
@@ -544,7 +544,7 @@ class DataScreen(pn.viewable.Viewer):
             sortable=False,
             selectable="checkbox",
             hidden_columns=["type", "distinct", "missing"],
-            formatters={"values": "html", "why": "textarea"},
+            formatters={"values": "html", "why": "textarea", "form": "textarea"},
             titles={name: title for name, (title, _, _) in SHOWN.items()},
             header_tooltips={name: tip for name, (_, _, tip) in SHOWN.items() if tip},
             widths={name: width for name, (_, width, _) in SHOWN.items()},
