@@ -128,8 +128,11 @@ def run(small: bool) -> list[dict[str, Any]]:
             for name, place in itertools.islice(itertools.cycle(kinds), 3 if small else CLICKS):
                 page.evaluate("watchAll()")
                 before = _loop(process)
-                place().click()
-                ready(page, 120_000)
+                try:
+                    place().click(timeout=30_000)
+                    ready(page, 120_000)
+                except Exception as error:
+                    raise TimeoutError(f"{screen}, {name}: {error}\n{page.inner_text('body')}") from error
                 moved, done = page.evaluate("[clicks.first - clicks.at, heard.at - clicks.at]")
                 taken.append((name, max(0.0, moved) / 1000, max(0.0, done) / 1000, _loop(process) - before))
             for at, words, most in ((1, "something moves", FEEDBACK), (2, "all is there", DONE), (3, "of the event loop", LOOP)):  # fmt: skip

@@ -44,6 +44,8 @@ SLOW = {
 }
 """Over 0.3 s, small as they are: processes and solvers have to start."""
 
+MACHINE = {"clicks", "sessions"}
+"""Those that need a browser, or many sessions at a server."""
 
 WHOLE = {"client"}
 """Those that a test runs as they are, and not small."""
@@ -52,7 +54,9 @@ WHOLE = {"client"}
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW))
+        pytest.param(
+            name, marks=[pytest.mark.slow] * (name in SLOW) + [pytest.mark.machine] * (name in MACHINE)
+        )
         for name in measuring.modules()
         if name not in WHOLE
     ],
