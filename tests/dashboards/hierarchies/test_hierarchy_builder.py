@@ -76,8 +76,28 @@ def test_small_trees_are_drawn_whole(leaves: int) -> None:
     svg = svg_of(drawing)
     nodes = [item.get("data-key") for item in svg.iter() if (item.get("data-key") or "").startswith("node:")]
     assert sorted(nodes) == sorted(f"node:{node}" for node in range(tree.n_nodes))
+    # an edge goes from the right end of a node to the left end of each child; all are inside
+    parts = {
+        item.get("data-key"): item[1] for item in svg.iter() if "node" in (item.get("class") or "").split()
+    }
+    left, top, wide, high = (
+        {int(key[5:]): float(part.get(name)) for key, part in parts.items()}
+        for name in ("x", "y", "width", "height")
+    )
+    middle = {node: top[node] + high[node] / 2 for node in top}
     edges = [element for element in svg.iter() if (element.get("class") or "").startswith("edge")]
-    assert len(edges) == tree.n_nodes - 1
+    ends = [[float(number) for number in re.findall(r"[\d.]+", edge.get("d"))] for edge in edges]
+    drawn = sorted([*numbers[:2], *numbers[-2:]] for numbers in ends)
+    expected = sorted(
+        [left[up] + wide[up], middle[up], left[node], middle[node]]
+        for node, up in enumerate(tree.parent.tolist())
+        if up >= 0
+    )
+    for edge, place in zip(drawn, expected, strict=True):
+        assert edge == pytest.approx(place, abs=0.11)
+    for node in left:
+        assert left[node] + wide[node] <= float(svg.get("width"))
+        assert top[node] + high[node] <= float(svg.get("height"))
 
 
 @pytest.mark.parametrize(

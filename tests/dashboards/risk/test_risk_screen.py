@@ -205,6 +205,8 @@ def test_a_register_is_compared_and_attacks_what_is_published(workspace: Workspa
     everybody = sampled(workspace)
     screen = shown(workspace)
     assert not screen.forget.visible
+    other = {"linkable-columns": {"threshold": 0.4}}
+    workspace.draft.put(workspace.draft.spec.with_steps(attack=(other, "linker")))
     dropped(screen, "people.csv", everybody[["Gender", "Age"]])
     assert screen.register.problem == ""
     figures = screen.register.figures
@@ -241,7 +243,7 @@ def test_a_register_is_compared_and_attacks_what_is_published(workspace: Workspa
     # undone and done again, it is the draft's; taken away, it is in no flow
     workspace.draft.undo()
     screen.forget.clicks += 1
-    assert value_at(workspace.draft, REGISTER) is None
+    assert value_at(workspace.draft, REGISTER) == [other, "linker"]
     assert screen.register.figures is None
     assert not screen.forget.visible
 
