@@ -31,7 +31,7 @@ from anonflow.algorithms.method import Algorithm, Outcome, Progress
 from anonflow.algorithms.pilots import LOOK, TimedTable, run_pilots
 from anonflow.algorithms.registry import algorithm_named
 from anonflow.algorithms.seeds import checked_seed
-from anonflow.algorithms.solve import in_a_partition, partition_rng, solve
+from anonflow.algorithms.solve import in_a_partition, partition_generator, partition_rng, solve
 from anonflow.drawing.countdown import Countdown
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.loss import measure_named
@@ -212,9 +212,9 @@ def anonymize(
 
     def solve_part(at: int) -> Outcome:
         mine = records.take(index[at])
-        rng = partition_rng(entropy, at, mine)
+        generator = partition_generator(entropy, at, mine)
         try:
-            return solve(method, mine, k, measure, rng, options, watch, is_over=is_over)
+            return solve(method, mine, k, measure, generator, options, watch, is_over=is_over)
         except InfeasibleError as error:
             raise in_a_partition(error, len(index)) from None
 
