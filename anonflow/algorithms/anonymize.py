@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -38,7 +37,7 @@ from anonflow.loss import measure_named
 from anonflow.partition import MOST_RECORDS, bounded, divided, limited, too_few, unbounded
 from anonflow.release.randomness import warn_of_small_seed
 from anonflow.table import Domain, Records, Schema, Table
-from anonflow.threads import results_of
+from anonflow.threads import default_threads, results_of
 
 
 def anonymize(
@@ -84,7 +83,8 @@ def anonymize(
         For methods that use randomness; the same seed gives the same bits whatever the workers. Of methods whose
         secrecy rests on it (k-concealment) it is a secret as that of a release, 128 bits.
     workers : int, optional
-        Threads; by default as many as there are processors.
+        Threads; by default as many as there are processors, for partitions of at most 1,000 records at most four
+        (:func:`anonflow.threads.default_threads`).
     boundaries : bool, optional
         Whether the method works inside the schema's boundaries. Then records that too few others may be
         generalized with are suppressed, and no value goes beyond its boundary. Without, the criterion
@@ -172,7 +172,7 @@ def anonymize(
         return again
     if people is not None:
         raise ParameterError("people goes with earlier; leave it out in the first release")
-    threads = _threads(workers)
+    _check_workers(workers)
     entropy = checked_seed(seed)
     if method.rests_on_seed(options):
         warn_of_small_seed(seed)
@@ -195,6 +195,7 @@ def anonymize(
     size = method.partition_size(size, k, options)
     index, left = divided(records, size, k, order, partition_rng(entropy, -1))
     method.check_complete(options, len(left))
+    threads = default_threads([size]) if workers is None else int(workers)
     is_over: Deadline | None = None
     least: Mapping[str, Any] = {}
     if (
@@ -393,11 +394,10 @@ def check_size(size: Any) -> int | None:
     return min(int(size), MOST_RECORDS)
 
 
-def _threads(workers: int | None) -> int:
+def _check_workers(workers: int | None) -> None:
     if workers is None:
-        return os.cpu_count() or 1
+        return
     if isinstance(workers, bool) or not isinstance(workers, int | np.integer) or workers < 1:
         raise ParameterError(
             "workers must be a whole number of at least 1, or None for one for each processor"
         )
-    return int(workers)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -15,6 +14,7 @@ from anonflow.algorithms.diversity.target import Targets
 from anonflow.algorithms.pilots import LOOK
 from anonflow.drawing.countdown import LONG, rough
 from anonflow.engine import publish
+from anonflow.engine.compiled_beside import compiled_beside
 from anonflow.engine.context import Session, checked_executor, checked_keep
 from anonflow.engine.countdowns import for_who_reads
 from anonflow.engine.execution.budgets import fit_flow, is_fitted, opens
@@ -209,7 +209,7 @@ class _Runner:
                 flow=flow.name,
                 runs=tuple(run.name for run in flow.runs),
                 scheduler=session.scheduler,
-                workers=session.workers or os.cpu_count() or 1,
+                workers=session.partition_workers,
                 plan=tuple(flow.outline()),
             )
         )
@@ -218,9 +218,14 @@ class _Runner:
         jit.announce(self._announce)
         memory = flow.spec.run.memory_bytes
         with (
+            compiled_beside() if self.compiles else nullcontext(),
             storage_of(session) as storage,
             Executor(
-                session.scheduler, session.workers, session.events, memory, flow.spec.run.wait_seconds
+                session.scheduler,
+                session.partition_workers,
+                session.events,
+                memory,
+                flow.spec.run.wait_seconds,
             ) as executor,
         ):
             if not storage.in_memory:
@@ -355,8 +360,7 @@ class _Runner:
         waits = {run.name: run.elapsed for run in expected if run.elapsed is not None}
         if not waits:
             return
-        threads = session.workers or os.cpu_count() or 1
-        seconds = max(max(waits.values()), sum(waits.values()) / threads)
+        seconds = max(max(waits.values()), sum(waits.values()) / session.partition_workers)
         if seconds > LONG:
             (first, wait), *others = ((name, max(1.0, rough(wait))) for name, wait in waits.items())
             names = [f"{first} is expected to take about {wait:,.0f} s"]
