@@ -55,6 +55,13 @@ def stack(*inside: Any, **params: Any) -> pn.Column:
     return pn.Column(*inside, **{"sizing_mode": "stretch_width", "margin": 0, **params})
 
 
+def flow(*inside: Any, end: bool = False) -> pn.Row:
+    """Return parts beside each other, in as many lines as they need, set to the top or to the end of their line."""
+    return pn.Row(
+        *inside, css_classes=["af-flow", *(["af-end"] if end else [])], sizing_mode="stretch_width", margin=0
+    )
+
+
 def head(title: str, lead: str, badge: Markup | None = None) -> pn.pane.HTML:
     """Return the head of a screen."""
     lead_of = (
@@ -68,10 +75,14 @@ def empty(text: str) -> pn.pane.HTML:
     return html(Markup("<p>{}</p>").format(text), "af-note")
 
 
+def card_heading(title: str, lead: str = "") -> Markup:
+    """Return the heading of a part of a screen."""
+    return Markup("<h3>{}</h3>{}").format(title, soft(lead) if lead else "")
+
+
 def card(title: str, *inside: Any, lead: str = "", classes: Sequence[str] = ()) -> pn.Column:
     """Return a part of a screen with its title."""
-    heading = Markup("<h3>{}</h3>{}").format(title, soft(lead) if lead else "")
-    return stack(html(heading), *inside, css_classes=["af-card", *classes], margin=(8, 0))
+    return stack(html(card_heading(title, lead)), *inside, css_classes=["af-card", *classes], margin=(8, 0))
 
 
 def labelled(widget: Any, **params: Any) -> pn.Column:
