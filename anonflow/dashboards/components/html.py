@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import panel as pn
 from markupsafe import Markup, escape
@@ -55,11 +55,16 @@ def stack(*inside: Any, **params: Any) -> pn.Column:
     return pn.Column(*inside, **{"sizing_mode": "stretch_width", "margin": 0, **params})
 
 
+class _Lines(pn.Row):
+    """Parts in lines: as wide as the widest at least, where a row is as wide as all of them."""
+
+    _direction: ClassVar[str] = "vertical"
+
+
 def flow(*inside: Any, end: bool = False) -> pn.Row:
     """Return parts beside each other, in as many lines as they need, set to the top or to the end of their line."""
-    return pn.Row(
-        *inside, css_classes=["af-flow", *(["af-end"] if end else [])], sizing_mode="stretch_width", margin=0
-    )
+    classes = ["af-flow", "af-end"] if end else ["af-flow"]
+    return _Lines(*inside, css_classes=classes, sizing_mode="stretch_width", margin=0)
 
 
 def head(title: str, lead: str, badge: Markup | None = None) -> pn.pane.HTML:

@@ -261,6 +261,9 @@ class ProtectScreen(pn.viewable.Viewer):
         def turned(*events: Any) -> None:
             for at, part in enumerate(late.values(), start=1):
                 part.shown = page.visible and details.visible and tabs.active == at
+            for at, place in enumerate(tabs):
+                place.visible = tabs.active == at  # Bokeh gives all tabs the height of the highest
 
+        turned()
         pn.bind(turned, tabs.param.active, page.param.visible, details.param.visible, watch=True)
         return page
