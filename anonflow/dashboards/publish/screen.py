@@ -291,7 +291,7 @@ class PublishScreen(ShownPart):
             say(self.link, soft("Open a table first."))
             return
         text = Markup(
-            '<code class="link" tabindex="0">{0}</code><button class="bk-btn af-copy" data-copy="{0}">Copy</button>'
+            '<code class="link" tabindex="0">{0}</code><button class="bk-btn" data-copy="{0}">Copy</button>'
         ).format(f"{_address()}?{query}")
         if self.workspace.source.dataset is None:
             text += Markup("<p>{}</p>").format(
