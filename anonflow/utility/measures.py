@@ -256,9 +256,6 @@ def asked(
     records: Records,
     measures: str | Sequence[str | Mapping[str, Any]] | Mapping[str, Any],
     k: int | None = None,
-    *,
-    n: int | None = None,
-    take: Callable[[np.ndarray], Records] | None = None,
     **options: Any,
 ) -> MeasureRequest:
     """Look at the whole table once, for measures of its partitions.
@@ -269,10 +266,6 @@ def asked(
         All n originals.
     measures, k, options
         As :func:`measure` takes them.
-    n : int, optional
-        Originals, where they are not all at hand.
-    take : callable, optional
-        Positions -> the originals there, likewise.
 
     Raises
     ------
@@ -297,9 +290,8 @@ def asked(
         if measure.rows is None:
             prepared[name] = measure.prepare(records, k, **mine)
         else:
-            many = records.n if n is None else n
-            few = (take or records.take)(measure.rows(records.domains, many, **mine))
-            prepared[name] = measure.prepare(few, k, many, **mine)
+            few = records.take(measure.rows(records.domains, records.n, **mine))
+            prepared[name] = measure.prepare(few, k, records.n, **mine)
     return MeasureRequest(prepared)
 
 

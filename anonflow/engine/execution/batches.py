@@ -15,7 +15,6 @@ from anonflow.algorithms.method import Outcome
 from anonflow.algorithms.registry import algorithm_named
 from anonflow.criteria.verification import Finding
 from anonflow.engine.execution import tasks
-from anonflow.engine.execution.diversity import DiverseSums
 from anonflow.engine.execution.tasks import Failed, Matched, Measured, TaskSettings
 from anonflow.loss import record_costs
 from anonflow.partition import Cuts
@@ -244,8 +243,6 @@ class BatchDone:
         The most bytes that the worker has used so far.
     without_pattern : int
         Suppressed records that follow no pattern, provided that at least k of the table are suppressed.
-    diverse : DiverseSums or None
-        Of partitions that were made diverse.
     """
 
     records: np.ndarray
@@ -262,7 +259,6 @@ class BatchDone:
     resumed: int
     memory: int
     without_pattern: int = 0
-    diverse: DiverseSums | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -334,7 +330,7 @@ def solve_batch(
             results[number] = result
     if failed:
         return BatchFailed(tuple(failed), _new(results, resumed), names, peak_memory())
-    return _done(shared, settings, batch, records, values, results, resumed, names)
+    return _done(shared, settings, batch, records, results, resumed, names)
 
 
 def _new(results: Mapping[int, Matched], resumed: Mapping[int, Matched]) -> dict[int, Matched]:
@@ -355,7 +351,6 @@ def _done(
     settings: TaskSettings,
     batch: Batch,
     records: Records,
-    values: np.ndarray | None,
     results: Mapping[int, Matched],
     resumed: Mapping[int, Matched],
     names: Sequence[Sequence[str]],
@@ -374,22 +369,12 @@ def _done(
     measured = tasks.measure(records, whole)
     summary = summary_of(shared.measures[settings.run], records, whole, batch.parts)
     costs = record_costs(whole.generalization, "ncp")
-    diverse = None
     steps = {"match": sum(result.seconds for p, result in results.items() if p not in resumed)}
-    if settings.diversity is not None and values is not None:
+    if settings.diversity is not None:
         steps["diversify"] = sum(
             result.diversify_seconds
             for p, result in results.items()
             if p not in resumed or resumed[p].diverse is None
-        )
-        diverse = DiverseSums.of(
-            settings.diversity,
-            settings.boundaries,
-            records,
-            values,
-            [result.diverse for result in matched if result.diverse is not None],
-            joined(batch, records, [result.outcome for result in matched]),
-            whole,
         )
     steps |= {"verify": verified - start, "measure": time.perf_counter() - verified}
     count = algorithm_named(settings.algorithm).without_pattern
@@ -408,7 +393,6 @@ def _done(
         sum(p in resumed for p in results),
         peak_memory(),
         0 if count is None else count(records, whole.suppressed, settings.options),
-        diverse,
     )
 
 

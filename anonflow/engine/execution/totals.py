@@ -10,16 +10,14 @@ import numpy as np
 
 from anonflow import utility
 from anonflow.algorithms.anonymize import beyond_which, nothing_left
-from anonflow.algorithms.diversity.within_partition import Request
 from anonflow.criteria.verification import Finding
 from anonflow.engine.execution.batches import Batch, BatchDone, Summary, Tally, added, folded
-from anonflow.engine.execution.diversity import DiverseSums
 from anonflow.engine.execution.result import ColumnLoss, RunResult
 from anonflow.engine.execution.tasks import Measured
-from anonflow.engine.flows.flow import Run
+from anonflow.engine.flows.flow import Flow, Run
 from anonflow.generalization import Layout
 from anonflow.loss.measure import relative
-from anonflow.table import Domain
+from anonflow.table import Domain, Table
 from anonflow.utility.measures import MeasureRequest
 
 
@@ -36,8 +34,6 @@ class Totals:
     ----------
     partitions, resumed : int
         Partitions, and those that an earlier run had left.
-    diverse : DiverseSums or None
-        Of partitions that were made diverse.
     """
 
     def __init__(self, run: Run, ready: MeasureRequest) -> None:
@@ -49,7 +45,6 @@ class Totals:
         self.steps: dict[str, float] = {}
         self.findings: tuple[Tally, ...] = ()
         self.kind = "none"
-        self.diverse: DiverseSums | None = None
         self.sizes = self.spread = np.zeros(0, np.int64)
         self._measured: Measured | None = None
         self._measures: dict[str, list[Any]] = {}
@@ -79,24 +74,10 @@ class Totals:
         self.suppressed += own.suppressed
         self.sizes, self.spread = _sum(self.sizes, own.sizes), _sum(self.spread, own.spread)
         self._measured = done.measured if self._measured is None else added([self._measured, done.measured])
-        if done.diverse is not None:
-            self.diverse = done.diverse if self.diverse is None else self.diverse.then(done.diverse)
         for name, chunks in own.measures.items():
             self._measures.setdefault(name, []).extend(chunks)
         for name, text in done.texts.items():
             self._texts[name] = text if self._texts.get(name, text) == text else None
-
-    def of_diversity(self, request: Request | None, domains: Sequence[Domain]) -> tuple[str, ...]:
-        """Return what the diversity of the run's partitions costs and promises, a sentence each; nothing without it.
-
-        Raises
-        ------
-        InfeasibleError
-            As :meth:`DiverseSums.sentences`.
-        """
-        if request is None or self.diverse is None:
-            return ()
-        return self.diverse.sentences(request, domains, self.measured.costs, self.kind, self.partitions)
 
     @property
     def texts(self) -> dict[str, str]:
@@ -125,6 +106,13 @@ class Totals:
     def summary(self) -> Summary:
         """All of it; what the batches add to measures of classes is elsewhere."""
         return Summary(self._measures, {}, self.sizes, self.spread, self.suppressed, self.kind)
+
+
+def measures_of_parts(flow: Flow, table: Table, k: int) -> MeasureRequest:
+    """Return the measures of a flow that parts of its table have a share in."""
+    known = (*utility.measures_by_record(), *utility.measures_by_class())
+    measures = [{name: options} for name, options in flow.measures.items() if name in known]
+    return utility.asked(table.records, measures, k)
 
 
 def result_of(
