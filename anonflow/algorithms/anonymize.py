@@ -37,7 +37,7 @@ from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.loss import measure_named
 from anonflow.partition import MOST_RECORDS, bounded, divided, limited, too_few, unbounded
 from anonflow.release.randomness import warn_of_small_seed
-from anonflow.table import Domain, Records, Schema, Table
+from anonflow.table import Records, Schema, Table
 from anonflow.threads import results_of
 
 
@@ -301,9 +301,14 @@ def assemble(
     if beyond:
         whole.facts["beyond_boundaries"] = beyond
     whole.facts.update(method.whole_facts(table.records, whole.suppressed, k, parameters))
-    names = beyond_which(table.domains, parameters.get("boundaries", True))
-    if names and whole.suppressed.all():
-        raise nothing_left(method, names)
+    if parameters.get("boundaries", True) and whole.suppressed.all():
+        limits = (table.domains[a].column for a in limited(table.records))
+        names = ", ".join(map(repr, dict.fromkeys([*bounded(table.records), *limits])))
+        if names:
+            raise InfeasibleError(
+                f"{method.name}: nothing can be published within the boundaries of {names}; allow wider "
+                "generalizations, lower k, or do without boundaries"
+            )
     return Anonymization(
         table,
         method,
@@ -316,22 +321,6 @@ def assemble(
         parameters=dict(parameters),
         partitions=tuple(index),
         anonymize=anonymize,
-    )
-
-
-def beyond_which(domains: Sequence[Domain], boundaries: bool) -> tuple[str, ...]:
-    """Return the columns whose boundaries or limits a method keeps; it may suppress records because of them."""
-    if not boundaries:
-        return ()
-    records = Records(tuple(domains), np.empty((0, len(domains)), np.int32))
-    return tuple(dict.fromkeys([*bounded(records), *(domains[a].column for a in limited(records))]))
-
-
-def nothing_left(method: Algorithm, names: Sequence[str]) -> InfeasibleError:
-    """Return the error message for a result in which every record is suppressed because of some columns' boundaries."""
-    return InfeasibleError(
-        f"{method.name}: nothing can be published within the boundaries of "
-        f"{', '.join(map(repr, names))}; allow wider generalizations, lower k, or do without boundaries"
     )
 
 

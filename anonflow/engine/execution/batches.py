@@ -12,7 +12,6 @@ import numpy as np
 from anonflow import utility
 from anonflow.algorithms.assembly import gathered
 from anonflow.algorithms.method import Outcome
-from anonflow.algorithms.registry import algorithm_named
 from anonflow.criteria.verification import Finding
 from anonflow.engine.execution import tasks
 from anonflow.engine.execution.tasks import Failed, Matched, Measured, TaskSettings
@@ -229,10 +228,6 @@ class BatchDone:
     measured : Measured
         Added up.
     summary : Summary
-    texts : dict
-        The method's facts in words, if all partitions agree; else None.
-    beyond : int
-        Records in no partition.
     new : mapping
         Partition -> its result, of those that the task was not given.
     names : sequence of sequence of str
@@ -241,8 +236,6 @@ class BatchDone:
         Partitions whose results come from an earlier run.
     memory : int
         The most bytes that the worker has used so far.
-    without_pattern : int
-        Suppressed records that follow no pattern, provided that at least k of the table are suppressed.
     """
 
     records: np.ndarray
@@ -252,13 +245,10 @@ class BatchDone:
     findings: tuple[Tally, ...]
     measured: Measured
     summary: Summary
-    texts: dict[str, str | None]
-    beyond: int
     new: Mapping[int, Matched]
     names: Sequence[Sequence[str]]
     resumed: int
     memory: int
-    without_pattern: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -377,7 +367,6 @@ def _done(
             if p not in resumed or resumed[p].diverse is None
         )
     steps |= {"verify": verified - start, "measure": time.perf_counter() - verified}
-    count = algorithm_named(settings.algorithm).without_pattern
     return BatchDone(
         np.array([len(at) for at in batch.parts]),
         np.array([result.seconds + result.diversify_seconds for result in matched]),
@@ -386,13 +375,10 @@ def _done(
         tallies,
         measured,
         summary,
-        _texts([outcome.facts for outcome in outcomes]),
-        len(batch.left),
         _new(results, resumed),
         names,
         sum(p in resumed for p in results),
         peak_memory(),
-        0 if count is None else count(records, whole.suppressed, settings.options),
     )
 
 
@@ -473,13 +459,3 @@ def added(measured: Sequence[Measured]) -> Measured:
         members=over(np.bitwise_or, "members"),
         **{name: over(np.add, name) for name in ("costs", "hidden", "blank", "single", "visible")},
     )
-
-
-def _texts(parts: Sequence[Mapping[str, Any]]) -> dict[str, str | None]:
-    """Return the facts in words of partitions; None if these differ."""
-    texts: dict[str, str | None] = {}
-    for part in parts:
-        for name, value in part.items():
-            if isinstance(value, str):
-                texts[name] = value if texts.get(name, value) == value else None
-    return texts

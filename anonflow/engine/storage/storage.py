@@ -40,6 +40,7 @@ from anonflow.engine.storage.spill import Spill
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.large_arrays import IN_MEMORY, Arrays
 from anonflow.loss import measure_named
+from anonflow.release import Release
 from anonflow.table import Table
 from anonflow.utility.measures import MeasureRequest
 
@@ -362,7 +363,7 @@ class Storage:
         ready = measures_of_parts(flow, table, anonymization.k)
         return self._checked(result, run, anonymization, ready, again=True)
 
-    def draw(self, result: RunResult) -> tuple[tuple[Finding, ...], publish.DrawnRelease]:
+    def draw(self, result: RunResult) -> tuple[Release, tuple[Finding, ...]]:
         """Draw the release of a run, and verify all of it.
 
         Raises
@@ -374,8 +375,7 @@ class Storage:
         AnonflowError
             If something cannot be drawn, or written.
         """
-        release, findings = publish.release_of(self._session, self.table, result, self._arrays)
-        return findings, publish.DrawnRelease(self._session, self.table, release, result)
+        return publish.release_of(self._session, self.table, result, self._arrays)
 
 
 def _index(run_plan: RunPlan) -> list[np.ndarray]:
