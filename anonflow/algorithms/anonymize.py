@@ -30,13 +30,13 @@ from anonflow.algorithms.cohorts import anonymized_again
 from anonflow.algorithms.method import Algorithm, Outcome, Progress
 from anonflow.algorithms.pilots import LOOK, TimedTable, run_pilots
 from anonflow.algorithms.registry import algorithm_named
-from anonflow.algorithms.seeds import checked_seed
 from anonflow.algorithms.solve import in_a_partition, partition_rng, solve
 from anonflow.drawing.countdown import Countdown
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.loss import measure_named
+from anonflow.option import check_whole
 from anonflow.partition import MOST_RECORDS, bounded, divided, limited, too_few, unbounded
-from anonflow.release.randomness import warn_of_small_seed
+from anonflow.release.randomness import checked_seed, warn_of_small_seed
 from anonflow.table import Records, Schema, Table
 from anonflow.threads import results_of
 
@@ -358,11 +358,10 @@ def check_k(k: int, n: int) -> int:
     InfeasibleError
         If k is greater than n.
     """
-    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 2:
-        raise ParameterError("k must be a whole number of at least 2")
+    k = check_whole(k, 2, "k must be a whole number of at least 2")
     if k > n:
         raise too_few(n, k)
-    return int(k)
+    return k
 
 
 def check_size(size: Any) -> int | None:
@@ -375,18 +374,13 @@ def check_size(size: Any) -> int | None:
     """
     if size is None:
         return None
-    if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
-        raise ParameterError(
-            "partition_size must be a whole number of at least k, or None for the whole table"
-        )
-    return min(int(size), MOST_RECORDS)
+    words = "partition_size must be a whole number of at least k, or None for the whole table"
+    return min(check_whole(size, 1, words), MOST_RECORDS)
 
 
 def _threads(workers: int | None) -> int:
     if workers is None:
         return os.cpu_count() or 1
-    if isinstance(workers, bool) or not isinstance(workers, int | np.integer) or workers < 1:
-        raise ParameterError(
-            "workers must be a whole number of at least 1, or None for one for each processor"
-        )
-    return int(workers)
+    return check_whole(
+        workers, 1, "workers must be a whole number of at least 1, or None for one for each processor"
+    )

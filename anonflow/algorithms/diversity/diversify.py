@@ -27,12 +27,13 @@ from anonflow.algorithms.diversity.within_partition import (
     diverse_partition,
 )
 from anonflow.algorithms.method import Outcome, Partition
-from anonflow.algorithms.seeds import checked_seed, derived_seed
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.generalization import Generalization
 from anonflow.hierarchy.wording import plural
 from anonflow.kernels.costs import load
+from anonflow.option import is_finite
 from anonflow.partition import kept_apart, limited, unbounded
+from anonflow.release.randomness import checked_seed, derived_seed
 from anonflow.table import Table
 from anonflow.table.records import Records
 from anonflow.utility.violations import beyond_cells
@@ -157,8 +158,7 @@ def with_diverse_parts(
         As :func:`diversify`.
     """
     for name, share in (("w", w), ("risk", risk)):
-        good = isinstance(share, int | float) and not isinstance(share, bool) and 0 <= share <= 1
-        if not good or (name == "risk" and share == 1):
+        if not is_finite(share) or not 0 <= share <= 1 or (name == "risk" and share == 1):
             raise ParameterError(f"{name} is a number between 0 and 1", subject="diversify")
     if way not in WAYS:
         raise ParameterError(f"way is {' or '.join(WAYS)}", subject="diversify")

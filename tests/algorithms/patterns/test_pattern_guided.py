@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 import anonflow as af
 from anonflow import datasets
-from anonflow.algorithms.patterns.language import pattern_masks
 from anonflow.algorithms.patterns.pattern_guided import place
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.table import Table
@@ -31,6 +30,7 @@ from tests.cases.patterns import (
     adult_2_to_suppress,
     cmc_to_suppress,
     nursery,
+    pattern_masks,
     table,
 )
 from tests.papers.figures import Key, verdict

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 import anonflow as af
 from anonflow import datasets
-from anonflow.algorithms.patterns.language import mask_costs, pattern_masks, whole_costs
+from anonflow.algorithms.patterns.language import mask_costs, whole_costs
 from anonflow.algorithms.patterns.pattern_guided import place
 from anonflow.algorithms.patterns.row_choices import choices_of, searched
 from anonflow.errors import ParameterError
 from anonflow.table import Table
-from tests.cases.patterns import TABLE_7, best, table
+from tests.cases.patterns import TABLE_7, best, pattern_masks, table
 from tests.strategies import examples, loop
 
 ROWS = st.lists(st.tuples(*[st.sampled_from("xyz")] * 3), min_size=2, max_size=7)
