@@ -538,7 +538,7 @@ class Schema(Mapping[str, Column]):
         return schema_view([(name, c.role, c.kind or "", c.details) for name, c in self._columns.items()])
 
 
-class _Refused(Exception):
+class _UnfitKey(Exception):
     """A key of a column has a value that it cannot have: the words about it, and the key."""
 
 
@@ -558,7 +558,7 @@ class _ColumnProblems:
         """Return what a reader makes of the column's keys; note what it refuses, and return something else then."""
         try:
             return reader(*arguments)
-        except _Refused as refused:
+        except _UnfitKey as refused:
             self.add(*refused.args)
             return otherwise
 
@@ -665,18 +665,18 @@ def _release_form(entry: Mapping[str, Any], form: Form | None) -> Form | None:
     """Return the form in which the release writes a column; None is plain."""
     write = entry.get("write", PLAINLY)
     if write not in WRITING:
-        raise _Refused(f"write is one of {', '.join(WRITING)}", "write")
+        raise _UnfitKey(f"write is one of {', '.join(WRITING)}", "write")
     elif write == PLAINLY:
         return None
     elif form is None:
-        raise _Refused(
+        raise _UnfitKey(
             "write: source goes with decimal, thousands, percent or dates, which say how the source writes it",
             "write",
         )
     elif isinstance(form, DateForm) and form.is_serial:
-        raise _Refused("serial numbers are published as dates; leave out write", "write")
+        raise _UnfitKey("serial numbers are published as dates; leave out write", "write")
     elif entry.get("kind") not in (None, "numeric"):
-        raise _Refused(f"write: source goes with kind numeric, not {entry.get('kind')}", "write")
+        raise _UnfitKey(f"write: source goes with kind numeric, not {entry.get('kind')}", "write")
     return form
 
 
@@ -686,25 +686,25 @@ def _form(entry: Mapping[str, Any]) -> Form | None:
     for key, known in (("decimal", DECIMALS), ("thousands", THOUSANDS), ("dates", DATES)):
         if key in declared and declared[key] not in known:
             words = ", ".join(known if key == "dates" else map(repr, known))
-            raise _Refused(f"{key} is one of {words}", key)
+            raise _UnfitKey(f"{key} is one of {words}", key)
     if not isinstance(declared.get("percent", False), bool):
-        raise _Refused("percent is true or false", "percent")
+        raise _UnfitKey("percent is true or false", "percent")
     pivot, dates = declared.pop("pivot", None), declared.pop("dates", None)
     if dates is not None and declared:
-        raise _Refused("dates do not go with decimal, thousands or percent; leave one of them out", "dates")
+        raise _UnfitKey("dates do not go with decimal, thousands or percent; leave one of them out", "dates")
     elif pivot is not None and dates is None:
-        raise _Refused("pivot goes with dates", "pivot")
+        raise _UnfitKey("pivot goes with dates", "pivot")
     elif pivot is not None and not (
         isinstance(pivot, int) and not isinstance(pivot, bool) and 0 <= pivot <= 9900
     ):
-        raise _Refused(f"pivot is a year, such as {PIVOT}: the first that two digits can mean", "pivot")
+        raise _UnfitKey(f"pivot is a year, such as {PIVOT}: the first that two digits can mean", "pivot")
     elif dates is not None:
         return DateForm(dates, pivot)
     elif declared:
         form = NumberForm(**declared)
         if form.problem is None:
             return form
-        raise _Refused(form.problem, "thousands")
+        raise _UnfitKey(form.problem, "thousands")
     return None
 
 
@@ -712,7 +712,7 @@ def _hierarchy(kind: str, entry: Mapping[str, Any]) -> Hierarchy | str | Mapping
     declared = entry.get("hierarchy")
     if kind != "hierarchy":
         if declared is not None:
-            raise _Refused(f"a hierarchy goes with kind hierarchy, not {kind}", "hierarchy")
+            raise _UnfitKey(f"a hierarchy goes with kind hierarchy, not {kind}", "hierarchy")
         return None
     return _given_hierarchy(entry)
 
@@ -724,7 +724,7 @@ def _given_hierarchy(entry: Mapping[str, Any]) -> Hierarchy | str | Mapping[str,
     if isinstance(declared, Hierarchy | str) or (isinstance(declared, Mapping) and declared):
         return declared
     needs = "kind hierarchy needs 'hierarchy'" if "kind" in entry else "hierarchy must be"
-    raise _Refused(f"{needs}: a CSV file, or nested, intervals, positions, prefixes or calendar", "hierarchy")
+    raise _UnfitKey(f"{needs}: a CSV file, or nested, intervals, positions, prefixes or calendar", "hierarchy")
 
 
 def _boundary(kind: str, entry: Mapping[str, Any]) -> tuple[str, ...] | float | None:
@@ -742,7 +742,7 @@ def _boundary(kind: str, entry: Mapping[str, Any]) -> tuple[str, ...] | float | 
         width = boundary["width"]
         if is_finite(width) and width > 0:
             return float(width)
-    raise _Refused(
+    raise _UnfitKey(
         "a boundary is a list of node labels for kind hierarchy, or {width: w} with w > 0 for kind numeric",
         "boundary",
     )
@@ -752,7 +752,7 @@ def _missing(kind: str, entry: Mapping[str, Any]) -> str:
     rules = MISSING_RULES[kind]
     rule = entry.get("missing", rules[0])
     if rule not in rules:
-        raise _Refused(f"'missing' of kind {kind} is one of {', '.join(rules)}", "missing")
+        raise _UnfitKey(f"'missing' of kind {kind} is one of {', '.join(rules)}", "missing")
     return str(rule)
 
 
@@ -761,30 +761,30 @@ def _codes(kind: str, entry: Mapping[str, Any]) -> tuple[str, ...]:
     if codes is None:
         return ()
     if kind != "numeric":
-        raise _Refused(f"codes go with kind numeric, not {kind}", "codes")
+        raise _UnfitKey(f"codes go with kind numeric, not {kind}", "codes")
     if not isinstance(codes, list | tuple) or not codes:
-        raise _Refused("codes are a list of texts that are no numbers, such as [N]", "codes")
+        raise _UnfitKey("codes are a list of texts that are no numbers, such as [N]", "codes")
     for code in codes:
         if is_finite(code) or (isinstance(code, str) and reads_as_number(code)):
-            raise _Refused(
+            raise _UnfitKey(
                 "a code is a number, which a range would cover; recode it to a text first, with a step "
                 + UNDER_PREPARE,
                 "codes",
             )
         if not isinstance(code, str) or not code.strip() or code != code.strip():
-            raise _Refused(
+            raise _UnfitKey(
                 "a code is a text without outer spaces, and not empty; for blank cells "
                 + say_missing("value"),
                 "codes",
             )
     if len(set(codes)) < len(codes):
-        raise _Refused("a code is listed twice", "codes")
+        raise _UnfitKey("a code is listed twice", "codes")
     return tuple(codes)
 
 
 def _code_weight(kind: str, entry: Mapping[str, Any]) -> float:
     if entry.get("code-weight") and not entry.get("codes") and entry.get("missing") != "value":
-        raise _Refused(
+        raise _UnfitKey(
             "code-weight goes with codes, or with " + MISSING_VALUE + " of kind numeric", "code-weight"
         )
     return float(_option(kind, entry, "code-weight") or CODE_WEIGHT)
@@ -799,7 +799,7 @@ def _option(kind: str, entry: Mapping[str, Any], key: str) -> Any:
     problem = option.problem(value) if kind == home else f"goes with kind {home}, not {kind}"
     if problem is None:
         return value
-    raise _Refused(
+    raise _UnfitKey(
         f"{key} {problem}{did_you_mean(value, option.choices) if option.choices and kind == home else ''}",
         key,
     )
@@ -809,7 +809,7 @@ def _notation(entry: Mapping[str, Any]) -> Notation | None:
     declared = entry.get("notation")
     notation = None if declared is None else Notation.of(declared)
     if declared is not None and notation is None:
-        raise _Refused(
+        raise _UnfitKey(
             f"a notation is one of {', '.join(RANGES)}, or {{ranges: ..., hidden: [texts]}}", "notation"
         )
     return notation
@@ -824,12 +824,12 @@ def _domain(kind: str, entry: Mapping[str, Any]) -> tuple[str | None, ...] | str
     if kind == "hierarchy":
         source = entry.get("hierarchy")
         if isinstance(source, Mapping) and not {"csv", "nested"} & set(source):
-            raise _Refused(
+            raise _UnfitKey(
                 "its hierarchy is made from the values of the table; write one to a file to make it public",
                 "domain",
             )
         elif domain != PUBLIC_HIERARCHY:
-            raise _Refused(
+            raise _UnfitKey(
                 "the domain of kind hierarchy is the word hierarchy, where its file is public", "domain"
             )
         return PUBLIC_HIERARCHY
@@ -838,11 +838,11 @@ def _domain(kind: str, entry: Mapping[str, Any]) -> tuple[str | None, ...] | str
     texts = [value for value in values if isinstance(value, str)]
     good = len(texts) == len(values) or (not characters and [*values].count(None) + len(texts) == len(values))
     if not values or not good or len(set(values)) < len(values):
-        raise _Refused(
+        raise _UnfitKey(
             "a domain is a list of the values, each once, as texts; null is a missing one", "domain"
         )
     if characters and any(len(text) != 1 for text in texts):
-        raise _Refused(
+        raise _UnfitKey(
             "the domain of kind positions is a list of characters that may stand in each", "domain"
         )
     return tuple(sorted(values, key=lambda value: (value is not None, value or "")))
@@ -858,7 +858,7 @@ def _bounds(domain: Any) -> tuple[str, str] | None:
             first, last = (day_number(end) for end in ends)
             if first is not None and last is not None and first <= last:
                 return ends[0], ends[1]
-    raise _Refused(
+    raise _UnfitKey(
         "the domain of kind numeric is {low: LOWEST, high: HIGHEST}, two numbers or two ISO dates", "domain"
     )
 

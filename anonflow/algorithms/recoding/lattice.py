@@ -14,7 +14,7 @@ import numpy as np
 from anonflow.algorithms.diversity.target import SensitiveValues
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
-from anonflow.kernels.lattice import count_groups, count_groups_jit, small_groups, small_groups_jit
+from anonflow.kernels.lattice import count_groups_jit, small_groups_jit
 from anonflow.loss import LOSSES, measure_named
 from anonflow.table.domain import Domain
 from anonflow.table.level_cells import MOST_WIDTHS, Runs, interval_runs, node_runs, position_runs
@@ -330,8 +330,6 @@ class Lattice:
     loss : str
     sensitive : SensitiveValues, optional
         What groups must keep besides k; by default nothing, and no group is suppressed for it.
-    compiled : bool, optional
-        Whether compiled kernels count; the plain ones give the same.
 
     Attributes
     ----------
@@ -349,7 +347,6 @@ class Lattice:
     columns: list[ColumnLevels]
     loss: str
     sensitive: SensitiveValues | None = None
-    compiled: bool = True
     shape: tuple[int, ...] = field(init=False)
     bound: np.ndarray = field(init=False)
     star: float = field(init=False)
@@ -441,9 +438,8 @@ class Lattice:
         """
         rows, count = self._counted_below(node) if below is None else (below.first, below.size)
         first, size, _ = self._grouped(node, rows, count)
-        price = small_groups_jit if self.compiled else small_groups
         at = self._place(node)
-        small, more = price(self._codes, first, size, len(first), self._costs, at, k, self.star)
+        small, more = small_groups_jit(self._codes, first, size, len(first), self._costs, at, k, self.star)
         own = sum(float(costs[level]) for costs, level in zip(self._level_costs, node.tolist(), strict=True))
         return Groups(node, first, size, int(small), own + float(more), int(small), float(more))
 
@@ -537,10 +533,11 @@ class Lattice:
         self, node: np.ndarray, rows: np.ndarray, count: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         first, size, label = (np.empty(len(rows), np.int64) for _ in range(3))
-        kernel = count_groups_jit if self.compiled else count_groups
         at = self._place(node)
         with np.errstate(over="ignore"):
-            groups = kernel(self._codes, rows, count, self._cells, self._words, at, first, size, label)
+            groups = count_groups_jit(
+                self._codes, rows, count, self._cells, self._words, at, first, size, label
+            )
         return first[:groups].copy(), size[:groups].copy(), label
 
     def published(self, node: np.ndarray, k: int) -> tuple[Generalization, np.ndarray, np.ndarray]:
