@@ -724,7 +724,9 @@ def _given_hierarchy(entry: Mapping[str, Any]) -> Hierarchy | str | Mapping[str,
     if isinstance(declared, Hierarchy | str) or (isinstance(declared, Mapping) and declared):
         return declared
     needs = "kind hierarchy needs 'hierarchy'" if "kind" in entry else "hierarchy must be"
-    raise _UnfitKey(f"{needs}: a CSV file, or nested, intervals, positions, prefixes or calendar", "hierarchy")
+    raise _UnfitKey(
+        f"{needs}: a CSV file, or nested, intervals, positions, prefixes or calendar", "hierarchy"
+    )
 
 
 def _boundary(kind: str, entry: Mapping[str, Any]) -> tuple[str, ...] | float | None:
