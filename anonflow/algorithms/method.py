@@ -102,16 +102,14 @@ class Partition:
         """The information loss in the kernels' form."""
         return plan(self.records.domains, self.loss)
 
-    def originals(self, compiled: bool = True) -> State:
+    def originals(self) -> State:
         """Return each record as its own generalized record, in the kernels' form; O(P q).
 
         Parameters
         ----------
-        compiled : bool, optional
-            Whether compiled kernels do it; the plain ones give the same.
         """
         own = Generalization.of(self.records)
-        return load(self.plan, own.lo, own.hi, own.bits, compiled)
+        return load(self.plan, own.lo, own.hi, own.bits)
 
 
 @dataclass(frozen=True, eq=False)

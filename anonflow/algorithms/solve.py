@@ -11,9 +11,9 @@ import numpy as np
 from anonflow.algorithms.diversity.target import SensitiveValues
 from anonflow.algorithms.limits.enforce import run_within_limits
 from anonflow.algorithms.method import Algorithm, Outcome, Partition, Progress
-from anonflow.algorithms.seeds import derived_seed
 from anonflow.algorithms.soundness import check_outcome
 from anonflow.errors import InfeasibleError
+from anonflow.release.randomness import derived_seed
 from anonflow.table import Records
 
 STEP = 0

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TypeVar
 
 from anonflow.algorithms.budget import Choice
-from anonflow.algorithms.seeds import checked_seed
 from anonflow.engine.execution.events import EventStream, StepDone, StepStarted
 from anonflow.engine.execution.schedulers import checked_workers, is_scheduler
 from anonflow.engine.flows.fingerprint import Fingerprint
@@ -20,7 +19,7 @@ from anonflow.engine.owner import record
 from anonflow.engine.owner.folder import OwnerFolder
 from anonflow.engine.owner.resume import ResumeStore, StoredResults
 from anonflow.errors import ParameterError
-from anonflow.release.randomness import GUESSABLE, seed_can_be_guessed
+from anonflow.release.randomness import GUESSABLE, checked_seed, seed_can_be_guessed
 from anonflow.threads import default_threads
 
 LEAST = 640 << 20

@@ -46,7 +46,6 @@ from anonflow.engine.owner.folder import OwnerFolder
 from anonflow.engine.owner.last_release import LastRelease
 from anonflow.engine.owner.resume import DAYS
 from anonflow.engine.partitions import Partitions
-from anonflow.engine.publish import DrawnRelease
 from anonflow.engine.report import pdf
 from anonflow.engine.staging import staged
 from anonflow.engine.storage.choice import storage_of
@@ -54,6 +53,7 @@ from anonflow.engine.storage.storage import Storage
 from anonflow.engine.targets import check_targets
 from anonflow.errors import AnonflowError, FlowError, ParameterError
 from anonflow.kernels import jit
+from anonflow.release import Release
 from anonflow.release.tables import check_package
 from anonflow.system import total_memory
 from anonflow.table import Table
@@ -247,8 +247,7 @@ class _Runner:
                 self._say_how_long(table, plan)
             work = Partitions(session, storage, executor, plan, table)
             results = work.compute()
-            drawn = self._draw(storage, results)
-            report = self._publish(table, results, drawn)
+            report = self._publish(table, results, self._draw(storage, results))
         return report if storage.in_memory else report.without_rows()
 
     def _again(self, storage: Storage) -> RunReport:
@@ -261,10 +260,10 @@ class _Runner:
             events.log(sentence, "info")
         events.emit(RunDone(run=run.number, ok=result.ok, row=result.row()))
         results = [result]
-        drawn = self._draw(storage, results)
-        return self._publish(storage.table, results, drawn)
+        release = self._draw(storage, results)
+        return self._publish(storage.table, results, release)
 
-    def _draw(self, storage: Storage, results: list[RunResult]) -> DrawnRelease | None:
+    def _draw(self, storage: Storage, results: list[RunResult]) -> Release | None:
         """Return the release of the run that is published, if every check passed."""
         session = self.session
         picked = session.flow.published
@@ -272,29 +271,33 @@ class _Runner:
             return None
         number = picked.number
         publish.warn_of_earlier(session, storage.table)
-        findings, drawn = storage.draw(results[number])
+        release, findings = storage.draw(results[number])
         results[number] = with_findings(results[number], findings)
-        return drawn if results[number].ok else None
+        return release if results[number].ok else None
 
-    def _publish(self, table: Table, results: list[RunResult], drawn: DrawnRelease | None) -> RunReport:
+    def _publish(self, table: Table, results: list[RunResult], release: Release | None) -> RunReport:
         """Publish only if every check passed; otherwise there is no release."""
         session = self.session
+        picked = session.flow.published
+        attacks = None
+        if picked is not None and release is not None:
+            attacks = publish.attack(session, table, release, results[picked.number])
         report = RunReport(
             session.flow.name,
             tuple(results),
-            None if drawn is None else drawn.release,
+            release,
             owner=None if session.owner is None else session.owner.path,
-            attacks=None if drawn is None else drawn.attack(),
+            attacks=attacks,
+            warnings=tuple(session.warnings),
         )
-        report = replace(report, warnings=tuple(session.warnings))
-        if report.ok and drawn is not None and session.flow.published is not None:
-            report = publish.with_card(session, table, report, results[session.flow.published.number])
+        if report.ok and picked is not None and release is not None:
+            report = publish.with_card(session, table, report, results[picked.number])
         if not report.ok:
             return replace(report, release=None, owner=None, seconds=time.perf_counter() - session.clock)
         session.events.check()
         if session.resume_store is not None:
             session.resume_store.publishing(session.seed)
-        report = session.step("publish", lambda: publish.write_all(session, table, report, drawn))
+        report = session.step("publish", lambda: publish.write_all(session, table, report, release))
         if session.resume_store is not None:
             session.resume_store.finished()
         return report
