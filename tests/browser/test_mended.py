@@ -181,7 +181,7 @@ def test_files_together_the_dark_and_what_is_left(
     run_all(page, "Done: 1 run")
     step(page, "Publish")
     press(page, ".af-draw", lambda: seen(page, "Every check passed").wait_for(timeout=60_000))
-    press(page, ".af-copy", lambda: page.get_by_role("button", name="Copied").wait_for(timeout=5_000))
+    press(page, ".af-link", lambda: page.get_by_role("button", name="Copied").wait_for(timeout=5_000))
     assert page.evaluate("navigator.clipboard.readText()").startswith(served_address(page))
     # the project goes on in another session
     step(page, "Data")

@@ -143,6 +143,8 @@ def test_a_notebook_shows_a_table_or_a_frame() -> None:
         app.workspace.close()
     app = af.dashboard(frame)
     assert len(app.workspace.frame) == 60
+    page = app._repr_mimebundle_()[0]["text/html"]
+    assert page.count(":host(.af-two)") == 1, "the style sheet is there once, not once for each component"
     app.workspace.close()
     with pytest.raises(ParameterError, match="DataFrame"):
         af.dashboard("people.csv")

@@ -22,6 +22,7 @@ from anonflow.dashboards.components.html import (
     card,
     empty,
     facts,
+    flow,
     head,
     html,
     labelled,
@@ -243,8 +244,8 @@ class CompareScreen(pn.viewable.Viewer):
                 self.failures,
                 self.blanks,
                 self.table,
-                pn.FlexBox(self.shown, self.take_up, self.filter, gap="4px", align_items="flex-end"),
-                pn.FlexBox(self.run_name, self.note, self.pin, self.delete, gap="4px", align_items="flex-end"),
+                flow(self.shown, self.take_up, self.filter, end=True),
+                flow(self.run_name, self.note, self.pin, self.delete, end=True),
                 lead="↓ lower is better, ↑ higher is better. A tap on a row, or on a mark in a figure, loads that run into Explore and Publish.",
             ),
             card("What each method costs", self.drawn_box, self.legend, self.figure_row),
@@ -409,7 +410,7 @@ class CompareScreen(pn.viewable.Viewer):
         self.losses = html("")
         self.pair = card(
             "Two runs side by side",
-            pn.FlexBox(self.first_run, self.second_run),
+            flow(self.first_run, self.second_run),
             pn.Row(self.differing, self.losses, css_classes=["af-two"], sizing_mode="stretch_width"),
         )
 
@@ -470,7 +471,7 @@ class CompareScreen(pn.viewable.Viewer):
             card(
                 RUN,
                 labelled(self.methods),
-                pn.FlexBox(self.ks, self.five, gap="8px", align_items="flex-end"),
+                flow(self.ks, self.five, end=True),
                 self.notice,
                 pn.Row(self.run, self.cancel),
                 self.progress,

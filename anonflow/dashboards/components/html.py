@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import panel as pn
 from markupsafe import Markup, escape
@@ -55,6 +55,18 @@ def stack(*inside: Any, **params: Any) -> pn.Column:
     return pn.Column(*inside, **{"sizing_mode": "stretch_width", "margin": 0, **params})
 
 
+class _Lines(pn.Row):
+    """Parts in lines: as wide as the widest at least, where a row is as wide as all of them."""
+
+    _direction: ClassVar[str] = "vertical"
+
+
+def flow(*inside: Any, end: bool = False) -> pn.Row:
+    """Return parts beside each other, in as many lines as they need, set to the top or to the end of their line."""
+    classes = ["af-flow", "af-end"] if end else ["af-flow"]
+    return _Lines(*inside, css_classes=classes, sizing_mode="stretch_width", margin=0)
+
+
 def head(title: str, lead: str, badge: Markup | None = None) -> pn.pane.HTML:
     """Return the head of a screen."""
     lead_of = (
@@ -68,10 +80,14 @@ def empty(text: str) -> pn.pane.HTML:
     return html(Markup("<p>{}</p>").format(text), "af-note")
 
 
+def card_heading(title: str, lead: str = "") -> Markup:
+    """Return the heading of a part of a screen."""
+    return Markup("<h3>{}</h3>{}").format(title, soft(lead) if lead else "")
+
+
 def card(title: str, *inside: Any, lead: str = "", classes: Sequence[str] = ()) -> pn.Column:
     """Return a part of a screen with its title."""
-    heading = Markup("<h3>{}</h3>{}").format(title, soft(lead) if lead else "")
-    return stack(html(heading), *inside, css_classes=["af-card", *classes], margin=(8, 0))
+    return stack(html(card_heading(title, lead)), *inside, css_classes=["af-card", *classes], margin=(8, 0))
 
 
 def labelled(widget: Any, **params: Any) -> pn.Column:

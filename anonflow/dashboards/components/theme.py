@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import panel as pn
 import param
+from bokeh.models import InlineStyleSheet
 from panel.custom import JSComponent
 from panel.theme import Inherit
 from panel.theme.native import Native
@@ -23,6 +24,16 @@ class Theme(Native):
     modifiers: ClassVar[dict[type, dict[str, Any]]] = {
         pn.viewable.Viewable: {"stylesheets": [Inherit, "style/app.css"]},
     }
+
+    @classmethod
+    def _patch_modifiers(cls, doc: Any, modifiers: dict[str, Any], cache: dict[str, Any]) -> None:
+        """Have all components of a notebook's cell share the text of our style sheet, which has no address there."""
+        super()._patch_modifiers(doc, modifiers, cache)
+        if "stylesheets" in modifiers:
+            modifiers["stylesheets"] = [
+                cache.setdefault(sheet, InlineStyleSheet(css=sheet)) if isinstance(sheet, str) else sheet
+                for sheet in modifiers["stylesheets"]
+            ]
 
 
 class Bar(JSComponent):

@@ -17,6 +17,7 @@ from anonflow.dashboards.components.direction import directed
 from anonflow.dashboards.components.html import (
     badge,
     card,
+    card_heading,
     cards,
     empty,
     facts,
@@ -30,6 +31,7 @@ from anonflow.dashboards.components.html import (
 )
 from anonflow.dashboards.components.release_card import Remedies, card_lines
 from anonflow.dashboards.components.run_select import RunSelect
+from anonflow.dashboards.components.shown_part import ShownPart
 from anonflow.dashboards.explore.association_card import AssociationCard
 from anonflow.dashboards.explore.model import Attacks, ExploreModel, FoundRecords, called, in_plain_words
 from anonflow.dashboards.session.workspace import Workspace
@@ -51,7 +53,7 @@ MOST = 600
 SEPARATOR = " · "
 
 
-class ExploreScreen(pn.viewable.Viewer):
+class ExploreScreen(ShownPart):
     """The screen of the chosen run."""
 
     workspace = param.ClassSelector(class_=Workspace, constant=True)
@@ -66,8 +68,7 @@ class ExploreScreen(pn.viewable.Viewer):
         self._make_records()
         self._make_graph()
         self._make_attacks()
-        self._names: list[Any] = []
-        self._panels: list[Any] = []
+        self._of_runs: list[tuple[pn.Column, pn.pane.HTML, Markup]] = []
         self.inside = stack(
             pn.Row(self.chosen),
             self._of_run("This run", self.facts),
@@ -82,16 +83,22 @@ class ExploreScreen(pn.viewable.Viewer):
             self._of_run("Risk: what attackers achieve", self.attack, self.attacked, self.remedies, lead="Each attacker has the release and the knowledge that is named beside it."),
             visible=self.model.run is not None,
         )  # fmt: skip
+        self.draw_after(workspace, ["chosen", "runs"], self._show)
+        self.draw_after(workspace, ["runs", "running"], self._offer_repeat)
+        self.draw_after(self.model, "column", self._show_distribution)
+        self.draw_after(self.model, "record", self._show_graph)
+        self.draw_after(self.model, ["attacks", "attacking", "problem"], self._show_attacks)
         self._show()
         self._offer_repeat()
 
     def _of_run(self, title: str, *inside: Any, lead: str = "") -> pn.Column:
         """Return a card that says of which run it is."""
-        self._names.append(html(""))
-        self._panels.append(card(title, self._names[-1], *inside, lead=lead))
-        return self._panels[-1]
+        heading = card_heading(title, lead)
+        of_run = html(heading)
+        panel = stack(of_run, *inside, css_classes=["af-card"], margin=(8, 0))
+        self._of_runs.append((panel, of_run, heading))
+        return panel
 
-    @param.depends("workspace.runs", "workspace.running", watch=True)
     def _offer_repeat(self) -> None:
         """Offer to run again what came without its results, with a project."""
         without = self.workspace.repeatable
@@ -99,7 +106,6 @@ class ExploreScreen(pn.viewable.Viewer):
         self.repeat.disabled = self.workspace.running
         self.repeat.label = REPEAT if len(without) < 2 else f"{REPEAT}: {len(without):,} runs"
 
-    @param.depends("workspace.chosen", "workspace.runs", watch=True)
     def _show(self) -> None:
         run = self.model.run
         self.nothing.visible, self.inside.visible = run is None, run is not None
@@ -115,9 +121,8 @@ class ExploreScreen(pn.viewable.Viewer):
 
     def _name(self, text: str, stale: bool) -> None:
         """Say on every panel which run it shows; grey what is still the run before."""
-        for name in self._names:
-            name.object = str(soft(text, "status"))
-        for panel in self._panels:
+        for panel, of_run, heading in self._of_runs:
+            of_run.object = str(heading + soft(text, "status"))
             panel.css_classes = ["af-card", *(["af-stale"] if stale else [])]
 
     def _fill(self) -> None:
@@ -169,7 +174,6 @@ class ExploreScreen(pn.viewable.Viewer):
         self.distance = html("")
         self.overlay = html("", "af-overlay")
 
-    @param.depends("model.column", watch=True)
     def _show_distribution(self) -> None:
         if self.column.value != self.model.column and self.model.column in self.column.options:
             self.column.value = self.model.column
@@ -257,6 +261,9 @@ class ExploreScreen(pn.viewable.Viewer):
         for number, name in enumerate(names):
             after = frame[f"{name}{SEPARATOR}published"].to_numpy(object)
             frame[f"{name}{SEPARATOR}published"] = np.where(changed[:, number], "✎ " + after, after)
+        if self.table is not None and list(self.table.value) == list(frame):
+            self.table.param.update(value=frame, page=1)
+            return
         self.table = _record_table(frame, groups, titles)
         self.table.on_click(self._row_clicked)
         self.records[:] = [self.table]
@@ -280,7 +287,6 @@ class ExploreScreen(pn.viewable.Viewer):
         if run is not None and number is not None:
             self.model.record = max(0, min(number, run.result.records - 1))
 
-    @param.depends("model.record", watch=True)
     def _show_graph(self) -> None:
         around = self.model.neighbourhood()
         anonymization = self.model.anonymization
@@ -335,7 +341,6 @@ class ExploreScreen(pn.viewable.Viewer):
         self.attacked = html("", "af-attacks")
         self.remedies = Remedies(self.workspace, self.model.price)
 
-    @param.depends("model.attacks", "model.attacking", "model.problem", watch=True)
     def _show_attacks(self) -> None:
         model = self.model
         self.remedies.show(
@@ -358,7 +363,7 @@ class ExploreScreen(pn.viewable.Viewer):
             self.attacked.object = str(attacks_markup(model.attacks, k))
 
     def __panel__(self) -> pn.viewable.Viewable:
-        return pn.Column(
+        page = pn.Column(
             html(
                 Markup("<h2>{}</h2><p>{} <span class='soft'>{}</span></p>").format(
                     TITLE,
@@ -371,6 +376,8 @@ class ExploreScreen(pn.viewable.Viewer):
             self.inside,
             sizing_mode="stretch_width",
         )
+        page.link(self, visible="shown")
+        return page
 
 
 def _record_table(frame: Any, groups: dict[str, list[str]], titles: dict[str, str]) -> pn.widgets.Tabulator:

@@ -10,7 +10,7 @@ import param
 from markupsafe import Markup
 
 from anonflow.dashboards.components.clickable import Clickable
-from anonflow.dashboards.components.html import card, html, items, labelled, say, soft, stack
+from anonflow.dashboards.components.html import card, flow, html, items, labelled, say, soft, stack
 from anonflow.dashboards.components.markup import methods_list, risk
 from anonflow.dashboards.components.option_field import field_value, option_field, option_value, param_field
 from anonflow.dashboards.components.shown_part import LatePart
@@ -117,7 +117,7 @@ class ProtectScreen(pn.viewable.Viewer):
     def _method_part(self) -> None:
         choice = self.protection
         self.methods = Clickable(on_click=self._toggle, sizing_mode="stretch_width")
-        self.options = pn.FlexBox(sizing_mode="stretch_width", gap="16px")
+        self.options = flow()
         of = choice.param
         self.cut = param_field(of.cut, "The method works on", 220, options=CUTS)
         self.size = param_field(of.size, "Records in a partition", 220)
@@ -218,9 +218,9 @@ class ProtectScreen(pn.viewable.Viewer):
         return stack(
             self.methods,
             html(Markup("<h3>How it works</h3>")),
-            pn.FlexBox(self.cut, self.size, self.seconds, self.guarantee, self.order, gap="8px"),
+            flow(self.cut, self.size, self.seconds, self.guarantee, self.order),
             self.about_cut,
-            pn.FlexBox(self.loss, gap="8px"),
+            flow(self.loss),
             self.boundaries,
             html(Markup("<h3>Before you run</h3>")),
             self.expected,
@@ -246,9 +246,7 @@ class ProtectScreen(pn.viewable.Viewer):
             "Diversity": self._late("diverse", lambda: DiversityForm(self.diversity)),
             "Limits and weights": self._late("limit_table", lambda: LimitTable(self.limits)),
         }
-        tabs = pn.Tabs(
-            ("Methods", self._methods_page()), *late.items(), dynamic=True, sizing_mode="stretch_width"
-        )
+        tabs = pn.Tabs(("Methods", self._methods_page()), *late.items(), sizing_mode="stretch_width")
         details = stack(
             card(
                 "How many each record hides among", self.risk, pn.Row(self.k, self.exact), labelled(self.more)
@@ -263,6 +261,9 @@ class ProtectScreen(pn.viewable.Viewer):
         def turned(*events: Any) -> None:
             for at, part in enumerate(late.values(), start=1):
                 part.shown = page.visible and details.visible and tabs.active == at
+            for at, place in enumerate(tabs):
+                place.visible = tabs.active == at  # Bokeh gives all tabs the height of the highest
 
+        turned()
         pn.bind(turned, tabs.param.active, page.param.visible, details.param.visible, watch=True)
         return page

@@ -9,7 +9,7 @@ import panel as pn
 import param
 from markupsafe import Markup
 
-from anonflow.dashboards.components.html import badge, card, html, refused, soft
+from anonflow.dashboards.components.html import badge, card, flow, html, refused, soft
 from anonflow.dashboards.publish.model import PublishModel
 from anonflow.dashboards.session.workspace import LONGEST_FIELD
 from anonflow.dashboards.work.screen_work import Background
@@ -64,10 +64,10 @@ class ReviewForm(pn.viewable.Viewer):
                 for section, fields in sections.items()
                 for part in (
                     html(Markup("<h4>{}. {}</h4>").format(section, SECTIONS[section - 1])),
-                    pn.FlexBox(*fields, gap="0 12px", sizing_mode="stretch_width"),
+                    flow(*fields),
                 )
             ),
-            pn.FlexBox(self.page_file, self.print, self.pdf_file, gap="8px", sizing_mode="stretch_width"),
+            flow(self.page_file, self.print, self.pdf_file),
             self.status,
             lead="Its measured part is drawn with the release. What you fill in is kept with the project. Signatures are by hand.",
         )
@@ -124,19 +124,15 @@ class ReviewForm(pn.viewable.Viewer):
 
     @param.depends("pdf", "printing", "problem", watch=True)
     def _show(self) -> None:
-        ready = self.model.publication is not None and self.model.publication.ok
         name = self.model.file_name("review").removesuffix(".html")
         self.page_file.filename, self.pdf_file.filename = f"{name}.html", f"{name}.pdf"
-        self.page_file.disabled = not ready
-        self.print.disabled = not ready or self.printing or not _can_print()
+        self.print.disabled = self.printing or not _can_print()
         self.print.visible = not self.pdf
         self.pdf_file.visible = bool(self.pdf)
         if self.problem:
             text = refused(self.problem)
         elif self.printing:
             text = soft("Printing…", "status")
-        elif not ready:
-            text = soft("Draw the release first: then the report can be downloaded.")
         elif not _can_print():
             text = soft(NO_BROWSER)
         else:

@@ -60,23 +60,8 @@ HOW = {
 
 TITLE = "Publish"
 DRAW = "Draw the release"
-COPY_TEXT = "Copy"
 MOST_LISTED = 8
 """Settings that are named beside the link, at most."""
-
-
-COPY = """
-const text = holder.value;
-const said = () => { button.label = copied; setTimeout(() => { button.label = copy; }, 4000); };
-const select = () => {  // where the page has no secure address, the clipboard is reached by a selection
-  const area = document.createElement("textarea");
-  area.value = text; document.body.append(area); area.select();
-  if (document.execCommand("copy")) said();
-  area.remove();
-};
-if (navigator.clipboard) navigator.clipboard.writeText(text).then(said, select); else select();
-"""
-"""Put the address on the clipboard, and say so."""
 
 
 class PublishScreen(ShownPart):
@@ -88,9 +73,9 @@ class PublishScreen(ShownPart):
 
     def __init__(self, workspace: Workspace, **params: Any) -> None:
         super().__init__(workspace=workspace, model=PublishModel(workspace), **params)
+        self.buttons: dict[str, pn.widgets.FileDownload] = {}
+        self.about: dict[str, pn.pane.HTML] = {}
         self._make_draw()
-        self._make_files()
-        self._make_link()
         self._lay_out()
         self.draw_after(workspace.draft, "spec", self._show_link)
         self.draw_after(self.model, "guess", self._show_link)
@@ -209,7 +194,9 @@ class PublishScreen(ShownPart):
         release_card = None if publication is None else publication.card
         self.remedies.show(release_card, None if model.run is None else model.run.id, model.pricing)
         ready = publication is not None and publication.ok
-        self.public.visible = self.owner.visible = ready
+        if ready and not len(self.files):
+            self._make_files()
+        self.files.visible = ready
         settled = release_card is None or release_card.ok
         fails = "For the public, but lines of the card fail: settle them, or accept them, before you publish"
         say(self.may, badge(True, "Public: may be published") if settled else verdict_of(False, bad=fails))
@@ -234,6 +221,7 @@ class PublishScreen(ShownPart):
     # ---------------------------------------------------------------------------------------- files
 
     def _make_files(self) -> None:
+        """Offer the files of a release; there is nothing of them before the first is drawn."""
         self.buttons = {
             file: pn.widgets.FileDownload(
                 callback=lambda file=file: io.BytesIO(self.model.content(file)),
@@ -245,23 +233,22 @@ class PublishScreen(ShownPart):
             )
             for file, (title, _, _) in (PUBLIC | OWNER).items()
         }
-        self.about = {file: html(soft(about)) for file, (_, _, about) in (PUBLIC | OWNER).items()}
+        self.about = {file: html() for file in PUBLIC | OWNER}
         self.show_seed = pn.widgets.Checkbox(
             label="I know that the seed reveals whose row is whose: offer it for download", value=False
         )
-        self.seed = self._offer("seed")
+        offers = {
+            file: pn.Row(self.buttons[file], self.about[file], sizing_mode="stretch_width", margin=0)
+            for file in PUBLIC | OWNER
+        }
+        self.seed = offers["seed"]
         self.seed.visible = False
         self.show_seed.link(self.seed, value="visible")
-
-    def _offer(self, file: str) -> pn.Row:
-        return pn.Row(self.buttons[file], self.about[file], sizing_mode="stretch_width", margin=0)
-
-    def _lay_out(self) -> None:
-        self.public = card("Public", self.may, *(self._offer(file) for file in PUBLIC), classes=["af-public"])
-        self.owner = card(
+        public = card("Public", self.may, *(offers[file] for file in PUBLIC), classes=["af-public"])
+        owner = card(
             "The owner's files",
             html(badge(False, "Owner only: keep these to yourself")),
-            *(self._offer(file) for file in OWNER if file != "seed"),
+            *(offers[file] for file in OWNER if file != "seed"),
             html(
                 Markup("<p class='soft'>{} <code>anonflow run FLOW --seed-file SEED</code>.</p>").format(
                     "To repeat the run: put the flow beside the table, save the seed to a file that only you can read, then"
@@ -278,7 +265,13 @@ class PublishScreen(ShownPart):
             self.seed,
             classes=["af-owner"],
         )
+        both = pn.Row(public, owner, css_classes=["af-two"], sizing_mode="stretch_width")
+        self.files[:] = [both, ReviewForm(self.model)]
+
+    def _lay_out(self) -> None:
+        self.files = stack(visible=False)
         self.limits = html()
+        self.link = html("", "af-link")
         self.inside = stack(
             pn.Row(self.chosen),
             self.released,
@@ -286,28 +279,20 @@ class PublishScreen(ShownPart):
                 "What is published", self.promise, self.second, self.agree, self.guessed, self.confirm, self.draw,
                 self.state, self.remedies,
             ),
-            pn.Row(self.public, self.owner, css_classes=["af-two"], sizing_mode="stretch_width"),
-            ReviewForm(self.model),
+            self.files,
             card("What it does not protect against", self.limits),
         )  # fmt: skip
 
     # ----------------------------------------------------------------------------------------- link
 
-    def _make_link(self) -> None:
-        self.link = html("", "af-link")
-        self.address = pn.widgets.TextInput(visible=False)
-        self.copy = pn.widgets.Button(label=COPY_TEXT, width=100, css_classes=["af-copy"])
-        words = {"copy": COPY_TEXT, "copied": "Copied"}
-        self.copy.js_on_click(args={"holder": self.address, "button": self.copy, **words}, code=COPY)
-
     def _show_link(self) -> None:
         query = self.model.link()
-        self.copy.visible = bool(query)
         if not query:
             say(self.link, soft("Open a table first."))
             return
-        self.address.value = f"{_address()}?{query}"
-        text = Markup('<code class="link" tabindex="0">{}</code>').format(self.address.value)
+        text = Markup(
+            '<code class="link" tabindex="0">{0}</code><button class="bk-btn" data-copy="{0}">Copy</button>'
+        ).format(f"{_address()}?{query}")
         if self.workspace.source.dataset is None:
             text += Markup("<p>{}</p>").format(
                 "It contains nothing of your file, not even column names: whoever opens it uploads a file first."
@@ -331,8 +316,6 @@ class PublishScreen(ShownPart):
             card(
                 "A link to this configuration",
                 self.link,
-                self.copy,
-                self.address,
                 lead="It contains methods, k, settings and the name of a built-in table. It never contains data.",
             ),
             sizing_mode="stretch_width",

@@ -8,7 +8,18 @@ import panel as pn
 import param
 from markupsafe import Markup
 
-from anonflow.dashboards.components.html import badge, card, empty, head, html, refused, say, soft, stack
+from anonflow.dashboards.components.html import (
+    badge,
+    card,
+    empty,
+    flow,
+    head,
+    html,
+    refused,
+    say,
+    soft,
+    stack,
+)
 from anonflow.dashboards.components.option_field import param_field
 from anonflow.dashboards.components.released_before import (
     NOBODY_BEFORE,
@@ -228,7 +239,7 @@ class RiskScreen(pn.viewable.Viewer):
             card(
                 "What others know",
                 self.known,
-                pn.FlexBox(self.most, self.fraction, gap="8px", sizing_mode="stretch_width"),
+                flow(self.most, self.fraction),
                 self.sampled,
                 self.status,
             ),

@@ -174,8 +174,7 @@ def test_a_failed_check_hands_nothing_out(done: Workspace, monkeypatch: pytest.M
     screen.model.draw()
     screen.model.background.wait(300)
     assert all(screen.model.content(kind) == b"" for kind in PUBLIC | OWNER)
-    assert not screen.public.visible
-    assert not screen.owner.visible
+    assert not screen.files.visible
     assert "A check failed" in screen.state.object
     assert "✗" in screen.state.object
     assert screen.model.drawn == []
@@ -255,11 +254,11 @@ def test_the_link_of_a_built_in_table_restores_it(done: Workspace) -> None:
 
 def test_the_screen_says_what_is_public_and_what_is_the_owners(done: Workspace, tmp_path: Path) -> None:
     screen = PublishScreen(workspace=done)
-    assert not screen.public.visible
+    assert not screen.files.visible
+    assert not screen.buttons, "files are built with the first release"
     screen.model.draw()
     screen.model.background.wait(300)
-    assert screen.public.visible
-    assert screen.owner.visible
+    assert screen.files.visible
     assert "✓" in screen.state.object
     assert not screen.seed.visible, "the seed is offered apart"
     screen.show_seed.value = True

@@ -157,7 +157,7 @@ function headingOf(host) {
 }
 function mend(root) {
   for (const [css, give] of Object.entries(GIVE)) for (const node of root.querySelectorAll(css)) give(node);
-  for (const node of root.querySelectorAll("*")) if (node.shadowRoot) mend(node.shadowRoot);
+  for (const node of root.querySelectorAll("*")) if (node.shadowRoot && node.getClientRects().length) mend(node.shadowRoot);
 }
 
 // Panel may send rows or columns to a table that Tabulator builds in its next task: it fails then, and shows the old ones.
@@ -174,8 +174,61 @@ function waitUntilBuilt() {
   }
 }
 
+// Each component has a shadow root, for which Panel loads every style sheet again, as a link: all of them adopt the same sheets instead.
+function shareStyleSheets() {
+  const sheets = {};
+  const shared = (url) => {
+    if (sheets[url]) return sheets[url];
+    sheets[url] = new CSSStyleSheet({ baseURL: new URL(url, location.href).href });
+    fetch(url).then((answer) => answer.text()).then((text) => sheets[url].replace(text));
+    return sheets[url];
+  };
+  window.Bokeh.Models.get("ImportedStyleSheet").prototype.underlying = function () {
+    const sheet = shared(this.url);
+    const without = (root) => root.adoptedStyleSheets.filter((other) => other !== sheet);
+    return {
+      install(root) { (this.root = root).adoptedStyleSheets = [...without(root), sheet]; },
+      uninstall() { this.root.adoptedStyleSheets = without(this.root); },
+    };
+  };
+}
+
+// A button puts its text on the clipboard, and says so.
+function copyOf(event) {
+  const button = event.composedPath().find((node) => node.dataset && node.dataset.copy);
+  if (!button) return;
+  const words = button.textContent;
+  const said = () => { button.textContent = "Copied"; setTimeout(() => { button.textContent = words; }, 4000); };
+  const select = () => {  // where the page has no secure address, the clipboard is reached by a selection
+    const area = document.createElement("textarea");
+    area.value = button.dataset.copy; document.body.append(area); area.select();
+    if (document.execCommand("copy")) said();
+    area.remove();
+  };
+  if (navigator.clipboard) navigator.clipboard.writeText(button.dataset.copy).then(said, select); else select();
+}
+
+// Bokeh lays out everything, once for each part that appears or goes: here what is shown, once for all parts of a moment.
+function layOutWhatIsShown(app) {
+  const main = app.child_views[1];
+  if (main.laysOutWhatIsShown) return;
+  main.laysOutWhatIsShown = true;
+  let due = false;
+  const now = app.invalidate_layout;
+  app.invalidate_layout = () => {
+    if (due) return;
+    due = true;
+    requestAnimationFrame(() => {
+      due = false;
+      now.call(app);
+    });
+  };
+  Object.defineProperty(main, "layoutable_views", { get: () => main.child_views.filter((screen) => screen.model.visible) });
+}
+
 export function render({ model, el, view }) {
   waitUntilBuilt();
+  if (model.page) shareStyleSheets();
   const top = make("div", { class: "top" });
   const skip = make("a", { class: "skip", href: "#" }, "Skip to the screen");
   const brand = make("div", { class: "brand" });
@@ -309,6 +362,8 @@ export function render({ model, el, view }) {
   model.on("remove", () => clearInterval(mending));
   model.on("after_layout", () => {
     const target = main();
+    layOutWhatIsShown(view.parent);
+    view.parent.el.onclick = copyOf;
     if (target) {
       target.setAttribute("role", "main");
       target.setAttribute("aria-label", model.steps[model.step]);
