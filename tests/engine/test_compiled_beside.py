@@ -53,6 +53,7 @@ def processes(monkeypatch: pytest.MonkeyPatch) -> list[Process]:
     return Process.started
 
 
+@pytest.mark.machine
 @pytest.mark.parametrize("fails", [False, True])
 def test_a_run_that_compiles_has_one_process_beside_it_and_ends_it(
     fails: bool, processes: list[Process], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
