@@ -47,6 +47,6 @@ def run(small: bool) -> list[dict[str, Any]]:
         first = _run(folder, NUMBA_CACHE_DIR=cache)
         later = statistics.median(_run(folder, NUMBA_CACHE_DIR=cache) for _ in range(3))
         return [
-            row("quickstart, first run ever (compiles)", first, "s", most=30),
-            row("quickstart, later run", later, "s", most=6),
+            row("quickstart, first run ever (compiles)", first, "s", most=15),
+            row("quickstart, later run", later, "s", most=5),
         ]
