@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 import pandas as pd
@@ -55,10 +55,16 @@ class Layout:
     @classmethod
     def of(cls, domains: Sequence[Domain]) -> Layout:
         """Return the layout of some domains."""
-        ranges = [a for a, domain in enumerate(domains) if domain.shape == "range"]
-        sets = [a for a, domain in enumerate(domains) if domain.shape == "set"]
-        offset = np.concatenate([[0], np.cumsum([domains[a].words for a in sets])])
-        return cls(np.array(ranges, np.intp), np.array(sets, np.intp), offset.astype(np.intp))
+        return _layout(tuple(domain.words if domain.shape == "set" else None for domain in domains))
+
+
+@lru_cache(maxsize=64)
+def _layout(words: tuple[int | None, ...]) -> Layout:
+    """Return the layout of QIs with sets of so many words each, or runs: the same for each partition of a table."""
+    ranges = [a for a, count in enumerate(words) if count is None]
+    sets = [a for a, count in enumerate(words) if count is not None]
+    offset = np.cumsum([0, *(count for count in words if count is not None)])
+    return Layout(np.array(ranges, np.intp), np.array(sets, np.intp), offset.astype(np.intp))
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,10 +159,15 @@ class Generalization:
                 hi[t, rows] = high[members].max(axis=0)
             for t, a in enumerate(layout.sets):
                 words = bits[layout.offset[t] : layout.offset[t + 1], rows]
-                each = np.arange(words.shape[1])
-                for codes in records.codes[:, a][members]:
+                codes = records.codes[:, a]
+                single = _ONE << (codes & 63).astype(np.uint64)
+                if len(words) == 1:
+                    np.bitwise_or.reduce(single[members], axis=0, out=words[0])
+                    continue
+                every = np.arange(words.shape[1])
+                for places in members:
                     # each record sets one bit, so no two updates change the same cell
-                    words[codes >> 6, each] |= _ONE << (codes & 63).astype(np.uint64)
+                    words[codes[places] >> 6, every] |= single[places]
         return cls(records.domains, lo, hi, bits).closure()
 
     @classmethod

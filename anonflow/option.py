@@ -34,6 +34,27 @@ def is_finite(value: Any) -> bool:
         return False
 
 
+def check_whole(value: Any, least: int, words: str, most: float = math.inf) -> int:
+    """Return a whole number that is in a range.
+
+    Parameters
+    ----------
+    value : object
+    least : int
+    words : str
+        What to say of any other value.
+    most : float, optional
+
+    Raises
+    ------
+    ParameterError
+        If it is no whole number, or not in the range.
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral) or not least <= int(value) <= most:
+        raise ParameterError(words)
+    return int(value)
+
+
 def check_text(name: str, value: Any) -> None:
     """Refuse a setting that is no text.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -9,7 +10,7 @@ from contextlib import closing
 import pytest
 
 from anonflow import threads
-from anonflow.threads import in_threads, results_of, run_each
+from anonflow.threads import default_threads, in_threads, results_of, run_each
 
 
 def test_a_single_item_stays_in_this_thread() -> None:
@@ -80,3 +81,21 @@ def test_who_waits_for_a_result_is_told_so(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(threads, "WAIT", 0.01)
     begun = threading.Event()
     assert list(results_of(lambda item: begun.wait(300), [1], 1, begun.set)) == [True]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "cores", "threads"),
+    [
+        ([250], 16, 4),
+        ([250], 2, 2),
+        ([250, 1000], 16, 4),
+        ([250, 5000], 16, 16),
+        ([None], 16, 16),
+        (["auto"], 8, 8),
+    ],
+)
+def test_small_partitions_are_worked_on_by_few_threads(
+    sizes: list[int | str | None], cores: int, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: cores)
+    assert default_threads(sizes) == threads

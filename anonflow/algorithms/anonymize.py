@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -30,15 +29,15 @@ from anonflow.algorithms.cohorts import anonymized_again
 from anonflow.algorithms.method import Algorithm, Outcome, Progress
 from anonflow.algorithms.pilots import LOOK, TimedTable, run_pilots
 from anonflow.algorithms.registry import algorithm_named
-from anonflow.algorithms.seeds import checked_seed
-from anonflow.algorithms.solve import in_a_partition, partition_rng, solve
+from anonflow.algorithms.solve import in_a_partition, partition_generator, partition_rng, solve
 from anonflow.drawing.countdown import Countdown
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.loss import measure_named
+from anonflow.option import check_whole
 from anonflow.partition import MOST_RECORDS, bounded, divided, limited, too_few, unbounded
-from anonflow.release.randomness import warn_of_small_seed
-from anonflow.table import Domain, Records, Schema, Table
-from anonflow.threads import results_of
+from anonflow.release.randomness import checked_seed, warn_of_small_seed
+from anonflow.table import Records, Schema, Table
+from anonflow.threads import default_threads, results_of
 
 
 def anonymize(
@@ -84,7 +83,8 @@ def anonymize(
         For methods that use randomness; the same seed gives the same bits whatever the workers. Of methods whose
         secrecy rests on it (k-concealment) it is a secret as that of a release, 128 bits.
     workers : int, optional
-        Threads; by default as many as there are processors.
+        Threads; by default as many as there are processors, for partitions of at most 1,000 records at most four
+        (:func:`anonflow.threads.default_threads`).
     boundaries : bool, optional
         Whether the method works inside the schema's boundaries. Then records that too few others may be
         generalized with are suppressed, and no value goes beyond its boundary. Without, the criterion
@@ -172,7 +172,7 @@ def anonymize(
         return again
     if people is not None:
         raise ParameterError("people goes with earlier; leave it out in the first release")
-    threads = _threads(workers)
+    _check_workers(workers)
     entropy = checked_seed(seed)
     if method.rests_on_seed(options):
         warn_of_small_seed(seed)
@@ -195,6 +195,7 @@ def anonymize(
     size = method.partition_size(size, k, options)
     index, left = divided(records, size, k, order, partition_rng(entropy, -1))
     method.check_complete(options, len(left))
+    threads = default_threads([size]) if workers is None else int(workers)
     is_over: Deadline | None = None
     least: Mapping[str, Any] = {}
     if (
@@ -212,9 +213,9 @@ def anonymize(
 
     def solve_part(at: int) -> Outcome:
         mine = records.take(index[at])
-        rng = partition_rng(entropy, at, mine)
+        generator = partition_generator(entropy, at, mine)
         try:
-            return solve(method, mine, k, measure, rng, options, watch, is_over=is_over)
+            return solve(method, mine, k, measure, generator, options, watch, is_over=is_over)
         except InfeasibleError as error:
             raise in_a_partition(error, len(index)) from None
 
@@ -301,9 +302,14 @@ def assemble(
     if beyond:
         whole.facts["beyond_boundaries"] = beyond
     whole.facts.update(method.whole_facts(table.records, whole.suppressed, k, parameters))
-    names = beyond_which(table.domains, parameters.get("boundaries", True))
-    if names and whole.suppressed.all():
-        raise nothing_left(method, names)
+    if parameters.get("boundaries", True) and whole.suppressed.all():
+        limits = (table.domains[a].column for a in limited(table.records))
+        names = ", ".join(map(repr, dict.fromkeys([*bounded(table.records), *limits])))
+        if names:
+            raise InfeasibleError(
+                f"{method.name}: nothing can be published within the boundaries of {names}; allow wider "
+                "generalizations, lower k, or do without boundaries"
+            )
     return Anonymization(
         table,
         method,
@@ -316,22 +322,6 @@ def assemble(
         parameters=dict(parameters),
         partitions=tuple(index),
         anonymize=anonymize,
-    )
-
-
-def beyond_which(domains: Sequence[Domain], boundaries: bool) -> tuple[str, ...]:
-    """Return the columns whose boundaries or limits a method keeps; it may suppress records because of them."""
-    if not boundaries:
-        return ()
-    records = Records(tuple(domains), np.empty((0, len(domains)), np.int32))
-    return tuple(dict.fromkeys([*bounded(records), *(domains[a].column for a in limited(records))]))
-
-
-def nothing_left(method: Algorithm, names: Sequence[str]) -> InfeasibleError:
-    """Return the error message for a result in which every record is suppressed because of some columns' boundaries."""
-    return InfeasibleError(
-        f"{method.name}: nothing can be published within the boundaries of "
-        f"{', '.join(map(repr, names))}; allow wider generalizations, lower k, or do without boundaries"
     )
 
 
@@ -369,11 +359,10 @@ def check_k(k: int, n: int) -> int:
     InfeasibleError
         If k is greater than n.
     """
-    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 2:
-        raise ParameterError("k must be a whole number of at least 2")
+    k = check_whole(k, 2, "k must be a whole number of at least 2")
     if k > n:
         raise too_few(n, k)
-    return int(k)
+    return k
 
 
 def check_size(size: Any) -> int | None:
@@ -386,18 +375,13 @@ def check_size(size: Any) -> int | None:
     """
     if size is None:
         return None
-    if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
-        raise ParameterError(
-            "partition_size must be a whole number of at least k, or None for the whole table"
-        )
-    return min(int(size), MOST_RECORDS)
+    words = "partition_size must be a whole number of at least k, or None for the whole table"
+    return min(check_whole(size, 1, words), MOST_RECORDS)
 
 
-def _threads(workers: int | None) -> int:
+def _check_workers(workers: int | None) -> None:
     if workers is None:
-        return os.cpu_count() or 1
-    if isinstance(workers, bool) or not isinstance(workers, int | np.integer) or workers < 1:
-        raise ParameterError(
-            "workers must be a whole number of at least 1, or None for one for each processor"
-        )
-    return int(workers)
+        return
+    check_whole(
+        workers, 1, "workers must be a whole number of at least 1, or None for one for each processor"
+    )

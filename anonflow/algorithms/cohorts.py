@@ -17,6 +17,7 @@ from anonflow.criteria.evidence import Subject, collect
 from anonflow.criteria.guarantee import promises_classes, promises_matches
 from anonflow.errors import BUG, AnonflowError, InfeasibleError, ParameterError
 from anonflow.loss import record_costs
+from anonflow.option import check_whole
 from anonflow.partition import bounded, limited
 from anonflow.table import Records, Table
 from anonflow.table.identification.earlier import history_of
@@ -234,13 +235,14 @@ def _is_of_classes(method: Algorithm) -> bool:
 def _checked_people(people: Any, k: int, classes: bool) -> int:
     if people is None:
         return k
-    if isinstance(people, bool) or not isinstance(people, int | np.integer) or not 2 <= people <= k:
-        raise ParameterError(f"people must be a whole number of at least 2 and at most k = {k}")
+    people = check_whole(
+        people, 2, f"people must be a whole number of at least 2 and at most k = {k}", most=k
+    )
     if not classes and people != k:
         raise ParameterError(
             "people is k with a method of matches: their components are not divided; leave it out"
         )
-    return int(people)
+    return people
 
 
 def _check_kind(history: History, method: Algorithm, classes: bool, k: int) -> None:

@@ -56,8 +56,8 @@ class Partition:
         P records; domains are those of the whole table.
     loss : str
         Name of the information loss to be kept low.
-    rng : numpy.random.Generator
-        The partition's own generator; algorithms use no other randomness.
+    generator : numpy.random.Generator, or callable
+        The partition's generator, or what returns it: most methods need none, and its seed is a hash of the records.
     sensitive : SensitiveValues or None
         What classes must keep besides k, for methods that consider it (`diverse`).
     watch : callable, optional
@@ -70,7 +70,7 @@ class Partition:
 
     records: Records
     loss: str
-    rng: np.random.Generator
+    generator: np.random.Generator | Callable[[], np.random.Generator]
     sensitive: SensitiveValues | None = None
     watch: Callable[[Progress], None] | None = None
     is_over: Callable[[], bool] | None = None
@@ -79,6 +79,12 @@ class Partition:
     def n(self) -> int:
         """Number of records, P."""
         return self.records.n
+
+    @property
+    def rng(self) -> np.random.Generator:
+        """The partition's generator; algorithms use no other randomness."""
+        generator = self.generator
+        return generator if isinstance(generator, np.random.Generator) else generator()
 
     def take(self, index: np.ndarray) -> Partition:
         """Return some of its records as a partition of their own.
@@ -96,16 +102,14 @@ class Partition:
         """The information loss in the kernels' form."""
         return plan(self.records.domains, self.loss)
 
-    def originals(self, compiled: bool = True) -> State:
+    def originals(self) -> State:
         """Return each record as its own generalized record, in the kernels' form; O(P q).
 
         Parameters
         ----------
-        compiled : bool, optional
-            Whether compiled kernels do it; the plain ones give the same.
         """
         own = Generalization.of(self.records)
-        return load(self.plan, own.lo, own.hi, own.bits, compiled)
+        return load(self.plan, own.lo, own.hi, own.bits)
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from anonflow.kernels.costs import increase_row, increase_row_jit
+from anonflow.kernels.costs import increase_row_jit
 from anonflow.kernels.state import Plan, State
 
 
-def near_blocks(
-    plan: Plan, origin: State, joined: State, rows: np.ndarray, size: int, compiled: bool = True
-) -> list[np.ndarray]:
+def near_blocks(plan: Plan, origin: State, joined: State, rows: np.ndarray, size: int) -> list[np.ndarray]:
     """Return `rows` in blocks: each has the first row left and the rows whose cost rises least if they cover it.
 
     Parameters
@@ -21,7 +19,6 @@ def near_blocks(
     rows : numpy.ndarray, shape (m,), int64
         In random order, which also decides between equals.
     size : int
-    compiled : bool, optional
 
     Returns
     -------
@@ -34,7 +31,7 @@ def near_blocks(
     left = rows
     while len(left) > size:
         seed = int(left[0])
-        (increase_row_jit if compiled else increase_row)(plan, origin, seed, joined, lowest, highest, out)
+        increase_row_jit(plan, origin, seed, joined, lowest, highest, out)
         growth = out[left]
         growth[0] = -np.inf
         # Not argpartition: which of several equals it takes may differ between machines.

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from anonflow.algorithms.method import MOST_EFFORT, Algorithm, Outcome
-from anonflow.algorithms.solve import partition_rng, solve
+from anonflow.algorithms.solve import partition_generator, solve
 from anonflow.errors import InfeasibleError
 from anonflow.kernels.jit import ready_here
 from anonflow.loss import information_loss
@@ -312,7 +312,7 @@ def run_pilots(
 
     def work(options: Mapping[str, Any], part: Records) -> Outcome:
         # as a run does: a generator that depends on the records takes as long as some methods
-        return solve(method, part, k, loss, partition_rng(0, 0, part), options)
+        return solve(method, part, k, loss, partition_generator(0, 0, part), options)
 
     def spent() -> float:
         return time.perf_counter() - begin

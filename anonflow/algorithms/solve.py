@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,9 @@ import numpy as np
 from anonflow.algorithms.diversity.target import SensitiveValues
 from anonflow.algorithms.limits.enforce import run_within_limits
 from anonflow.algorithms.method import Algorithm, Outcome, Partition, Progress
-from anonflow.algorithms.seeds import derived_seed
 from anonflow.algorithms.soundness import check_outcome
 from anonflow.errors import InfeasibleError
+from anonflow.release.randomness import derived_seed
 from anonflow.table import Records
 
 STEP = 0
@@ -24,7 +25,7 @@ def solve(
     records: Records,
     k: int,
     loss: str,
-    rng: np.random.Generator,
+    generator: np.random.Generator | Callable[[], np.random.Generator],
     options: Mapping[str, Any],
     watch: Callable[[Progress], None] | None = None,
     sensitive: SensitiveValues | None = None,
@@ -43,7 +44,9 @@ def solve(
         If the result is wrong, because of a bug (:func:`anonflow.algorithms.soundness.check_outcome`).
     """
     records = records.at_floor()
-    outcome = run_within_limits(method, Partition(records, loss, rng, sensitive, watch, is_over), k, options)
+    outcome = run_within_limits(
+        method, Partition(records, loss, generator, sensitive, watch, is_over), k, options
+    )
     check_outcome(method, records, k, loss, options, outcome)
     return outcome
 
@@ -53,6 +56,11 @@ def in_a_partition(error: InfeasibleError, partitions: int) -> InfeasibleError:
     if partitions == 1:
         return error
     return InfeasibleError(f"{error.text} (in one of {partitions:,} partitions)", subject=error.subject)
+
+
+def partition_generator(entropy: int, partition: int, records: Records) -> Callable[[], np.random.Generator]:
+    """Return what makes the generator of a partition when it is first needed, and returns the same one again."""
+    return cache(partial(partition_rng, entropy, partition, records))
 
 
 def partition_rng(entropy: int, partition: int, records: Records | None = None) -> np.random.Generator:

@@ -15,6 +15,7 @@ from anonflow.analysis.conditions import written_numbers
 from anonflow.criteria.guarantee import promises_classes, promises_matches
 from anonflow.errors import AnonflowError, DataError, ParameterError
 from anonflow.hierarchy import Hierarchy
+from anonflow.option import check_whole
 from anonflow.release.cells import ranges, shares
 from anonflow.table import Schema, equal_columns
 from anonflow.table.published.metadata import AGGREGATED, CODED, EXACT, ColumnMetadata, hierarchy_of
@@ -248,8 +249,8 @@ class CandidateTable:
         criterion = getattr(promise, "criterion", None) or getattr(promise, "guarantee", None) or ""
         if k is None:
             k = getattr(promise, "k", None)
-        elif isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
-            raise ParameterError("k must be a whole number of at least 1")
+        else:
+            check_whole(k, 1, "k must be a whole number of at least 1")
         if k is not None and promise is None:
             criterion = "k-regular"
         declared = None if schema is None else Schema.of(schema)

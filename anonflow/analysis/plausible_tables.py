@@ -16,7 +16,7 @@ from anonflow.analysis.candidates import CandidateColumn, CandidateTable
 from anonflow.analysis.mixture import Mixture, Model
 from anonflow.analysis.models import Weights
 from anonflow.analysis.pooling import Target, combine
-from anonflow.errors import ParameterError
+from anonflow.option import check_whole
 from anonflow.release.tables import write_table
 from anonflow.table import Schema
 from anonflow.table.published.published_cells import IS_NUMBER, code_name
@@ -378,10 +378,8 @@ def plausible_of(
         If m, seed or classes are no such whole numbers.
     """
     for name, number, least in (("m", m, 1), ("seed", seed, 0), ("classes", classes, 1)):
-        if number is None and name != "m":
-            continue
-        if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < least:
-            raise ParameterError(f"plausible: {name} must be a whole number of at least {least}")
+        if number is not None or name == "m":
+            check_whole(number, least, f"plausible: {name} must be a whole number of at least {least}")
     h = default_classes(candidates.n) if classes is None else int(classes)
     model = Model(candidates, h)
     # a stream of its own: the same number elsewhere gives other bits

@@ -9,8 +9,8 @@ import numpy as np
 
 from anonflow.criteria.criterion import Criterion
 from anonflow.criteria.evidence import Evidence
-from anonflow.criteria.matching.covers import match_rows
-from anonflow.criteria.matching.max_flow import largest_flow
+from anonflow.criteria.matching.covers import unmatched
+from anonflow.criteria.matching.max_flow import unmet
 from anonflow.criteria.verification import Finding
 from anonflow.errors import ParameterError
 from anonflow.option import Option
@@ -116,12 +116,11 @@ def _unmatched(evidence: Evidence) -> np.ndarray:
         if evidence.rest is not None:
             fit &= (evidence.rest[0][left] == evidence.rest[1][right]) | evidence.exempt[right]
         ones = np.ones(evidence.n, np.int64)
-        flow = largest_flow(ones, ones, left[fit], right[fit], np.ones(int(fit.sum()), np.int64))
-        return np.flatnonzero(flow.unmet)
+        return np.flatnonzero(unmet(ones, ones, left[fit], right[fit]))
     graph = evidence.graph
     original, row = graph.originals.first[graph.end], graph.published.first[graph.box]
     within: np.ndarray = ~np.asarray(_beyond(evidence, original, row, evidence.suppressed).any(axis=0))
-    return match_rows(evidence, within).unmatched
+    return unmatched(evidence, within)
 
 
 def read_patterns(patterns: Any, domains: Sequence[Domain]) -> np.ndarray | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from anonflow.criteria.guarantee import promised_criteria
 from anonflow.criteria.registry import CRITERIA
 from anonflow.errors import ParameterError
 from anonflow.option import NEEDED
+from anonflow.strict_yaml import suggest
 
 _CALL = re.compile(r"(?P<name>.+?)\((?P<values>[^()]*=[^()]*)\)")
 
@@ -135,8 +135,8 @@ def _canonical(name: str) -> str:
 def _checked(name: str, parameters: dict[str, Any]) -> CriterionRequest:
     known_as = _canonical(name)
     if known_as not in CRITERIA:
-        near = difflib.get_close_matches(name, CRITERIA, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(CRITERIA)}, guarantee"
+        near = suggest(name, CRITERIA)
+        hint = f"did you mean {near!r}?" if near else f"known: {', '.join(CRITERIA)}, guarantee"
         raise ParameterError(f"unknown criterion {name[:40]!r} ({hint})")
     options = CRITERIA[known_as].options
     renamed = CRITERIA[known_as].also.get(name, {})

@@ -23,6 +23,7 @@ from anonflow.criteria.repeated import REPEATED, released_people
 from anonflow.criteria.request import CriterionRequest, read_criteria
 from anonflow.criteria.verification import Finding, Verification
 from anonflow.errors import DataError, ParameterError
+from anonflow.option import check_whole
 from anonflow.table import Schema, Table
 from anonflow.table.files.metadata_file import read_metadata
 from anonflow.table.published.metadata import ReleaseMetadata
@@ -284,11 +285,8 @@ def _uneven(evidence: Evidence, certificate: Any) -> np.ndarray:
 
 def _k(k: Any, published: Subject, certificate: Any, about: ReleaseMetadata | None) -> int | None:
     for candidate in (k, published.k, getattr(certificate, "k", None), getattr(about, "k", None)):
-        if candidate is None:
-            continue
-        if isinstance(candidate, bool) or not isinstance(candidate, int | np.integer) or candidate < 2:
-            raise ParameterError("k must be a whole number of at least 2")
-        return int(candidate)
+        if candidate is not None:
+            return check_whole(candidate, 2, "k must be a whole number of at least 2")
     return None
 
 

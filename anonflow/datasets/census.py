@@ -8,6 +8,7 @@ import numpy as np
 
 from anonflow.datasets.generated import Records, Seed, draw, generator, text_column
 from anonflow.errors import ParameterError
+from anonflow.option import check_whole, is_finite
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -374,9 +375,8 @@ def census_years(n: int = 1_000, years: int = 3, turnover: float = 0.1, seed: in
     """
     import pandas as pd
 
-    if isinstance(years, bool) or not isinstance(years, int) or years < 1:
-        raise ParameterError("years must be a whole number of at least 1")
-    if isinstance(turnover, bool) or not isinstance(turnover, int | float) or not 0 <= turnover <= 1:
+    check_whole(years, 1, "years must be a whole number of at least 1")
+    if not is_finite(turnover) or not 0 <= turnover <= 1:
         raise ParameterError("turnover must be a share between 0 and 1")
     rng = generator(n, seed)
     pool = census_like(2 * n + int(n * turnover * (years - 1)), seed=seed)

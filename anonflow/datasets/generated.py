@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 
 from anonflow.errors import DataError, ParameterError
-from anonflow.option import Option
+from anonflow.option import Option, check_whole, is_finite
 from anonflow.whole_file import as_path
 
 if TYPE_CHECKING:
@@ -156,8 +156,7 @@ def write_random_normal(
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    if isinstance(rows, bool) or not isinstance(rows, int | np.integer) or rows < 1:
-        raise ParameterError("rows must be a whole number of at least 1")
+    check_whole(rows, 1, "rows must be a whole number of at least 1")
     file = as_path(path)
     blocks = _normal_blocks(n, q, sd, seed, rows)
     fields = pa.schema([(name, pa.int64()) for name in _normal_names(q)])
@@ -176,9 +175,8 @@ def _normal_names(q: int) -> list[str]:
 def _normal_blocks(n: int, q: int, sd: float, seed: int, rows: int) -> Iterator[np.ndarray]:
     """Return the rows in blocks; the generator's numbers come row after row, so the size of blocks does not change them."""
     rng = generator(n, seed)
-    if isinstance(q, bool) or not isinstance(q, int | np.integer) or q < 1:
-        raise ParameterError("q must be a whole number of at least 1")
-    if isinstance(sd, bool) or not isinstance(sd, int | float | np.number) or not 0 < sd < np.inf:
+    check_whole(q, 1, "q must be a whole number of at least 1")
+    if not is_finite(sd) or not sd > 0:
         raise ParameterError("sd must be a positive number")
 
     def block(count: int) -> np.ndarray:
@@ -256,8 +254,7 @@ def generator(n: int, seed: int) -> np.random.Generator:
         If n is not a positive whole number or too large, or the seed not a non-negative whole number.
     """
     for name, number, least in (("n", n, 1), ("seed", seed, 0)):
-        if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < least:
-            raise ParameterError(f"{name} must be a whole number of at least {least}")
+        check_whole(number, least, f"{name} must be a whole number of at least {least}")
     if n > MOST_RECORDS:
         raise ParameterError(f"n must be at most {MOST_RECORDS:,}")
     return np.random.default_rng(seed)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from anonflow.errors import ParameterError
+from anonflow.option import check_whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -304,10 +305,7 @@ def concealment_examples(k: int) -> dict[str, pd.DataFrame]:
     In the paper's (k,k) example row i has the set without i, which does not cover its own record. Here the
     sets are moved by one row, so that row i lacks the value after i.
     """
-    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 3:
-        raise ParameterError(
-            "k must be a whole number of at least 3 for the examples of Tassa 2012's appendix"
-        )
+    check_whole(k, 3, "k must be a whole number of at least 3 for the examples of Tassa 2012's appendix")
     values = [str(value) for value in range(1, k + 2)]
     every = set(values)
     first, last = {values[0]}, {values[-1]}

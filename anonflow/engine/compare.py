@@ -8,10 +8,8 @@ from dataclasses import replace
 from os import PathLike
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from anonflow.algorithms.seeds import checked_seed
 from anonflow.engine.execution.events import Event
 from anonflow.engine.execution.result import RunReport
 from anonflow.engine.execution.totals import infeasible
@@ -20,6 +18,8 @@ from anonflow.engine.flows.references import measure_problem
 from anonflow.engine.run import run
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.kernels.jit import compiled_here
+from anonflow.option import check_whole
+from anonflow.release.randomness import checked_seed
 from anonflow.table import Schema, Table
 from anonflow.utility.bounds import lower_bound
 
@@ -134,10 +134,8 @@ def compared(
         )
     several = isinstance(k, Iterable) and not isinstance(k, str)
     ks: list[Any] = list(k) if several else [k]  # type: ignore[arg-type]
-    if not ks or any(
-        isinstance(number, bool) or not isinstance(number, int | np.integer) or number < 2 for number in ks
-    ):
-        raise ParameterError("k must be whole numbers of at least 2")
+    for number in ks or [None]:
+        check_whole(number, 2, "k must be whole numbers of at least 2")
     for each in measures:
         problem = measure_problem(each)
         if problem is not None:

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TypeVar
 
 from anonflow.algorithms.budget import Choice
-from anonflow.algorithms.seeds import checked_seed
 from anonflow.engine.execution.events import EventStream, StepDone, StepStarted
 from anonflow.engine.execution.schedulers import checked_workers, is_scheduler
 from anonflow.engine.flows.fingerprint import Fingerprint
@@ -20,7 +19,8 @@ from anonflow.engine.owner import record
 from anonflow.engine.owner.folder import OwnerFolder
 from anonflow.engine.owner.resume import ResumeStore, StoredResults
 from anonflow.errors import ParameterError
-from anonflow.release.randomness import GUESSABLE, seed_can_be_guessed
+from anonflow.release.randomness import GUESSABLE, checked_seed, seed_can_be_guessed
+from anonflow.threads import default_threads
 
 LEAST = 640 << 20
 """Bytes that a worker process must be allowed: one that has loaded the package holds 342 MiB, and one that compiled and
@@ -93,6 +93,8 @@ class Session:
         None for a flow that did not come from a file.
     resume_store : StoredResults or None
         Of the partitions' results; None where nothing is kept.
+    partition_workers : int
+        How many workers solve partitions; a running cluster has its own.
     seconds : dict
         Step -> how long it took.
     memory : int
@@ -128,6 +130,8 @@ class Session:
         self.began = time.time()
         self.clock = time.perf_counter()
         self.scheduler, self.workers = checked_executor(flow, scheduler, workers)
+        sizes = [run.partition.size for run in flow.runs] if self.scheduler == "threads" else [None]
+        self.partition_workers = self.workers or default_threads(sizes)
         self.owner = OwnerFolder(flow.owner_folder) if flow.path is not None else None
         self.replayed = replay is not None
         if replay is not None:

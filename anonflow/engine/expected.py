@@ -9,7 +9,6 @@ from os import PathLike
 
 from anonflow.algorithms.anonymize import within
 from anonflow.algorithms.pilots import PilotModel, TimedTable, run_pilots
-from anonflow.algorithms.seeds import checked_seed
 from anonflow.engine.execution.budgets import opens
 from anonflow.engine.execution.schedulers import checked_workers
 from anonflow.engine.flows.flow import Flow
@@ -18,6 +17,7 @@ from anonflow.engine.staging import staged
 from anonflow.engine.storage.choice import table_of
 from anonflow.errors import AnonflowError, FlowError, ParameterError
 from anonflow.loss import measure_named
+from anonflow.release.randomness import checked_seed
 from anonflow.system import with_peak
 
 SECONDS = 2.0

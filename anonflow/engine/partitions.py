@@ -25,7 +25,7 @@ from anonflow.engine.execution.plan import STEPS, FlowPlan, RunPlan, settings_of
 from anonflow.engine.execution.result import RunResult
 from anonflow.engine.execution.schedulers import Call, Executor, raised
 from anonflow.engine.execution.tasks import Failed
-from anonflow.engine.execution.totals import Totals, infeasible, result_of
+from anonflow.engine.execution.totals import Totals, infeasible, measures_of_parts, result_of
 from anonflow.engine.storage.storage import Storage
 from anonflow.errors import SHOWN, AnonflowError, InfeasibleError
 from anonflow.table import Table
@@ -60,25 +60,14 @@ class Partitions:
         self._executor = executor
         self._plan = plan
         self._table = table
-        measures = session.flow.measures
-        known = (*utility.measures_by_record(), *utility.measures_by_class())
-        sample = table.records
-        ready = {
-            k: utility.asked(
-                sample,
-                [{name: options} for name, options in measures.items() if name in known],
-                k,
-                n=table.n,
-                take=sample.take,
-            )
-            for k in dict.fromkeys(run_plan.run.anonymize.k for run_plan in plan.runs)
-        }
+        ks = dict.fromkeys(run_plan.run.anonymize.k for run_plan in plan.runs)
+        ready = {k: measures_of_parts(session.flow, table, k) for k in ks}
         self.totals = {
             run_plan.run.number: Totals(run_plan.run, ready[run_plan.run.anonymize.k])
             for run_plan in plan.runs
         }
         self._shared = Shared(table.domains, {number: totals.ready for number, totals in self.totals.items()})
-        self._by_class = [name for name in measures if name in utility.measures_by_class()]
+        self._by_class = [name for name in session.flow.measures if name in utility.measures_by_class()]
         self._results: dict[int, RunResult] = {}
         self._without: dict[int, tuple[int, str]] = {}
         self._ended = False
@@ -237,14 +226,8 @@ class Partitions:
             self._tell(infeasible(run_plan.run, self._without[number][1], self._plan.n))
             return
         totals = self.totals[number]
-        try:
-            sentences = totals.of_diversity(run_plan.diversity, self._table.domains)
-        except InfeasibleError as error:
-            self._storage.forget(run_plan)
-            self._tell(infeasible(run_plan.run, error.message, self._plan.n))
-            return
         sums = self._storage.class_sums(run_plan, self._by_class, totals.ready)
-        result = replace(result_of(totals, self._table.domains, self._plan.n, sums), said=sentences)
+        result = result_of(totals, self._table.domains, self._plan.n, sums)
         self._tell(self._storage.completed(run_plan, totals, result))
 
     def _tell(self, result: RunResult) -> None:

@@ -6,7 +6,7 @@ import functools
 import time
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -43,47 +43,8 @@ from anonflow.risk.attackers.linkers import linked_by_all
 from anonflow.risk.attackers.people import people_named
 from anonflow.table import Table
 from anonflow.table.identification.earlier import MOST_PEOPLE
-from anonflow.table.published.metadata import ReleaseMetadata
 from anonflow.table.spreadsheets import formula_warning
 from anonflow.whole_file import write_whole
-
-
-@dataclass(frozen=True, eq=False)
-class DrawnRelease:
-    """A drawn and verified release that is not yet written.
-
-    Attributes
-    ----------
-    session : Session
-    table : Table
-    release : Release
-    result : RunResult
-    """
-
-    session: Session
-    table: Table
-    release: Release
-    result: RunResult
-
-    def attack(self) -> pd.DataFrame | None:
-        """Return how often attackers win against it."""
-        return attack(self.session, self.table, self.release, self.result)
-
-    def remember(self) -> Path | None:
-        """Store marks of the released people in the owner's folder; releases that were stored there meanwhile count as well."""
-        assert self.session.owner is not None
-        earlier, folders = Earlier(self.session.owner.path.parent), self.session.flow.earlier
-        people = earlier.check_left(self.table, self.release, folders) if folders else None
-        return earlier.keep(self.table, self.release, people)
-
-    def write_release(self, path: Path) -> ReleaseMetadata | None:
-        """Write the published table and its description."""
-        return write_table(self.release.frame, path, self.release.about)
-
-    def write_certificate(self, path: Path) -> None:
-        """Write the owner's certificate."""
-        if self.release.certificate is not None:
-            self.release.certificate.save(path)
 
 
 def release_of(
@@ -358,7 +319,7 @@ def listed_sizes(result: RunResult, unit_rows: int = 1) -> list[tuple[int, int]]
     return sorted((rows, people) for rows, people in counts.items() if people > 0)
 
 
-def write_all(session: Session, table: Table, report: RunReport, release: DrawnRelease | None) -> RunReport:
+def write_all(session: Session, table: Table, report: RunReport, release: Release | None) -> RunReport:
     """Write the owner's files, then the published ones: each appears completely, by rename.
 
     The large files, the release and its certificate, are written under other names first. Then the files of the flow
@@ -369,7 +330,7 @@ def write_all(session: Session, table: Table, report: RunReport, release: DrawnR
     session : Session
     table : Table
     report : RunReport
-    release : DrawnRelease or None
+    release : Release or None
         The release; None if there was no draw.
 
     Returns
@@ -393,12 +354,13 @@ def write_all(session: Session, table: Table, report: RunReport, release: DrawnR
         if flow.pdf_path is not None:
             sheets = pdf.printed(html)
     marks: list[Path] = []
-    keep = functools.partial(_keep_owners, session, release, marks)
+    keep = functools.partial(_keep_owners, session, table, release, marks)
     if flow.table_path is not None and release is not None:
         address = flow.targets[0] if is_address(flow.targets[0]) else None
         named = marks.clear if address is None else lambda: None
         try:
-            for path in write_described(flow.table_target, release.write_release, keep, named):
+            write = functools.partial(write_table, release.frame, about=release.about)
+            for path in write_described(flow.table_target, write, keep, named):
                 published.append(_delivered(path, None if address is None else beside(address, path.name)))
                 marks.clear()
         finally:
@@ -445,10 +407,10 @@ def _delivered(file: Path, named: str | None) -> Path | str:
     return shown_address(named)
 
 
-def _keep_owners(session: Session, release: DrawnRelease | None, marks: list[Path]) -> None:
+def _keep_owners(session: Session, table: Table, release: Release | None, marks: list[Path]) -> None:
     """Write the owner's files; the flow's files are compared when only the renames are left.
 
-    The new file with marks of people is added to `marks`.
+    The new file with marks of people is added to `marks`; releases that were stored meanwhile count as well.
     """
     owner = session.owner
     if owner is None:
@@ -461,11 +423,13 @@ def _keep_owners(session: Session, release: DrawnRelease | None, marks: list[Pat
             owner.set_earlier_aside()
 
     owner.make()
-    if release is None:
+    if release is None or release.certificate is None:
         check()
     else:
-        owner.write_certificate(release, check)
+        owner.write_certificate(release.certificate, check)
     owner.write_seed(session.seed)
     if release is not None and not session.replayed:
-        file = release.remember()
+        earlier, folders = Earlier(owner.path.parent), session.flow.earlier
+        people = earlier.check_left(table, release, folders) if folders else None
+        file = earlier.keep(table, release, people)
         marks += [] if file is None else [file]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -15,6 +14,7 @@ from anonflow.algorithms.diversity.target import Targets
 from anonflow.algorithms.pilots import LOOK
 from anonflow.drawing.countdown import LONG, rough
 from anonflow.engine import publish
+from anonflow.engine.compiled_beside import compiled_beside
 from anonflow.engine.context import Session, checked_executor, checked_keep
 from anonflow.engine.countdowns import for_who_reads
 from anonflow.engine.execution.budgets import fit_flow, is_fitted, opens
@@ -46,7 +46,6 @@ from anonflow.engine.owner.folder import OwnerFolder
 from anonflow.engine.owner.last_release import LastRelease
 from anonflow.engine.owner.resume import DAYS
 from anonflow.engine.partitions import Partitions
-from anonflow.engine.publish import DrawnRelease
 from anonflow.engine.report import pdf
 from anonflow.engine.staging import staged
 from anonflow.engine.storage.choice import storage_of
@@ -54,6 +53,7 @@ from anonflow.engine.storage.storage import Storage
 from anonflow.engine.targets import check_targets
 from anonflow.errors import AnonflowError, FlowError, ParameterError
 from anonflow.kernels import jit
+from anonflow.release import Release
 from anonflow.release.tables import check_package
 from anonflow.system import total_memory
 from anonflow.table import Table
@@ -209,7 +209,7 @@ class _Runner:
                 flow=flow.name,
                 runs=tuple(run.name for run in flow.runs),
                 scheduler=session.scheduler,
-                workers=session.workers or os.cpu_count() or 1,
+                workers=session.partition_workers,
                 plan=tuple(flow.outline()),
             )
         )
@@ -218,9 +218,14 @@ class _Runner:
         jit.announce(self._announce)
         memory = flow.spec.run.memory_bytes
         with (
+            compiled_beside() if self.compiles else nullcontext(),
             storage_of(session) as storage,
             Executor(
-                session.scheduler, session.workers, session.events, memory, flow.spec.run.wait_seconds
+                session.scheduler,
+                session.partition_workers,
+                session.events,
+                memory,
+                flow.spec.run.wait_seconds,
             ) as executor,
         ):
             if not storage.in_memory:
@@ -242,8 +247,7 @@ class _Runner:
                 self._say_how_long(table, plan)
             work = Partitions(session, storage, executor, plan, table)
             results = work.compute()
-            drawn = self._draw(storage, results)
-            report = self._publish(table, results, drawn)
+            report = self._publish(table, results, self._draw(storage, results))
         return report if storage.in_memory else report.without_rows()
 
     def _again(self, storage: Storage) -> RunReport:
@@ -256,10 +260,10 @@ class _Runner:
             events.log(sentence, "info")
         events.emit(RunDone(run=run.number, ok=result.ok, row=result.row()))
         results = [result]
-        drawn = self._draw(storage, results)
-        return self._publish(storage.table, results, drawn)
+        release = self._draw(storage, results)
+        return self._publish(storage.table, results, release)
 
-    def _draw(self, storage: Storage, results: list[RunResult]) -> DrawnRelease | None:
+    def _draw(self, storage: Storage, results: list[RunResult]) -> Release | None:
         """Return the release of the run that is published, if every check passed."""
         session = self.session
         picked = session.flow.published
@@ -267,29 +271,33 @@ class _Runner:
             return None
         number = picked.number
         publish.warn_of_earlier(session, storage.table)
-        findings, drawn = storage.draw(results[number])
+        release, findings = storage.draw(results[number])
         results[number] = with_findings(results[number], findings)
-        return drawn if results[number].ok else None
+        return release if results[number].ok else None
 
-    def _publish(self, table: Table, results: list[RunResult], drawn: DrawnRelease | None) -> RunReport:
+    def _publish(self, table: Table, results: list[RunResult], release: Release | None) -> RunReport:
         """Publish only if every check passed; otherwise there is no release."""
         session = self.session
+        picked = session.flow.published
+        attacks = None
+        if picked is not None and release is not None:
+            attacks = publish.attack(session, table, release, results[picked.number])
         report = RunReport(
             session.flow.name,
             tuple(results),
-            None if drawn is None else drawn.release,
+            release,
             owner=None if session.owner is None else session.owner.path,
-            attacks=None if drawn is None else drawn.attack(),
+            attacks=attacks,
+            warnings=tuple(session.warnings),
         )
-        report = replace(report, warnings=tuple(session.warnings))
-        if report.ok and drawn is not None and session.flow.published is not None:
-            report = publish.with_card(session, table, report, results[session.flow.published.number])
+        if report.ok and picked is not None and release is not None:
+            report = publish.with_card(session, table, report, results[picked.number])
         if not report.ok:
             return replace(report, release=None, owner=None, seconds=time.perf_counter() - session.clock)
         session.events.check()
         if session.resume_store is not None:
             session.resume_store.publishing(session.seed)
-        report = session.step("publish", lambda: publish.write_all(session, table, report, drawn))
+        report = session.step("publish", lambda: publish.write_all(session, table, report, release))
         if session.resume_store is not None:
             session.resume_store.finished()
         return report
@@ -355,8 +363,7 @@ class _Runner:
         waits = {run.name: run.elapsed for run in expected if run.elapsed is not None}
         if not waits:
             return
-        threads = session.workers or os.cpu_count() or 1
-        seconds = max(max(waits.values()), sum(waits.values()) / threads)
+        seconds = max(max(waits.values()), sum(waits.values()) / session.partition_workers)
         if seconds > LONG:
             (first, wait), *others = ((name, max(1.0, rough(wait))) for name, wait in waits.items())
             names = [f"{first} is expected to take about {wait:,.0f} s"]

@@ -107,8 +107,8 @@ def from_calendar(values: Iterable[str], levels: Sequence[str], root: str = ROOT
     distinct = set(values)
     blank = "" in distinct
     distinct.discard("")
-    partial = sorted(filter(is_partial, distinct))
-    whole = sorted(distinct.difference(partial))
+    partial = list(filter(is_partial, distinct))
+    whole = list(distinct.difference(partial))
     dates = [_DAY.fullmatch(text) for text in whole]
     try:
         days = np.array([match[1] for match in dates if match is not None], "datetime64[D]")

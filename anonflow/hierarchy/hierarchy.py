@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import csv
-import difflib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from itertools import compress
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from anonflow.hierarchy.calendar import from_calendar
 from anonflow.hierarchy.sources import ROOT
 from anonflow.hierarchy.tree import preorder
 from anonflow.hierarchy.wording import fail, plural
-from anonflow.strict_yaml import shorten
+from anonflow.strict_yaml import shorten, suggest
 from anonflow.whole_file import as_path, write_whole
 
 EMPTY = "\0"
@@ -118,9 +118,6 @@ class Hierarchy:
         self.parent, self.first, self.last = _fixed(parent), _fixed(first), _fixed(last)
         self.height, self.depth, self.leaf_node = _fixed(height), _fixed(depth), _fixed(leaf_node)
         self._nodes: dict[str, int] = {label: node for node, label in enumerate(self.labels)}
-        self._leaf: dict[str, int] | None = None
-        self._minima: list[Ints] | None = None
-        self._children: tuple[Ints, Ints] | None = None
 
     @classmethod
     def from_csv(cls, path: str | Path, delimiter: str = ";", encoding: str = "utf-8") -> Hierarchy:
@@ -402,7 +399,7 @@ class Hierarchy:
         HierarchyError
             If no leaf has this label.
         """
-        index = self._leaf_indexes().get(label)
+        index = self._leaf_indexes.get(label)
         if index is None:
             raise HierarchyError("a value is no leaf of the hierarchy; add it, or correct the value")
         return index
@@ -418,21 +415,23 @@ class Hierarchy:
         -------
         ndarray of int32, shape (n,)
         """
-        known = self._leaf_indexes()
+        known = self._leaf_indexes
         return np.fromiter(
             (known.get(value, -1) if isinstance(value, str) else -1 for value in values), dtype=np.int32
         )
 
     def children(self, node: int) -> Ints:
         """Return node ids of the children of `node`, in order; empty for a leaf."""
-        if self._children is None:
-            start = np.zeros(self.n_nodes + 1, dtype=np.int64)
-            np.cumsum(np.bincount(self.parent[1:], minlength=self.n_nodes), out=start[1:])
-            ids = (np.argsort(self.parent[1:], kind="stable") + 1).astype(np.int32)
-            ids.setflags(write=False)
-            self._children = ids, start.astype(np.int32)
         ids, offsets = self._children
         return ids[offsets[node] : offsets[node + 1]]
+
+    @cached_property
+    def _children(self) -> tuple[Ints, Ints]:
+        """The children of one node after the other, and where those of each node begin."""
+        offsets = np.cumsum([0, *np.bincount(self.parent[1:], minlength=self.n_nodes)])
+        ids = (np.argsort(self.parent[1:], kind="stable") + 1).astype(np.int32)
+        ids.setflags(write=False)
+        return ids, offsets.astype(np.int32)
 
     def ancestors(self, leaf: int) -> Ints:
         """Return node ids on the path from leaf number `leaf` to the root, both included."""
@@ -512,7 +511,7 @@ class Hierarchy:
         lo, hi = np.broadcast_arrays(np.asarray(lo), np.asarray(hi))
         if lo.size and (lo.min() < 0 or hi.max() >= self.n_leaves or bool(np.any(lo > hi))):
             raise ParameterError("a run of leaves is empty or reaches beyond the hierarchy")
-        table = self._range_minima()
+        table = self._range_minima
         node = self.leaf_node[lo]
         wide = lo < hi
         if not wide.any():
@@ -594,7 +593,7 @@ class Hierarchy:
         for i in missing:
             label = values[i] if isinstance(values[i], str) else repr(values[i])
             often[label] += 1 if counts is None else int(counts[i])
-        cells, known = often.total(), self._leaf_indexes()
+        cells, known = often.total(), self._leaf_indexes
         hint = "add them to the hierarchy or correct the column"
         if sum(value.strip() in known for value in often):
             hint = "some only have spaces around a label of it: strip them"
@@ -640,8 +639,8 @@ class Hierarchy:
             if not isinstance(label, str) or label not in self._nodes:
                 # Comparing is slow: a hostile list of wrong labels gets only as many hints as the message shows.
                 few = isinstance(label, str) and len(problems) < 20
-                near = difflib.get_close_matches(label[:100], inner, 1) if few else []
-                hint = f"; did you mean {shorten(near[0])}?" if near else "; use labels of its nodes"
+                near = suggest(label, inner) if few else None
+                hint = f"; did you mean {shorten(near)}?" if near else "; use labels of its nodes"
                 problems.append(f"{shorten(str(label))} is no node of the hierarchy{hint}")
         fail("boundary", problems)
         limit = np.zeros(self.n_nodes, dtype=np.int32)
@@ -668,7 +667,7 @@ class Hierarchy:
             If a label is an inner node, or no text.
         """
         names = [labels] if isinstance(labels, str) else list(labels)
-        new = [name for name in names if not isinstance(name, str) or name not in self._leaf_indexes()]
+        new = [name for name in names if not isinstance(name, str) or name not in self._leaf_indexes]
         if not new:
             return self
         return Hierarchy([*self.labels, *new], [*self.parent.tolist(), *[0] * len(new)])
@@ -755,25 +754,23 @@ class Hierarchy:
                 "make the tree less deep"
             )
 
+    @cached_property
     def _leaf_indexes(self) -> dict[str, int]:
-        if self._leaf is None:
-            self._leaf = {label: leaf for leaf, label in enumerate(self.leaves)}
-        return self._leaf
+        return {label: leaf for leaf, label in enumerate(self.leaves)}
 
+    @cached_property
     def _range_minima(self) -> list[Ints]:
-        """Return a sparse table: row s holds the smallest lowest node of the pairs (j, j + 1) for j in [i, i + 2**s)."""
-        if self._minima is None:
-            # The lowest node of leaves i and i + 1 is the parent of the child that begins at i + 1 and
-            # does not reach back to i: the highest node whose run starts there.
-            pairs = np.zeros(self.n_leaves, dtype=np.int32)
-            pairs[self.first[:0:-1]] = self.parent[:0:-1]
-            rows = [pairs[1:].copy()]
-            step = 1
-            while 2 * step <= self.n_leaves - 1:
-                rows.append(np.minimum(rows[-1][:-step], rows[-1][step:]))
-                step *= 2
-            self._minima = rows
-        return self._minima
+        """A sparse table: row s holds the smallest lowest node of the pairs (j, j + 1) for j in [i, i + 2**s)."""
+        # The lowest node of leaves i and i + 1 is the parent of the child that begins at i + 1 and
+        # does not reach back to i: the highest node whose run starts there.
+        pairs = np.zeros(self.n_leaves, dtype=np.int32)
+        pairs[self.first[:0:-1]] = self.parent[:0:-1]
+        rows = [pairs[1:].copy()]
+        step = 1
+        while 2 * step <= self.n_leaves - 1:
+            rows.append(np.minimum(rows[-1][:-step], rows[-1][step:]))
+            step *= 2
+        return rows
 
 
 def _fixed(numbers: Sequence[int]) -> Ints:
@@ -837,5 +834,5 @@ def _options(spec: Any) -> dict[str, Any]:
 
 
 def _unknown(key: Any, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(str(key)[:100], list(known), 1)
-    return f"unknown key {shorten(str(key))}" + (f"; did you mean {near[0]!r}?" if near else "")
+    near = suggest(str(key), known)
+    return f"unknown key {shorten(str(key))}" + (f"; did you mean {near!r}?" if near else "")

@@ -156,9 +156,8 @@ def read_csv(path: str | Path, delimiter: str, encoding: str) -> Forest:
         if path.stat().st_size > MAX_BYTES:
             raise HierarchyError(f"{where}: larger than {MAX_BYTES // 2**20} MiB; use a smaller hierarchy")
         data = path.read_bytes()
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "not a usable path"
-        raise HierarchyError(f"{where}: the hierarchy file cannot be read: {reason}") from error
+    except OSError as error:
+        raise HierarchyError(f"{where}: the hierarchy file cannot be read: {error.strerror}") from error
     try:
         text = data.decode(
             "utf-8-sig" if encoding.lower().replace("_", "-") in ("utf-8", "utf8") else encoding

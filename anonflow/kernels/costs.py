@@ -232,9 +232,11 @@ def load(plan: Plan, lo: np.ndarray, hi: np.ndarray, bits: np.ndarray, compiled:
     for t in range(len(plan.range_form)):
         points = plan.points[plan.point_at[t] : plan.point_at[t + 1]]
         if len(points):
+            points.take(lo[t], out=state.lo[t], mode="clip")
+            points.take(hi[t], out=state.hi[t], mode="clip")
             # the empty run lies beyond all points on both sides
-            state.lo[t] = np.append(points, points[-1] + 1.0)[lo[t]]
-            state.hi[t] = np.append(points, -1.0)[hi[t]]
+            state.lo[t][lo[t] == len(points)] = points[-1] + 1.0
+            state.hi[t][hi[t] < 0] = -1.0
         else:
             state.lo[t] = state.hi[t] = 0.0
     state.bits[:] = bits

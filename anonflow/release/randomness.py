@@ -1,4 +1,4 @@
-"""Random words for the draw and the shuffle: from the operating system, or a stream derived from a secret seed."""
+"""Seeds of runs and their steps, and random words for the draw and the shuffle: from the operating system, or a secret seed."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import warnings
 import numpy as np
 
 from anonflow.errors import AnonflowWarning, ParameterError
+from anonflow.option import check_whole
 
 DRAW_STEP = 1
 """The step of a seed's streams that a draw uses where no flow says otherwise; algorithms use 0."""
@@ -57,11 +58,10 @@ class RandomWords:
     """
 
     def __init__(self, seed: int | bytes | str | None = None, step: int = DRAW_STEP) -> None:
-        if isinstance(step, bool) or not isinstance(step, int | np.integer) or step < 0:
-            raise ParameterError("a step must be a whole number of at least 0")
+        step = check_whole(step, 0, "a step must be a whole number of at least 0")
         self._start = None if seed is None else hashlib.shake_256(_LABEL + _field(_seed_bytes(seed)))
         if self._start is not None:
-            self._start.update(_field(int(step).to_bytes(8, "big")))
+            self._start.update(_field(step.to_bytes(8, "big")))
 
     def lanes(self, purpose: str, key: int, count: int, had: np.ndarray | None = None) -> np.ndarray:
         """Return the first lanes of one stream.
@@ -120,11 +120,46 @@ def checked_secret(seed: int | bytes | str) -> int | bytes:
                 "a seed of text needs at least 32 hexadecimal digits; secrets.token_hex(16) makes one"
             )
         return int(seed, 16)
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise ParameterError(
-            "a seed must be a whole number of at least 0, at least 16 bytes, or at least 32 hexadecimal digits"
-        )
-    return int(seed)
+    words = (
+        "a seed must be a whole number of at least 0, at least 16 bytes, or at least 32 hexadecimal digits"
+    )
+    return check_whole(seed, 0, words)
+
+
+def checked_seed(seed: int | bytes | str | None) -> int:
+    """Return a run's seed as a number; 128 bits of the operating system's without one.
+
+    Parameters
+    ----------
+    seed : int, bytes or str, optional
+        At least 16 bytes, at least 32 hexadecimal digits, or a whole number.
+
+    Raises
+    ------
+    ParameterError
+        If it is not one of these, or too short.
+    """
+    if seed is None:
+        return int.from_bytes(os.urandom(16), "big")
+    secret = checked_secret(seed)
+    return int.from_bytes(b"\x01" + secret, "big") if isinstance(secret, bytes) else secret
+
+
+def derived_seed(seed: int, step: str) -> int:
+    """Return the 128-bit seed of a step's generator: SHAKE-256 of the step's name and the run's seed.
+
+    An attacker can search the states of numpy's generators: what a step reveals must not lead back to the draw, which
+    has the same seed.
+
+    Parameters
+    ----------
+    seed : int
+        The run's, a secret.
+    step : str
+        Such as ``algorithms``: the same step of the same run gets the same seed.
+    """
+    secret = seed.to_bytes(max(16, (seed.bit_length() + 7) // 8), "big")
+    return int.from_bytes(hashlib.shake_256(f"anonflow {step} 1".encode() + secret).digest(16), "big")
 
 
 def seed_can_be_guessed(seed: int | bytes | str | None) -> bool:

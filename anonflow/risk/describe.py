@@ -16,6 +16,7 @@ from anonflow.criteria.classes import class_rows, is_of_classes
 from anonflow.criteria.diversity.diversity import Spread, earth_mover, spread
 from anonflow.criteria.evidence import Evidence, collect, collect_alone, subject_of
 from anonflow.errors import DataError, ParameterError
+from anonflow.option import is_finite
 from anonflow.risk.attack_context import AttackContext
 from anonflow.risk.attacker import THRESHOLD
 from anonflow.risk.attackers.linkers import Marketer
@@ -140,8 +141,7 @@ def describe(
     Risks are those of El Emam and Dankar (2008): prosecutor, journalist, marketer. Rows that hide every quasi-identifier are
     no class, and are counted apart. O(n q log n), and of a register O(edges).
     """
-    number = isinstance(threshold, int | float | np.integer | np.floating) and not isinstance(threshold, bool)
-    if not number or not 0 < threshold <= 1:
+    if not is_finite(threshold) or not 0 < threshold <= 1:
         raise ParameterError(
             "describe: the threshold must be a probability above 0 and at most 1, such as 0.09"
         )

@@ -252,8 +252,7 @@ class RegisterCounts(RegisterFits):
         """Assign as many rows as possible to different people whom they cover."""
         graph = self.graph
         people, rows = graph.originals.count, graph.published.count
-        most = np.minimum(people[graph.end], rows[graph.box])
-        return largest_flow(people, rows, graph.end, graph.box, most)
+        return largest_flow(people, rows, graph.end, graph.box)
 
     @property
     def unlisted(self) -> int:

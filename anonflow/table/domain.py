@@ -106,12 +106,12 @@ class Domain:
         """Number of values, D."""
         return len(self.labels)
 
-    @property
+    @cached_property
     def shape(self) -> Literal["range", "set"]:
         """Whether generalizations are runs of codes or sets of codes."""
         return "set" if self.kind in ("categorical", "codes") else "range"
 
-    @property
+    @cached_property
     def words(self) -> int:
         """Number of 64-bit words of a set of values; 0 for a range."""
         return -(-self.size // 64) if self.shape == "set" else 0

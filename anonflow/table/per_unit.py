@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from anonflow.errors import DataError, ParameterError
+from anonflow.option import check_whole
 from anonflow.table.forms.numbers import numbers_of
 from anonflow.table.forms.text_columns import text_array
 from anonflow.table.schema import did_you_mean
@@ -158,8 +159,7 @@ def capped_rows(frame: pd.DataFrame, unit: str, most: int, *, seed: int | None =
         If `most` is not a whole number of at least 1.
     """
     check_unit_column(list(frame.columns), unit)
-    if isinstance(most, bool) or not isinstance(most, int) or most < 1:
-        raise ParameterError("a cap is a number of rows of at least 1")
+    check_whole(most, 1, "a cap is a number of rows of at least 1")
     label = first_labels(frame[unit], unit)
     drawn = np.random.default_rng(seed).permutation(len(label))
     order = np.lexsort([drawn, label])

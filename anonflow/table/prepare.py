@@ -993,8 +993,6 @@ def _distinct(values: np.ndarray, function: Callable[[Decimal], Any]) -> list[An
 
 def _without(cells: pd.Series, others: Iterable[Any]) -> np.ndarray:
     """Return which cells are no numbers: missing ones, and texts that stay."""
-    import pandas as pd
-
     missing, texts = missing_cells(cells), list(others)
     if not texts or pd.api.types.is_numeric_dtype(cells.dtype):
         return missing

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike, fspath
 from pathlib import Path
@@ -538,6 +538,10 @@ class Schema(Mapping[str, Column]):
         return schema_view([(name, c.role, c.kind or "", c.details) for name, c in self._columns.items()])
 
 
+class _UnfitKey(Exception):
+    """A key of a column has a value that it cannot have: the words about it, and the key."""
+
+
 class _ColumnProblems:
     """The problems of a column."""
 
@@ -549,6 +553,14 @@ class _ColumnProblems:
         """Note a problem of the column, or of one of its keys."""
         path = (self.name,) if key is None else (self.name, key)
         self.problems.append(Problem(path, f"column {self.name!r}: " + text))
+
+    def read(self, reader: Callable[..., Any], *arguments: Any, otherwise: Any = None) -> Any:
+        """Return what a reader makes of the column's keys; note what it refuses, and return something else then."""
+        try:
+            return reader(*arguments)
+        except _UnfitKey as refused:
+            self.add(*refused.args)
+            return otherwise
 
 
 def _column(noted: _ColumnProblems, entry: Any) -> Column | None:
@@ -572,16 +584,15 @@ def _column(noted: _ColumnProblems, entry: Any) -> Column | None:
         for roles in dict.fromkeys(map(_roles_of, extra)):
             keys = ", ".join(repr(key) for key in extra if _roles_of(key) == roles)
             noted.add(f"{keys} only for the role{'s' * (len(roles) > 1)} {', '.join(roles)}")
-        form = _form(noted, entry)
-        release_form = _release_form(noted, entry, form)
+        form = noted.read(_form, entry)
+        release_form = noted.read(_release_form, entry, form)
         scope = entry.get("scope")
         if scope is not None and (not isinstance(scope, str) or not scope.strip()):
             noted.add("scope is a text such as survey-2025", "scope")
         if entry.get("hierarchy") is None or noted.problems:
             return Column(name, role, scope=scope, form=form, release_form=release_form)
-        return Column(
-            name, role, hierarchy=_given_hierarchy(noted, entry), form=form, release_form=release_form
-        )
+        tree = noted.read(_given_hierarchy, entry)
+        return Column(name, role, hierarchy=tree, form=form, release_form=release_form)
     if "scope" in entry:
         noted.add("scope is for the roles identifier and unit", "scope")
     for key in entry:
@@ -596,25 +607,25 @@ def _column(noted: _ColumnProblems, entry: Any) -> Column | None:
             "kind",
         )
         return None
-    form = _form(noted, entry)
-    limits = [_option(noted, kind, entry, key) for key in ("max-width", "max-set")]
+    form = noted.read(_form, entry)
+    limits = [noted.read(_option, kind, entry, key) for key in ("max-width", "max-set")]
     column = Column(
         name,
         role,
         kind,
-        weight=float(_option(noted, kind, entry, "weight") or 1.0),
-        hierarchy=_hierarchy(noted, kind, entry),
-        boundary=_boundary(noted, kind, entry),
-        missing=_missing(noted, kind, entry),
+        weight=float(noted.read(_option, kind, entry, "weight") or 1.0),
+        hierarchy=noted.read(_hierarchy, kind, entry),
+        boundary=noted.read(_boundary, kind, entry),
+        missing=noted.read(_missing, kind, entry),
         limit=next((float(limit) for limit in limits if limit is not None), None),
-        at_least=_option(noted, kind, entry, "at-least"),
-        aggregate=_option(noted, kind, entry, "aggregate"),
-        notation=_notation(noted, entry),
-        codes=_codes(noted, kind, entry),
-        code_weight=_code_weight(noted, kind, entry),
-        domain=_domain(noted, kind, entry),
+        at_least=noted.read(_option, kind, entry, "at-least"),
+        aggregate=noted.read(_option, kind, entry, "aggregate"),
+        notation=noted.read(_notation, entry),
+        codes=noted.read(_codes, kind, entry, otherwise=()),
+        code_weight=noted.read(_code_weight, kind, entry, otherwise=CODE_WEIGHT),
+        domain=noted.read(_domain, kind, entry),
         form=form,
-        release_form=_release_form(noted, entry, form),
+        release_form=noted.read(_release_form, entry, form),
     )
     if column.has_codes and (column.boundary is not None or column.limit is not None):
         noted.add(
@@ -646,86 +657,79 @@ def _column(noted: _ColumnProblems, entry: Any) -> Column | None:
 def form_of(keys: Any) -> Form | str | None:
     """Return the form that the keys of a column declare, or what is wrong with them; None if they declare nothing."""
     noted = _ColumnProblems("")
-    form = _form(noted, keys) if isinstance(keys, Mapping) else None
-    if noted.problems:
-        return noted.problems[0].text
-    return form
+    form: Form | None = noted.read(_form, keys) if isinstance(keys, Mapping) else None
+    return noted.problems[0].text if noted.problems else form
 
 
-def _release_form(noted: _ColumnProblems, entry: Mapping[str, Any], form: Form | None) -> Form | None:
+def _release_form(entry: Mapping[str, Any], form: Form | None) -> Form | None:
     """Return the form in which the release writes a column; None is plain."""
     write = entry.get("write", PLAINLY)
     if write not in WRITING:
-        noted.add(f"write is one of {', '.join(WRITING)}", "write")
+        raise _UnfitKey(f"write is one of {', '.join(WRITING)}", "write")
     elif write == PLAINLY:
         return None
     elif form is None:
-        noted.add(
+        raise _UnfitKey(
             "write: source goes with decimal, thousands, percent or dates, which say how the source writes it",
             "write",
         )
     elif isinstance(form, DateForm) and form.is_serial:
-        noted.add("serial numbers are published as dates; leave out write", "write")
+        raise _UnfitKey("serial numbers are published as dates; leave out write", "write")
     elif entry.get("kind") not in (None, "numeric"):
-        noted.add(f"write: source goes with kind numeric, not {entry.get('kind')}", "write")
+        raise _UnfitKey(f"write: source goes with kind numeric, not {entry.get('kind')}", "write")
     return form
 
 
-def _form(noted: _ColumnProblems, entry: Mapping[str, Any]) -> Form | None:
+def _form(entry: Mapping[str, Any]) -> Form | None:
     """Return how the cells of a column are written; None if nothing is said."""
     declared = {key: entry[key] for key in _FORM_PARTS if entry.get(key) is not None}
     for key, known in (("decimal", DECIMALS), ("thousands", THOUSANDS), ("dates", DATES)):
         if key in declared and declared[key] not in known:
             words = ", ".join(known if key == "dates" else map(repr, known))
-            noted.add(f"{key} is one of {words}", key)
-            return None
+            raise _UnfitKey(f"{key} is one of {words}", key)
     if not isinstance(declared.get("percent", False), bool):
-        noted.add("percent is true or false", "percent")
-        return None
+        raise _UnfitKey("percent is true or false", "percent")
     pivot, dates = declared.pop("pivot", None), declared.pop("dates", None)
     if dates is not None and declared:
-        noted.add("dates do not go with decimal, thousands or percent; leave one of them out", "dates")
+        raise _UnfitKey("dates do not go with decimal, thousands or percent; leave one of them out", "dates")
     elif pivot is not None and dates is None:
-        noted.add("pivot goes with dates", "pivot")
+        raise _UnfitKey("pivot goes with dates", "pivot")
     elif pivot is not None and not (
         isinstance(pivot, int) and not isinstance(pivot, bool) and 0 <= pivot <= 9900
     ):
-        noted.add(f"pivot is a year, such as {PIVOT}: the first that two digits can mean", "pivot")
+        raise _UnfitKey(f"pivot is a year, such as {PIVOT}: the first that two digits can mean", "pivot")
     elif dates is not None:
         return DateForm(dates, pivot)
     elif declared:
         form = NumberForm(**declared)
         if form.problem is None:
             return form
-        noted.add(form.problem, "thousands")
+        raise _UnfitKey(form.problem, "thousands")
     return None
 
 
-def _hierarchy(
-    noted: _ColumnProblems, kind: str, entry: Mapping[str, Any]
-) -> Hierarchy | str | Mapping[str, Any] | None:
+def _hierarchy(kind: str, entry: Mapping[str, Any]) -> Hierarchy | str | Mapping[str, Any] | None:
     declared = entry.get("hierarchy")
     if kind != "hierarchy":
         if declared is not None:
-            noted.add(f"a hierarchy goes with kind hierarchy, not {kind}", "hierarchy")
+            raise _UnfitKey(f"a hierarchy goes with kind hierarchy, not {kind}", "hierarchy")
         return None
-    return _given_hierarchy(noted, entry)
+    return _given_hierarchy(entry)
 
 
-def _given_hierarchy(
-    noted: _ColumnProblems, entry: Mapping[str, Any]
-) -> Hierarchy | str | Mapping[str, Any] | None:
+def _given_hierarchy(entry: Mapping[str, Any]) -> Hierarchy | str | Mapping[str, Any] | None:
     declared = entry.get("hierarchy")
     if isinstance(declared, PathLike):
         return fspath(declared)
     if isinstance(declared, Hierarchy | str) or (isinstance(declared, Mapping) and declared):
         return declared
     needs = "kind hierarchy needs 'hierarchy'" if "kind" in entry else "hierarchy must be"
-    noted.add(f"{needs}: a CSV file, or nested, intervals, positions, prefixes or calendar", "hierarchy")
-    return None
+    raise _UnfitKey(
+        f"{needs}: a CSV file, or nested, intervals, positions, prefixes or calendar", "hierarchy"
+    )
 
 
-def _boundary(noted: _ColumnProblems, kind: str, entry: Mapping[str, Any]) -> tuple[str, ...] | float | None:
+def _boundary(kind: str, entry: Mapping[str, Any]) -> tuple[str, ...] | float | None:
     boundary = entry.get("boundary")
     if boundary is None:
         return None
@@ -740,61 +744,55 @@ def _boundary(noted: _ColumnProblems, kind: str, entry: Mapping[str, Any]) -> tu
         width = boundary["width"]
         if is_finite(width) and width > 0:
             return float(width)
-    noted.add(
+    raise _UnfitKey(
         "a boundary is a list of node labels for kind hierarchy, or {width: w} with w > 0 for kind numeric",
         "boundary",
     )
-    return None
 
 
-def _missing(noted: _ColumnProblems, kind: str, entry: Mapping[str, Any]) -> str:
+def _missing(kind: str, entry: Mapping[str, Any]) -> str:
     rules = MISSING_RULES[kind]
     rule = entry.get("missing", rules[0])
     if rule not in rules:
-        noted.add(f"'missing' of kind {kind} is one of {', '.join(rules)}", "missing")
-        return rules[0]
+        raise _UnfitKey(f"'missing' of kind {kind} is one of {', '.join(rules)}", "missing")
     return str(rule)
 
 
-def _codes(noted: _ColumnProblems, kind: str, entry: Mapping[str, Any]) -> tuple[str, ...]:
+def _codes(kind: str, entry: Mapping[str, Any]) -> tuple[str, ...]:
     codes = entry.get("codes")
     if codes is None:
         return ()
     if kind != "numeric":
-        noted.add(f"codes go with kind numeric, not {kind}", "codes")
-        return ()
+        raise _UnfitKey(f"codes go with kind numeric, not {kind}", "codes")
     if not isinstance(codes, list | tuple) or not codes:
-        noted.add("codes are a list of texts that are no numbers, such as [N]", "codes")
-        return ()
+        raise _UnfitKey("codes are a list of texts that are no numbers, such as [N]", "codes")
     for code in codes:
         if is_finite(code) or (isinstance(code, str) and reads_as_number(code)):
-            noted.add(
+            raise _UnfitKey(
                 "a code is a number, which a range would cover; recode it to a text first, with a step "
                 + UNDER_PREPARE,
                 "codes",
             )
-            return ()
         if not isinstance(code, str) or not code.strip() or code != code.strip():
-            noted.add(
+            raise _UnfitKey(
                 "a code is a text without outer spaces, and not empty; for blank cells "
                 + say_missing("value"),
                 "codes",
             )
-            return ()
     if len(set(codes)) < len(codes):
-        noted.add("a code is listed twice", "codes")
-        return ()
+        raise _UnfitKey("a code is listed twice", "codes")
     return tuple(codes)
 
 
-def _code_weight(noted: _ColumnProblems, kind: str, entry: Mapping[str, Any]) -> float:
+def _code_weight(kind: str, entry: Mapping[str, Any]) -> float:
     if entry.get("code-weight") and not entry.get("codes") and entry.get("missing") != "value":
-        noted.add("code-weight goes with codes, or with " + MISSING_VALUE + " of kind numeric", "code-weight")
-        return CODE_WEIGHT
-    return float(_option(noted, kind, entry, "code-weight") or CODE_WEIGHT)
+        raise _UnfitKey(
+            "code-weight goes with codes, or with " + MISSING_VALUE + " of kind numeric", "code-weight"
+        )
+    return float(_option(kind, entry, "code-weight") or CODE_WEIGHT)
 
 
-def _option(noted: _ColumnProblems, kind: str, entry: Mapping[str, Any], key: str) -> Any:
+def _option(kind: str, entry: Mapping[str, Any], key: str) -> Any:
     """Return the value of a key of :data:`COLUMN_OPTIONS`; None if it is not there, or has a problem."""
     value, home = entry.get(key), _KIND_OF.get(key, kind)
     if value is None:
@@ -803,40 +801,37 @@ def _option(noted: _ColumnProblems, kind: str, entry: Mapping[str, Any], key: st
     problem = option.problem(value) if kind == home else f"goes with kind {home}, not {kind}"
     if problem is None:
         return value
-    noted.add(
+    raise _UnfitKey(
         f"{key} {problem}{did_you_mean(value, option.choices) if option.choices and kind == home else ''}",
         key,
     )
-    return None
 
 
-def _notation(noted: _ColumnProblems, entry: Mapping[str, Any]) -> Notation | None:
+def _notation(entry: Mapping[str, Any]) -> Notation | None:
     declared = entry.get("notation")
     notation = None if declared is None else Notation.of(declared)
     if declared is not None and notation is None:
-        noted.add(
+        raise _UnfitKey(
             f"a notation is one of {', '.join(RANGES)}, or {{ranges: ..., hidden: [texts]}}", "notation"
         )
     return notation
 
 
-def _domain(
-    noted: _ColumnProblems, kind: str, entry: Mapping[str, Any]
-) -> tuple[str | None, ...] | str | None:
+def _domain(kind: str, entry: Mapping[str, Any]) -> tuple[str | None, ...] | str | None:
     domain = entry.get("domain")
     if domain is None:
         return None
     if kind == "numeric":
-        return _bounds(noted, domain)
+        return _bounds(domain)
     if kind == "hierarchy":
         source = entry.get("hierarchy")
         if isinstance(source, Mapping) and not {"csv", "nested"} & set(source):
-            noted.add(
+            raise _UnfitKey(
                 "its hierarchy is made from the values of the table; write one to a file to make it public",
                 "domain",
             )
         elif domain != PUBLIC_HIERARCHY:
-            noted.add(
+            raise _UnfitKey(
                 "the domain of kind hierarchy is the word hierarchy, where its file is public", "domain"
             )
         return PUBLIC_HIERARCHY
@@ -845,15 +840,17 @@ def _domain(
     texts = [value for value in values if isinstance(value, str)]
     good = len(texts) == len(values) or (not characters and [*values].count(None) + len(texts) == len(values))
     if not values or not good or len(set(values)) < len(values):
-        noted.add("a domain is a list of the values, each once, as texts; null is a missing one", "domain")
-        return None
+        raise _UnfitKey(
+            "a domain is a list of the values, each once, as texts; null is a missing one", "domain"
+        )
     if characters and any(len(text) != 1 for text in texts):
-        noted.add("the domain of kind positions is a list of characters that may stand in each", "domain")
-        return None
+        raise _UnfitKey(
+            "the domain of kind positions is a list of characters that may stand in each", "domain"
+        )
     return tuple(sorted(values, key=lambda value: (value is not None, value or "")))
 
 
-def _bounds(noted: _ColumnProblems, domain: Any) -> tuple[str, str] | None:
+def _bounds(domain: Any) -> tuple[str, str] | None:
     """Return the lowest and the highest value of a declared domain, as texts."""
     ends: list[Any] = [domain.get(key) for key in ("low", "high")] if isinstance(domain, Mapping) else []
     if len(ends) == 2 and set(domain) == {"low", "high"}:
@@ -863,10 +860,9 @@ def _bounds(noted: _ColumnProblems, domain: Any) -> tuple[str, str] | None:
             first, last = (day_number(end) for end in ends)
             if first is not None and last is not None and first <= last:
                 return ends[0], ends[1]
-    noted.add(
+    raise _UnfitKey(
         "the domain of kind numeric is {low: LOWEST, high: HIGHEST}, two numbers or two ISO dates", "domain"
     )
-    return None
 
 
 def _as_written(end: str | None) -> Any:

@@ -11,11 +11,8 @@ from anonflow.criteria.matching.graph import consistency_graph
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.generalization import Generalization, Layout
 from anonflow.kernels.bounds import (
-    cover_bounds,
     cover_bounds_jit,
-    group_bounds,
     group_bounds_jit,
-    kth_costs,
     kth_costs_jit,
 )
 from anonflow.kernels.costs import load
@@ -123,7 +120,7 @@ def _bound(weighted: _WeightedRecords, bounds: np.ndarray, effort: float, regula
         hidden = everything.with_suppressed(np.ones(1, bool))
         whole = load(weighted.plan, hidden.lo, hidden.hi, hidden.bits).cost[0]
         priced = PricedRecords(
-            weighted.plan, weighted.origin(True), weighted.weight, weighted.k, whole / weighted.k
+            weighted.plan, weighted.origin(), weighted.weight, weighted.k, whole / weighted.k
         )
         mean = max(mean, priced_total(priced, bounds, limit) / len(weighted.label))
     return _below(mean, weighted.records.q)
@@ -225,7 +222,7 @@ def _record_bounds(weighted: _WeightedRecords, effort: float) -> np.ndarray:
     return bounds
 
 
-def relaxed_costs(records: Records, k: int, measure: str = "ncp", compiled: bool = True) -> np.ndarray:
+def relaxed_costs(records: Records, k: int, measure: str = "ncp") -> np.ndarray:
     """Return the least cost of levels of the QIs at which k records are equal: exact for suppression and hierarchies.
 
     Parameters
@@ -233,8 +230,6 @@ def relaxed_costs(records: Records, k: int, measure: str = "ncp", compiled: bool
     records : Records
     k : int
     measure : str
-    compiled : bool, optional
-        Whether compiled kernels do it; the plain ones give the same.
 
     Returns
     -------
@@ -256,10 +251,10 @@ def relaxed_costs(records: Records, k: int, measure: str = "ncp", compiled: bool
     likewise, then QIs are left out, those of fewest values first. O(c n) for c combinations of levels.
     """
     weighted = _WeightedRecords.of(records, k, measure)
-    return _relaxed(weighted, compiled)[0][weighted.label]
+    return _relaxed(weighted)[0][weighted.label]
 
 
-def pair_costs(records: Records, k: int, measure: str = "ncp", compiled: bool = True) -> np.ndarray:
+def pair_costs(records: Records, k: int, measure: str = "ncp") -> np.ndarray:
     """Return the k-th smallest cost of covering a record and one original, the record itself counted first.
 
     Among k covered originals, one is at least as far as the k-th nearest, and costs never fall. A record
@@ -267,7 +262,7 @@ def pair_costs(records: Records, k: int, measure: str = "ncp", compiled: bool = 
 
     Parameters
     ----------
-    records, k, measure, compiled
+    records, k, measure
         As in :func:`relaxed_costs`.
 
     Returns
@@ -286,17 +281,17 @@ def pair_costs(records: Records, k: int, measure: str = "ncp", compiled: bool = 
     O(n^2 q) time in blocks on all processors, O(n) memory for each.
     """
     weighted = _WeightedRecords.of(records, k, measure)
-    return _pairs(weighted, compiled)[weighted.label]
+    return _pairs(weighted)[weighted.label]
 
 
 def cover_costs(
-    records: Records, k: int, measure: str = "ncp", joins: int = 10_000_000, compiled: bool = True
+    records: Records, k: int, measure: str = "ncp", joins: int = 10_000_000
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the least cost of covering each record and k - 1 others, or a bound of it, by branch and bound.
 
     Parameters
     ----------
-    records, k, measure, compiled
+    records, k, measure
         As in :func:`relaxed_costs`.
     joins : int, optional
         Joins of records that the search for each record prices, about, before it stops.
@@ -316,7 +311,7 @@ def cover_costs(
         If there are fewer than k records.
     """
     weighted = _WeightedRecords.of(records, k, measure)
-    bounds, exact = _covers(weighted, joins, compiled)
+    bounds, exact = _covers(weighted, joins)
     return bounds[weighted.label], exact[weighted.label]
 
 
@@ -344,32 +339,28 @@ class _WeightedRecords:
         )
         return cls(records.take(first), label, weight.astype(np.int64), int(k), plan(records.domains, own))
 
-    def origin(self, compiled: bool) -> State:
+    def origin(self) -> State:
         own = Generalization.of(self.records)
-        return load(self.plan, own.lo, own.hi, own.bits, compiled)
+        return load(self.plan, own.lo, own.hi, own.bits)
 
 
-def _pairs(weighted: _WeightedRecords, compiled: bool = True) -> np.ndarray:
-    origin = weighted.origin(compiled)
+def _pairs(weighted: _WeightedRecords) -> np.ndarray:
+    origin = weighted.origin()
     out = np.empty(len(weighted.weight))
 
     def work(start: int, stop: int) -> None:
-        (kth_costs_jit if compiled else kth_costs)(
-            weighted.plan, origin, weighted.weight, weighted.k, start, stop, out
-        )
+        kth_costs_jit(weighted.plan, origin, weighted.weight, weighted.k, start, stop, out)
 
     _in_blocks(work, len(out))
     return out
 
 
-def _covers(weighted: _WeightedRecords, joins: int, compiled: bool = True) -> tuple[np.ndarray, np.ndarray]:
-    origin = weighted.origin(compiled)
+def _covers(weighted: _WeightedRecords, joins: int) -> tuple[np.ndarray, np.ndarray]:
+    origin = weighted.origin()
     out, exact = np.empty(len(weighted.weight)), np.empty(len(weighted.weight), bool)
 
     def work(start: int, stop: int) -> None:
-        (cover_bounds_jit if compiled else cover_bounds)(
-            weighted.plan, origin, weighted.weight, weighted.k, joins, start, stop, out, exact
-        )
+        cover_bounds_jit(weighted.plan, origin, weighted.weight, weighted.k, joins, start, stop, out, exact)
 
     _in_blocks(work, len(out))
     return out, exact
@@ -391,9 +382,7 @@ class _Levels:
     exact: bool
 
 
-def _relaxed(
-    weighted: _WeightedRecords, compiled: bool = True, effort: float = 1.0
-) -> tuple[np.ndarray, bool]:
+def _relaxed(weighted: _WeightedRecords, effort: float = 1.0) -> tuple[np.ndarray, bool]:
     most = COMBINATIONS * max(1.0, effort)
     n, q = weighted.records.n, weighted.records.q
     levels_of = [_levels(weighted, a) for a in range(q)]
@@ -424,7 +413,7 @@ def _relaxed(
             cost[start + row] = level.cost[row][codes]
     # every record can have everything hidden
     best = np.full(n, np.inf)
-    (group_bounds_jit if compiled else group_bounds)(key, cost, level_at, weighted.weight, weighted.k, best)
+    group_bounds_jit(key, cost, level_at, weighted.weight, weighted.k, best)
     return best, exact
 
 

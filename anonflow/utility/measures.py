@@ -13,7 +13,7 @@ from anonflow import loss as losses
 from anonflow.criteria.matching.graph import consistency_graph
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
-from anonflow.option import Option, options_of
+from anonflow.option import Option, check_whole, options_of
 from anonflow.table import Records, Schema, Table, equal_columns
 from anonflow.table.arrow import pandas_frame
 from anonflow.table.schema import did_you_mean
@@ -191,7 +191,7 @@ def measure(
         smaller ones. Where no equivalence classes are known, the sum over generalized records of the number
         of originals that each covers, which is the same where classes cover nobody else.
     ``query-error``
-        Random COUNT queries on one to three QIs (:func:`anonflow.utility.queries.draw_queries`), answered
+        Random COUNT queries on one to three QIs (:func:`anonflow.utility.queries.prepared`), answered
         from the release as if each value in a range or set were equally likely; the median of
         ``|answer - truth| / max(truth, 1)``. Options ``queries`` (200) and ``seed`` (0). Values are counted, not
         widths: a range over a gap is not spread into the gap.
@@ -256,9 +256,6 @@ def asked(
     records: Records,
     measures: str | Sequence[str | Mapping[str, Any]] | Mapping[str, Any],
     k: int | None = None,
-    *,
-    n: int | None = None,
-    take: Callable[[np.ndarray], Records] | None = None,
     **options: Any,
 ) -> MeasureRequest:
     """Look at the whole table once, for measures of its partitions.
@@ -269,10 +266,6 @@ def asked(
         All n originals.
     measures, k, options
         As :func:`measure` takes them.
-    n : int, optional
-        Originals, where they are not all at hand.
-    take : callable, optional
-        Positions -> the originals there, likewise.
 
     Raises
     ------
@@ -297,9 +290,8 @@ def asked(
         if measure.rows is None:
             prepared[name] = measure.prepare(records, k, **mine)
         else:
-            many = records.n if n is None else n
-            few = (take or records.take)(measure.rows(records.domains, many, **mine))
-            prepared[name] = measure.prepare(few, k, many, **mine)
+            few = records.take(measure.rows(records.domains, records.n, **mine))
+            prepared[name] = measure.prepare(few, k, records.n, **mine)
     return MeasureRequest(prepared)
 
 
@@ -544,9 +536,7 @@ def _of_sizes(
 def _needed_k(measure: str, k: int | None) -> int:
     if k is None:
         raise ParameterError(f"measure {measure!r} needs k; give it, for example k=10")
-    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
-        raise ParameterError("k must be a whole number of at least 1")
-    return int(k)
+    return check_whole(k, 1, "k must be a whole number of at least 1")
 
 
 def _c_avg_prepare(records: Records, k: int | None) -> int:

@@ -8,8 +8,8 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
+from anonflow.option import check_whole
 from anonflow.utility.distributions import MISSING, missing_of
 
 MOST = 40
@@ -92,9 +92,7 @@ def neighbourhood(anonymization: Any, record: int, most: int = MOST) -> Neighbou
         If there is no record at that position.
     """
     n = anonymization.generalization.n
-    if isinstance(record, bool) or not isinstance(record, int | np.integer) or not 0 <= record < n:
-        raise ParameterError(f"no record at this position; the table has records 0 to {n - 1}")
-    i = int(record)
+    i = check_whole(record, 0, f"no record at this position; the table has records 0 to {n - 1}", most=n - 1)
     alone = np.array([i], np.int64)
     if anonymization.suppressed[i]:
         return Neighbourhood(i, "suppressed", alone, alone, np.zeros((1, 2), np.int64), 1, 1)

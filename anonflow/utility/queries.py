@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
+from anonflow.option import check_whole
 from anonflow.table import Domain, Records
 from anonflow.utility.subject import Part
 
@@ -46,17 +46,14 @@ Query = tuple[Condition, ...]
 """All conditions hold at once; each is about another coded QI."""
 
 
-def draw_queries(records: Records, queries: int = 200, seed: int = 0) -> tuple[Query, ...]:
-    """Return random COUNT queries on one to three quasi-identifiers (QIs), each met by some original.
-
-    For each query the number of coded QIs (1 to 3) and which ones are uniform, and an original is drawn. On
-    a range QI the query asks for the run of codes between that original's and a uniform one; on a set QI for
-    its value and a uniform number, less than the domain's size, of others.
+def anchors(domains: Sequence[Domain], n: int, queries: int = 200, seed: int = 0) -> np.ndarray:
+    """Return positions of the originals that queries are drawn around, shape (queries,), int64.
 
     Parameters
     ----------
-    records : Records
-        All originals.
+    domains : sequence of Domain
+    n : int
+        Originals.
     queries : int
         How many.
     seed : int
@@ -67,45 +64,28 @@ def draw_queries(records: Records, queries: int = 200, seed: int = 0) -> tuple[Q
     ParameterError
         If `queries` is not a positive whole number, or `seed` not a non-negative one.
     """
-    return prepared(
-        records.take(anchors(records.domains, records.n, queries, seed)), records.n, queries, seed
-    )
-
-
-def anchors(domains: Sequence[Domain], n: int, queries: int = 200, seed: int = 0) -> np.ndarray:
-    """Return positions of the originals that queries are drawn around, shape (queries,), int64.
-
-    Parameters
-    ----------
-    domains : sequence of Domain
-    n : int
-        Originals.
-    queries, seed : int
-        As :func:`draw_queries` takes them.
-
-    Raises
-    ------
-    ParameterError
-        As there.
-    """
     for name, number, least in (("queries", queries, 1), ("seed", seed, 0)):
-        if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < least:
-            raise ParameterError(f"query-error: {name} must be a whole number of at least {least}")
+        check_whole(number, least, f"query-error: {name} must be a whole number of at least {least}")
     codes = np.zeros((queries, len(domains)), np.int32)  # their values change no later position
     rng = np.random.default_rng(seed)
     return np.array([_draw_query(domains, n, codes[at], rng)[0] for at in range(queries)], np.int64)
 
 
 def prepared(records: Records, n: int, queries: int = 200, seed: int = 0) -> tuple[Query, ...]:
-    """Return the queries of :func:`draw_queries`, from the originals at :func:`anchors`.
+    """Return random COUNT queries on one to three quasi-identifiers (QIs), each met by the original that it is drawn around.
+
+    For each query the number of coded QIs (1 to 3) and which ones are uniform, and an original is drawn. On
+    a range QI the query asks for the run of codes between that original's and a uniform one; on a set QI for
+    its value and a uniform number, less than the domain's size, of others.
 
     Parameters
     ----------
     records : Records
-        One for each query.
+        Those at :func:`anchors`, one for each query.
     n : int
         All originals.
     queries, seed : int
+        As there.
     """
     rng = np.random.default_rng(seed)
     return tuple(_draw_query(records.domains, n, records.codes[at], rng)[1] for at in range(queries))

@@ -34,11 +34,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from anonflow.kernels.record_prices import (
-    ascent,
     ascent_jit,
-    greedy_sets,
     greedy_sets_jit,
-    least_surplus,
     least_surplus_jit,
 )
 from anonflow.kernels.state import GRID, Plan, State
@@ -87,7 +84,6 @@ class PricedRecords:
     k : int
     most : float
         The highest price: a k-th of a suppressed record's cost.
-    compiled : bool
     """
 
     plan: Plan
@@ -95,16 +91,14 @@ class PricedRecords:
     weight: np.ndarray
     k: int
     most: float
-    compiled: bool = True
 
     def greedy_sets(self) -> tuple[np.ndarray, np.ndarray]:
         """Return a cheap set of k with each original, shape (u, k), and what each costs, shape (u,)."""
         u = len(self.weight)
         sets, cost = np.empty((u, self.k), np.int32), np.empty(u)
-        kernel = greedy_sets_jit if self.compiled else greedy_sets
 
         def work(start: int, stop: int) -> None:
-            kernel(self.plan, self.origin, self.weight, self.k, start, stop, sets, cost)
+            greedy_sets_jit(self.plan, self.origin, self.weight, self.k, start, stop, sets, cost)
 
         _in_blocks(work, u)
         return sets, cost
@@ -117,10 +111,9 @@ class PricedRecords:
         peak = np.empty(u)
         peak[np.argsort(rank)] = np.maximum.accumulate(price[np.argsort(rank)])
         proved, least, sets = np.empty(u), np.empty(u), np.zeros((u, self.k), np.int32)
-        kernel = least_surplus_jit if self.compiled else least_surplus
 
         def work(start: int, stop: int) -> None:
-            kernel(
+            least_surplus_jit(
                 self.plan, self.origin, self.weight, self.k, price, rank, peak,
                 slack, limit, start, stop, proved, least, sets,
             )  # fmt: skip
@@ -136,7 +129,7 @@ class PricedRecords:
         highest = np.minimum(rise * np.maximum(price, mean / self.k), self.most)
         price = price.copy()
         reach = REACH * mean * float(self.weight.sum())
-        (ascent_jit if self.compiled else ascent)(sets, cost, self.weight, highest, price, STEPS, reach)
+        ascent_jit(sets, cost, self.weight, highest, price, STEPS, reach)
         return self.on_grid(price)
 
     def on_grid(self, price: np.ndarray) -> np.ndarray:

@@ -15,6 +15,7 @@ import anonflow as af
 from anonflow import engine
 from anonflow.algorithms.method import Outcome, Partition
 from anonflow.algorithms.registry import REGISTRY
+from anonflow.algorithms.soundness import NEAR
 from anonflow.errors import BUG, AnonflowError
 from anonflow.generalization import Generalization
 from anonflow.option import Option
@@ -108,6 +109,13 @@ def costly(part: Partition, k: int) -> Outcome:
     return replace(outcome, facts={"cost": 0.5, "lower_bound": 0.0})
 
 
+def rounded(part: Partition, k: int) -> Outcome:
+    """A loss that is wrong by the rounding of a sum over its 40 records."""
+    outcome = matched(part, k)
+    cost = float(af.loss.record_costs(outcome.generalization, part.loss).sum()) + 0.5 * NEAR * part.n
+    return replace(outcome, facts={"cost": cost, "lower_bound": 0.0})
+
+
 def short(part: Partition, k: int) -> Outcome:
     outcome = matched(part, k)
     return replace(outcome, suppressed=np.zeros(part.n + 1, bool))
@@ -162,7 +170,8 @@ def table(n: int = 40) -> af.Table:
 
 
 @pytest.mark.parametrize(
-    ("name", "method"), [("greedy", matched), ("k-member", classed), ("k-concealment", covered)]
+    ("name", "method"),
+    [("greedy", matched), ("k-member", classed), ("k-concealment", covered), ("optimal", rounded)],
 )
 def test_what_is_right_passes(name: str, method: Method, monkeypatch: pytest.MonkeyPatch) -> None:
     broken(monkeypatch, name, method)

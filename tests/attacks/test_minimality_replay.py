@@ -22,8 +22,8 @@ import pytest
 import anonflow as af
 from anonflow import engine
 from anonflow.algorithms.diversity.diversify import diversity_rng
-from anonflow.algorithms.seeds import checked_seed
 from anonflow.errors import InfeasibleError, ParameterError
+from anonflow.release.randomness import checked_seed
 from anonflow.risk import Minimality
 from tests.cases.flow_files import REPORTED, write_flow
 from tests.naive import minimality as naive

@@ -7,11 +7,14 @@ from functools import cache
 from itertools import product
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 import anonflow as af
 from anonflow import datasets
+from anonflow.algorithms.patterns.language import pattern_set
 from anonflow.table import Table
+from anonflow.table.domain import Domain
 
 MEASURES = ["usefulness", "row-types", "average-class-size", "max-class-size", "stars"]
 
@@ -202,3 +205,10 @@ def adult_2() -> pd.DataFrame:
         ]
     ]  # fmt: skip
     return frame.set_axis(list(ADULT_2), axis=1)
+
+
+def pattern_masks(
+    domains: Sequence[Domain], patterns: Any = "all", weights: Any = None, fallback: Any = None
+) -> np.ndarray:
+    """Patterns of suppression: bit a is set where quasi-identifier a is suppressed."""
+    return pattern_set(domains, patterns, weights, fallback).masks

@@ -85,6 +85,24 @@ def test_levels_that_do_not_nest_are_a_sentence(spec: object, words: str) -> Non
         Hierarchy.from_mapping(spec, values=["2020-01-31"])
 
 
+def test_levels_are_taken_if_each_lies_in_the_next() -> None:
+    firsts = [datetime.date(year, month, 1) for year in range(2009, 2022) for month in range(1, 13)]
+    days = [first - datetime.timedelta(before) for first in firsts for before in (0, 1)]
+    of = {unit: [naive(day, unit) for day in days] for unit in UNITS}
+    lies_in = {
+        (low, high)
+        for low, high in itertools.permutations(UNITS, 2)
+        if len({*zip(of[low], of[high], strict=True)}) == len(set(of[low]))
+    }
+    for levels in itertools.chain.from_iterable(itertools.product(UNITS, repeat=many) for many in (1, 2, 3)):
+        try:
+            Hierarchy.from_mapping({"calendar": list(levels)}, values=["2020-01-31"])
+        except HierarchyError:
+            assert not lies_in.issuperset(itertools.pairwise(levels)), levels
+        else:
+            assert lies_in.issuperset(itertools.pairwise(levels)), levels
+
+
 @loop("value", ["31.12.2020", "x", "2020-02-30", "2020-13"])
 def test_values_that_are_no_dates_are_a_sentence(value: str) -> None:
     with pytest.raises(HierarchyError, match="1 value that is no date") as refused:

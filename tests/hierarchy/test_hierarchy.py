@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import itertools
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -113,6 +116,7 @@ def test_the_tree_of_a_paper_with_nodes_of_one_child() -> None:
     assert tree.labels[tree.lca([lincoln], [lincoln])[0]] == "Lincoln"
     assert tree.height[tree.node("Nebraska")] == 1
     assert tree.labels[tree.lca([0], [2])[0]] == "Midwest"
+    assert "height <b>3</b>" in tree._repr_html_()
 
 
 def test_csv_with_leaves_of_different_depth(tmp_path: Path) -> None:
@@ -150,6 +154,48 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "l.csv").write_bytes(b"\xff\xfe;*\n")
     with pytest.raises(HierarchyError, match=r"utf-8|UTF-8"):
         Hierarchy.from_csv(tmp_path / "l.csv")
+
+
+def test_what_the_system_says_of_a_file_is_passed_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(path: Path) -> bytes:
+        raise OSError(errno.EIO, "Input/output error")
+
+    (tmp_path / "t.csv").write_text("a;*\n", encoding="utf-8")
+    monkeypatch.setattr(Path, "read_bytes", fail)
+    with pytest.raises(
+        HierarchyError, match=r"^t\.csv: the hierarchy file cannot be read: Input/output error$"
+    ):
+        Hierarchy.from_csv(tmp_path / "t.csv")
+
+
+def test_the_largest_tree_of_each_kind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many nodes and cells as the limits say are taken, a single one less is refused where it is read."""
+    Hierarchy.from_nested(TREE).to_csv(tmp_path / "t.csv")
+    codes = ["".join(code) for code in itertools.product("01", repeat=8)]  # many cells a node
+    whole = Hierarchy.from_positions(codes)
+    cases: list[tuple[str, int, str, Callable[[], Any]]] = [
+        (
+            "MAX_NODES",
+            Hierarchy.from_nested(TREE).n_nodes,
+            "t.csv",
+            lambda: Hierarchy.from_csv(tmp_path / "t.csv"),
+        ),
+        (
+            "MAX_NODES",
+            Hierarchy.from_nested(TREE).n_nodes,
+            "nested hierarchy",
+            lambda: Hierarchy.from_nested(TREE),
+        ),
+        ("MAX_NODES", 8 * len(codes) // 4, "positions", lambda: Hierarchy.from_positions(codes)),
+        ("MAX_CELLS", 9 * len(codes), "hierarchy", lambda: whole.to_csv(tmp_path / "codes.csv")),
+    ]
+    for limit, size, where, read in cases:
+        module = "sources" if limit == "MAX_NODES" else "hierarchy"
+        monkeypatch.setattr(f"anonflow.hierarchy.{module}.{limit}", size)
+        read()
+        monkeypatch.setattr(f"anonflow.hierarchy.{module}.{limit}", size - 1)
+        with pytest.raises(HierarchyError, match=rf"^{where}: .*(too much|too many|more than)"):
+            read()
 
 
 @loop(
@@ -197,17 +243,18 @@ def test_intervals_nest_by_their_step() -> None:
         Hierarchy.from_intervals(["x"], step=1)
 
 
-def test_positions_are_hidden_one_after_another() -> None:
-    tree = Hierarchy.from_positions(["9412", "9413", "8000"])
-    assert [tree.labels[n] for n in tree.ancestors(tree.leaf_index("9412"))] == [
-        "9412",
-        "941*",
-        "94**",
-        "9***",
-        "*",
-    ]
-    with pytest.raises(HierarchyError):
-        Hierarchy.from_positions(["1", "12"])
+@given(st.lists(st.text("0129", min_size=3, max_size=3), min_size=1, max_size=12))
+def test_positions_are_hidden_one_after_another(codes: list[str]) -> None:
+    for hide in ("right", "left"):
+        tree = Hierarchy.from_positions(codes, hide=hide)
+        order = sorted(set(codes), key=lambda code: code if hide == "right" else code[::-1])
+        assert list(tree.leaves) == order
+        for code in codes:
+            a, b, c = code
+            above = [f"{a}{b}*", f"{a}**"] if hide == "right" else [f"*{b}{c}", f"**{c}"]
+            assert [tree.labels[n] for n in tree.ancestors(tree.leaf_index(code))] == [code, *above, "*"]
+    with pytest.raises(HierarchyError, match=r"codes of 2 lengths \(3 to 40\)"):
+        Hierarchy.from_positions([*codes, "1" * 40])
 
 
 def test_what_a_schema_may_write(tmp_path: Path) -> None:

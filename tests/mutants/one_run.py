@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import sys
 import threading
 from pathlib import Path
@@ -25,6 +26,9 @@ LIBRARIES = [
     "typer",
 ]
 """What most tests import: once for all faults."""
+
+LONGEST = 300
+"""Seconds that a test may take with a fault: it can make a loop endless, and then it is noticed."""
 
 FAILING = "failing"
 PROCESS = "a process"
@@ -90,7 +94,9 @@ def run_tests(
                 Path(home, "noticed").write_text(report.nodeid, encoding="utf-8")
 
         def pytest_runtest_logstart(self, location: tuple[str, int | None, str]) -> None:
-            if not known:
+            if known:
+                signal.alarm(LONGEST)  # ends the process
+            else:
                 _record_calls(calls.setdefault(location[0], set()), f"{home}/")
 
     def place_of(item: pytest.Item) -> str:

@@ -276,7 +276,7 @@ def near_once(n: int) -> tuple[float, float]:
     assert costs is not None
     count = min(CANDIDATES + KS[0], n)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        near = sorted_pairs(part.records, part.plan, part.originals(True), costs, count, pool)
+        near = sorted_pairs(part.records, part.plan, part.originals(), costs, count, pool)
     seconds = time.process_time() - start
     codes = part.records.codes
     differing = sum(float((codes[near[:, place]] != codes).sum()) for place in range(1, count))

@@ -99,7 +99,7 @@ def test_covers_numbers_or_the_code() -> None:
 
 @loop(
     "text",
-    ["N|53", "53|N|N", "53|R|N", "{53|N}", "53-59|X", "{N}", "{R|N}", "059|N", "53-53|N", "53 |N", "53|N|R||", "53-59|N|R|", "{}", "|N", "1-90|N"],
+    ["N|53", "53|N|N", "53|R|N", "{53|N}", "53-59|X", "{N}", "{R|N}", "059|N", "53-53|N", "53 |N", "53|N|R||", "53-59|N|R|", "{}", "|N", "1-90|N", "54-58|R|N"],
 )  # fmt: skip
 def test_one_way_to_write_it(text: str) -> None:
     table = alone(CELLS)

@@ -16,7 +16,8 @@ import anonflow as af
 from anonflow import datasets, utility
 from anonflow.errors import DataError, ParameterError
 from anonflow.generalization import Generalization
-from anonflow.utility.queries import draw_queries, estimates, exact
+from anonflow.table import Records
+from anonflow.utility.queries import Query, anchors, estimates, exact, prepared
 from tests import strategies
 from tests.cases.criteria import random_table
 from tests.naive import utility as naive
@@ -245,6 +246,11 @@ def test_suppressed_records_are_one_class() -> None:
 
 
 # --------------------------------------------------------------------------------------- queries
+
+
+def draw_queries(records: Records, queries: int, seed: int) -> tuple[Query, ...]:
+    at = anchors(records.domains, records.n, queries, seed)
+    return prepared(records.take(at), records.n, queries, seed)
 
 
 @given(st.integers(0, 2**32), st.integers(1, 10))

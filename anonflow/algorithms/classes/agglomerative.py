@@ -18,7 +18,7 @@ from anonflow.algorithms.classes.class_chains import (
     outcome_of,
 )
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
-from anonflow.kernels.classes.agglomerative import LOG, PLAIN, RATIO, WEIGHTED, agglomerate, agglomerate_jit
+from anonflow.kernels.classes.agglomerative import LOG, PLAIN, RATIO, WEIGHTED, agglomerate_jit
 from anonflow.kernels.state import empty_state
 from anonflow.option import Option
 
@@ -75,9 +75,7 @@ def agglomerative(
     return outcome_of(part, labels, clusters, k, effort)
 
 
-def agglomerative_labels(
-    part: Partition, k: int, dist: int, modified: bool, compiled: bool = True
-) -> tuple[np.ndarray, int]:
+def agglomerative_labels(part: Partition, k: int, dist: int, modified: bool) -> tuple[np.ndarray, int]:
     """Return the cluster of each record, shape (P,), int64, and the number of clusters.
 
     Parameters
@@ -87,13 +85,11 @@ def agglomerative_labels(
     dist : int
         A value of `DISTANCES`.
     modified : bool
-    compiled : bool, optional
-        Whether compiled kernels do it; the plain ones give the same.
     """
     n = part.n
     labels = np.zeros(n, np.int64)
-    origin = part.originals(compiled)
-    clusters = (agglomerate_jit if compiled else agglomerate)(
+    origin = part.originals()
+    clusters = agglomerate_jit(
         part.plan,
         dist,
         modified,

@@ -16,11 +16,10 @@ from anonflow.generalization import Generalization
 from anonflow.kernels.classes.class_chains import (
     DRAWS,
     class_chain_scratch,
-    improve_classes,
     improve_classes_jit,
 )
 from anonflow.kernels.classes.class_state import classes_of
-from anonflow.kernels.classes.clusters import k_member_clusters, k_member_clusters_jit
+from anonflow.kernels.classes.clusters import k_member_clusters_jit
 from anonflow.kernels.costs import load
 from anonflow.kernels.state import Plan, State, empty_state, take
 from anonflow.option import Option
@@ -140,7 +139,6 @@ def improve_labels(
     labels: np.ndarray,
     k: int,
     effort: ImproveEffort,
-    compiled: bool = True,
     seen: Callable[[np.ndarray], None] | None = None,
 ) -> tuple[np.ndarray, dict[str, Any]]:
     """Move records between classes so that the loss falls; every class keeps at least k.
@@ -159,8 +157,6 @@ def improve_labels(
     k : int
     effort : ImproveEffort
         Kicks are spread evenly over their rounds.
-    compiled : bool, optional
-        Whether compiled kernels do it; the plain ones give the same.
     seen : callable, optional
         Called with the labels after each round.
 
@@ -184,27 +180,25 @@ def improve_labels(
     facts: dict[str, Any] = {"found": int(labels.max(initial=-1)) + 1, "chains": 0, "kicks": 0, "gained": 0.0}
     if k < 2 or part.n < 2 * k:
         return labels, facts
-    origin = part.originals(compiled)
-    labels, fallen = cut_large(part, origin, labels, k, compiled)
+    origin = part.originals()
+    labels, fallen = cut_large(part, origin, labels, k)
     facts["gained"] += fallen
     turns = effort.rounds * (2 if effort.kicks else 1)
     for turn in range(turns):
-        labels, fallen, chains, kicks = _round(part, origin, labels, k, effort, turn, compiled)
+        labels, fallen, chains, kicks = _round(part, origin, labels, k, effort, turn)
         facts["gained"] += fallen
         facts["chains"] += chains
         facts["kicks"] += kicks
         if seen is not None:
             seen(labels)
         if part.watch is not None:
-            lost = float(np.bincount(labels) @ class_states(part, labels, compiled).cost)
+            lost = float(np.bincount(labels) @ class_states(part, labels).cost)
             part.watch(Progress(turn + 1, turns, lost))
     facts["found"] = int(labels.max()) + 1
     return labels, facts
 
 
-def cut_large(
-    part: Partition, origin: State, labels: np.ndarray, k: int, compiled: bool = True
-) -> tuple[np.ndarray, float]:
+def cut_large(part: Partition, origin: State, labels: np.ndarray, k: int) -> tuple[np.ndarray, float]:
     """Return classes of at least 2k records cut into several of at least k where that loses no more.
 
     Returns
@@ -223,7 +217,7 @@ def cut_large(
     large = np.flatnonzero(sizes >= 2 * k)
     if not len(large):
         return labels, 0.0
-    before = sizes * class_states(part, labels, compiled).cost
+    before = sizes * class_states(part, labels).cost
     rank = np.empty(part.n, np.int64)
     rank[lexicographic_order(part.records)] = np.arange(part.n)
     rows_of = members(labels)
@@ -233,7 +227,7 @@ def cut_large(
         rows = rows_of[c]
         if before[c] > 0.0:
             pieces = np.array_split(rows[np.argsort(rank[rows])], max(1, len(rows) // max(STRETCH, 2 * k)))
-            parts = [inner for piece in pieces for inner in _clusters(part.plan, origin, piece, k, compiled)]
+            parts = [inner for piece in pieces for inner in _clusters(part.plan, origin, piece, k)]
         else:
             parts = np.array_split(rows, len(rows) // k)
         for inner in parts[1:]:
@@ -241,17 +235,17 @@ def cut_large(
             used += 1
     source = np.empty(used, np.int64)
     source[fine] = labels
-    lost = np.bincount(fine) * class_states(part, fine, compiled).cost
+    lost = np.bincount(fine) * class_states(part, fine).cost
     after = np.bincount(source, weights=lost)
     worse = after > before
     fine = np.where(worse[labels], labels, fine)
     return np.unique(fine, return_inverse=True)[1].astype(np.int64), float((before - after)[~worse].sum())
 
 
-def class_states(part: Partition, labels: np.ndarray, compiled: bool = True) -> State:
+def class_states(part: Partition, labels: np.ndarray) -> State:
     """Return the closure of each class in the kernels' form: C generalized records for the labels 0 to C - 1."""
     covers = Generalization.join_by_class(part.records, labels).take(np.unique(labels, return_index=True)[1])
-    return load(part.plan, covers.lo, covers.hi, covers.bits, compiled)
+    return load(part.plan, covers.lo, covers.hi, covers.bits)
 
 
 def members(labels: np.ndarray) -> list[np.ndarray]:
@@ -260,12 +254,11 @@ def members(labels: np.ndarray) -> list[np.ndarray]:
     return np.split(order, np.cumsum(np.bincount(labels))[:-1])
 
 
-def _clusters(plan: Plan, origin: State, rows: np.ndarray, k: int, compiled: bool) -> list[np.ndarray]:
+def _clusters(plan: Plan, origin: State, rows: np.ndarray, k: int) -> list[np.ndarray]:
     inside = np.zeros(len(rows), np.int64)
-    kernel = k_member_clusters_jit if compiled else k_member_clusters
     work, heads = empty_state(plan, len(rows)), empty_state(plan, len(rows) // k)
     values, distinct = np.empty((len(rows), 0), np.int64), np.empty(0, np.int64)
-    kernel(plan, take(origin, rows), work, heads, 0, k, values, distinct, 0, inside)
+    k_member_clusters_jit(plan, take(origin, rows), work, heads, 0, k, values, distinct, 0, inside)
     return [rows[at] for at in members(inside)]
 
 
@@ -276,7 +269,6 @@ def _round(
     k: int,
     effort: ImproveEffort,
     turn: int,
-    compiled: bool,
 ) -> tuple[np.ndarray, float, int, int]:
     """Return one round: the labels from 0, by how much the loss fell, chains and kicks that lowered it."""
     plan = part.plan
@@ -286,8 +278,8 @@ def _round(
     numbers = part.rng.permutation(np.flatnonzero(small))
     blocks = [numbers]
     if len(numbers) > BLOCK:
-        joined = class_states(part, labels, compiled)
-        blocks = near_blocks(plan, joined, joined, numbers, BLOCK, compiled)
+        joined = class_states(part, labels)
+        blocks = near_blocks(plan, joined, joined, numbers, BLOCK)
     jobs = []
     used = int((~small).sum())
     kicked = max(0, turn - effort.rounds)
@@ -311,8 +303,7 @@ def _round(
             renewed[rows] = first
             return 0.0, 0, 0
         classes = classes_of(plan, inside, len(rows) // k, 2 * k)
-        kernel = improve_classes_jit if compiled else improve_classes
-        changed = kernel(
+        changed = improve_classes_jit(
             plan,
             take(origin, rows),
             classes,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
-from anonflow.kernels.classes.forest import grow, grow_jit, split, split_jit
-from anonflow.kernels.concealment import near, near_jit
+from anonflow.kernels.classes.forest import grow_jit, split_jit
+from anonflow.kernels.concealment import near_jit
 
 BLOCK = 256
 """Records whose neighbours are looked for at a time."""
@@ -41,27 +41,25 @@ def forest(part: Partition, k: int) -> Outcome:
     return Outcome.of_classes(part.records, labels, found=clusters)
 
 
-def forest_labels(part: Partition, k: int, compiled: bool = True) -> tuple[np.ndarray, int]:
+def forest_labels(part: Partition, k: int) -> tuple[np.ndarray, int]:
     """Return the part of each record, shape (P,), int64, and the number of parts.
 
     Parameters
     ----------
     part : Partition
     k : int
-    compiled : bool, optional
-        Whether compiled kernels do it; the plain ones give the same.
     """
     n = part.n
-    origin = part.originals(compiled)
+    origin = part.originals()
     nearest = np.empty((n, min(n, k)), np.int32)
     for start in range(0, n, BLOCK):
         stop = min(n, start + BLOCK)
         costs = np.empty((stop - start, nearest.shape[1]))
-        (near_jit if compiled else near)(part.plan, origin, start, stop, nearest[start:stop], costs)
+        near_jit(part.plan, origin, start, stop, nearest[start:stop], costs)
     to = np.empty(n, np.int64)
-    (grow_jit if compiled else grow)(nearest, k, to)
+    grow_jit(nearest, k, to)
     labels = np.zeros(n, np.int64)
-    clusters = (split_jit if compiled else split)(to, k, labels)
+    clusters = split_jit(to, k, labels)
     return labels, int(clusters)
 
 

@@ -19,7 +19,7 @@ from anonflow.algorithms.diversity.target import SensitiveValues, Targets
 from anonflow.algorithms.lowering import for_sets
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
 from anonflow.algorithms.set_options import Importance, Of, Sets, sets_problems, weighted
-from anonflow.kernels.classes.clusters import k_member_clusters, k_member_clusters_jit
+from anonflow.kernels.classes.clusters import k_member_clusters_jit
 from anonflow.kernels.state import empty_state
 
 NAME = "k-member"
@@ -81,7 +81,7 @@ def k_member(
 
 
 def k_member_labels(
-    part: Partition, k: int, sensitive: SensitiveValues | None = None, *, compiled: bool = True
+    part: Partition, k: int, sensitive: SensitiveValues | None = None
 ) -> tuple[np.ndarray, int]:
     """Return the cluster of each record, shape (P,), int64, and the number of clusters.
 
@@ -92,8 +92,6 @@ def k_member_labels(
         At least 1.
     sensitive : SensitiveValues, optional
         Of these records, for clusters that each have enough different values.
-    compiled : bool, optional
-        Whether compiled kernels do it; the plain ones give the same.
 
     Returns
     -------
@@ -105,9 +103,9 @@ def k_member_labels(
     if part.n < k:
         return labels, 1
     different = sensitive or SensitiveValues(Targets(()), np.empty((part.n, 0), np.int64))
-    clusters = (k_member_clusters_jit if compiled else k_member_clusters)(
+    clusters = k_member_clusters_jit(
         part.plan,
-        part.originals(compiled),
+        part.originals(),
         empty_state(part.plan, part.n),
         empty_state(part.plan, part.n // k),
         int(part.rng.integers(part.n)),

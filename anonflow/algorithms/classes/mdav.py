@@ -18,7 +18,7 @@ from anonflow.algorithms.classes.class_chains import (
 )
 from anonflow.algorithms.classes.square_exchanges import exchange_for_squares
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
-from anonflow.kernels.classes.mdav import mdav_clusters, mdav_clusters_jit
+from anonflow.kernels.classes.mdav import mdav_clusters_jit
 from anonflow.option import Option
 from anonflow.table.domain import Domain
 from anonflow.table.records import Records
@@ -85,7 +85,7 @@ def mdav(
     return outcome
 
 
-def mdav_labels(records: Records, k: int, compiled: bool = True) -> tuple[np.ndarray, int]:
+def mdav_labels(records: Records, k: int) -> tuple[np.ndarray, int]:
     """Return the class of each record, shape (P,), int64, and the number of classes.
 
     Parameters
@@ -93,15 +93,12 @@ def mdav_labels(records: Records, k: int, compiled: bool = True) -> tuple[np.nda
     records : Records
     k : int
         At least 1.
-    compiled : bool, optional
-        Whether the compiled kernel does it; the plain one gives the same.
     """
     labels = np.zeros(records.n, np.int64)
     if records.n < k:
         return labels, 1
     points, codes, weight = standardized(records)
-    kernel = mdav_clusters_jit if compiled else mdav_clusters
-    clusters = kernel(points, codes, weight, int(codes.max(initial=0)) + 1, k, labels)
+    clusters = mdav_clusters_jit(points, codes, weight, int(codes.max(initial=0)) + 1, k, labels)
     return labels, int(clusters)
 
 

@@ -27,7 +27,6 @@ from anonflow.kernels.classes.mondrian import (
     NUMERIC,
     SET,
     CutRules,
-    mondrian_classes,
     mondrian_classes_jit,
 )
 from anonflow.option import Option
@@ -105,9 +104,7 @@ def mondrian(
     return for_sets(part, k, outcome_of(heavy, labels, classes, k, effort), sets, of, importance, NAME)
 
 
-def mondrian_labels(
-    part: Partition, k: int, relaxed: bool = False, compiled: bool = True
-) -> tuple[np.ndarray, int]:
+def mondrian_labels(part: Partition, k: int, relaxed: bool = False) -> tuple[np.ndarray, int]:
     """Return the class of each record, shape (P,), int64, and the number of classes.
 
     Parameters
@@ -115,12 +112,9 @@ def mondrian_labels(
     part : Partition
     k : int
     relaxed : bool, optional
-    compiled : bool, optional
-        Whether compiled kernels do it; the plain ones give the same.
     """
     labels = np.empty(part.n, np.int64)
-    kernel = mondrian_classes_jit if compiled else mondrian_classes
-    classes = kernel(_cuts(part.records.domains), part.records.codes.copy(), k, relaxed, labels)
+    classes = mondrian_classes_jit(_cuts(part.records.domains), part.records.codes.copy(), k, relaxed, labels)
     return labels, int(classes)
 
 

@@ -15,7 +15,6 @@ from anonflow.algorithms.concealment.expansion import unloaded
 from anonflow.algorithms.diversity.refusal import CONFIDENCE, refusal_at_least, refusal_at_most
 from anonflow.algorithms.diversity.target import (
     DIVERSITIES,
-    Targets,
     check_parameters,
     sensitive_column,
     targets_of,
@@ -28,12 +27,13 @@ from anonflow.algorithms.diversity.within_partition import (
     diverse_partition,
 )
 from anonflow.algorithms.method import Outcome, Partition
-from anonflow.algorithms.seeds import checked_seed, derived_seed
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.generalization import Generalization
 from anonflow.hierarchy.wording import plural
 from anonflow.kernels.costs import load
+from anonflow.option import is_finite
 from anonflow.partition import kept_apart, limited, unbounded
+from anonflow.release.randomness import checked_seed, derived_seed
 from anonflow.table import Table
 from anonflow.table.records import Records
 from anonflow.utility.violations import beyond_cells
@@ -158,8 +158,7 @@ def with_diverse_parts(
         As :func:`diversify`.
     """
     for name, share in (("w", w), ("risk", risk)):
-        good = isinstance(share, int | float) and not isinstance(share, bool) and 0 <= share <= 1
-        if not good or (name == "risk" and share == 1):
+        if not is_finite(share) or not 0 <= share <= 1 or (name == "risk" and share == 1):
             raise ParameterError(f"{name} is a number between 0 and 1", subject="diversify")
     if way not in WAYS:
         raise ParameterError(f"way is {' or '.join(WAYS)}", subject="diversify")
@@ -247,70 +246,7 @@ def diversity_rng(entropy: int, partition: int, records: Records) -> np.random.G
     return np.random.default_rng(np.random.SeedSequence(own, spawn_key=(STEP, partition + 1)))
 
 
-def refuse_suppressed(hidden: np.ndarray, k: int, targets: Targets) -> None:
-    """Refuse suppressed records that show too few different values: others that join them would tell which values these are.
-
-    Parameters
-    ----------
-    hidden : numpy.ndarray, shape (V,), int64
-        How often they have each value, numbered as in `targets`.
-    k : int
-        Fewer of them show nothing.
-    targets : Targets
-
-    Raises
-    ------
-    InfeasibleError
-        If they lack diversity.
-    """
-    if hidden.sum() // len(targets.each) >= k and targets.gaps(hidden[None, :])[0] > 0:
-        raise InfeasibleError(
-            "the suppressed records have less diversity than is asked for; ask for less, use larger partitions, "
-            "or change the options so that fewer records are suppressed",
-            subject="diversify",
-        )
-
-
-def refuse_all_suppressed(suppressed: int, n: int) -> None:
-    """Refuse a result in which every record is suppressed.
-
-    Raises
-    ------
-    InfeasibleError
-        If so many of n records are.
-    """
-    if suppressed == n:
-        raise InfeasibleError(
-            "classes with less diversity than is asked for are suppressed, and none is left; ask for less diversity, "
-            "use larger partitions, or allow wider generalizations",
-            subject="diversify",
-        )
-
-
-def check_blind(refused: np.ndarray, request: Request) -> None:
-    """Refuse the way blind where too many throwaway draws of the whole table fail.
-
-    Parameters
-    ----------
-    refused : numpy.ndarray, shape (draws,), bool
-    request : Request
-
-    Raises
-    ------
-    InfeasibleError
-        If so many were refused that the risk is higher.
-    """
-    if refusal_at_least(int(refused.sum()), len(refused)) <= request.risk:
-        return
-    raise InfeasibleError(
-        f"{int(refused.sum())} of {len(refused)} throwaway draws would be refused with "
-        f"{request.rows:,} rows for each person, because values follow the quasi-identifiers; "
-        "use the way classes, or ask for less diversity",
-        subject="diversify",
-    )
-
-
-def promise_in_words(request: Request, with_matches: bool, moves: bool, bound: float) -> str:
+def _promise(request: Request, with_matches: bool, moves: bool, bound: float) -> str:
     """Return the guarantee of a result with classes or matches, as a sentence.
 
     Parameters
@@ -358,23 +294,17 @@ def _check_limits(anon: Anonymization, diverse: Anonymization) -> None:
     if not names or not anon.parameters.get("boundaries", True):
         return
     over = beyond_cells(anon.table.records, diverse.generalization, diverse.suppressed)[list(names)]
-    refuse_beyond(int(over.any(axis=0).sum()), [anon.table.domains[a].column for a in names])
+    records = int(over.any(axis=0).sum())
+    if records:
+        columns = ", ".join(repr(anon.table.domains[a].column) for a in names)
+        raise InfeasibleError(
+            f"{records} records would be generalized beyond max-width or max-set "
+            f"of {columns}; ask for less diversity, allow more, or give boundaries ({{width: w}}) instead",
+            subject="diversify",
+        )
 
 
-def compared(before: float, after: float, of_k_member: bool) -> str:
-    """Return a sentence with the GCPs before and after diversification.
-
-    Parameters
-    ----------
-    before, after : float
-    of_k_member : bool
-        Whether a graph became classes: then the method has no part in the loss any more.
-    """
-    beside = ", as much as diverse k-member, whose classes these are" if of_k_member else ""
-    return f"GCP {after:.4f}, {before:.4f} before it was made diverse{beside}"
-
-
-def suppressed_in_words(before: int, after: int, partitions: int) -> str:
+def _suppressed_in_words(before: int, after: int, partitions: int) -> str:
     """Return how many more records are suppressed for diversity, as a clause that follows the losses; empty for none.
 
     Parameters
@@ -394,29 +324,6 @@ def suppressed_in_words(before: int, after: int, partitions: int) -> str:
         return ""
     advice = "; larger partitions have more" if partitions > 1 else ""
     return f"; {plural(more, 'more record')} {'is' if more == 1 else 'are'} suppressed for diversity{advice}"
-
-
-def refuse_beyond(records: int, columns: Sequence[str]) -> None:
-    """Refuse records that closing would generalize beyond ``max-width`` or ``max-set``.
-
-    Parameters
-    ----------
-    records : int
-        How many there are.
-    columns : sequence of str
-        Those with a limit.
-
-    Raises
-    ------
-    InfeasibleError
-        If there is one.
-    """
-    if records:
-        raise InfeasibleError(
-            f"{records} records would be generalized beyond max-width or max-set "
-            f"of {', '.join(map(repr, columns))}; ask for less diversity, allow more, or give boundaries ({{width: w}}) instead",
-            subject="diversify",
-        )
 
 
 class DiverseParts:
@@ -510,8 +417,18 @@ class _TableDiversification:
                 few, values = self.records.take(at), self.values[at]
                 parts.add(number, diverse_part(few, number, outcome, values, self.request, self.entropy))
         if self.way == "blind":
-            check_blind(parts.refused, self.request)
+            self._check_blind(parts.refused)
         return self._assembled(parts)
+
+    def _check_blind(self, refused: np.ndarray) -> None:
+        """Refuse the way blind where too many throwaway draws of the whole table fail, shape (draws,), bool."""
+        if refusal_at_least(int(refused.sum()), len(refused)) > self.risk:
+            raise InfeasibleError(
+                f"{int(refused.sum())} of {len(refused)} throwaway draws would be refused with "
+                f"{self.request.rows:,} rows for each person, because values follow the quasi-identifiers; "
+                "use the way classes, or ask for less diversity",
+                subject="diversify",
+            )
 
     def _index(self) -> Sequence[np.ndarray]:
         if self.anon.partitions is not None and (
@@ -548,12 +465,7 @@ class _TableDiversification:
         anon = self.anon
         whole = parts.whole()
         matches, classes, suppressed = whole.matches, whole.classes, whole.suppressed
-        refuse_suppressed(
-            self.targets.counts(self.values[suppressed], np.zeros(int(suppressed.sum()), np.int64), 1)[0],
-            anon.k,
-            self.targets,
-        )
-        refuse_all_suppressed(int(suppressed.sum()), anon.n)
+        self._check_suppressed(suppressed)
         if matches is not None:
             matches[suppressed] = -1
             matches[suppressed, 0] = np.flatnonzero(suppressed)
@@ -570,13 +482,30 @@ class _TableDiversification:
             done.facts["k_member_gcp"] = done.loss("ncp")
         if parts.lost:
             done.facts["without_diversity"] = parts.lost
-        done.facts["compared"] += suppressed_in_words(
+        done.facts["compared"] += _suppressed_in_words(
             int(anon.suppressed.sum()), int(suppressed.sum()), parts.number
         )
-        done.facts["promise"] = promise_in_words(
+        done.facts["promise"] = _promise(
             self.request, anon.matches is not None, parts.moves, done.facts["refusal"]
         )
         return done
+
+    def _check_suppressed(self, suppressed: np.ndarray) -> None:
+        """Refuse k or more suppressed records that are not diverse, because others that join them would tell their values; and all of them."""
+        hidden = int(suppressed.sum())
+        counts = self.targets.counts(self.values[suppressed], np.zeros(hidden, np.int64), 1)
+        if hidden >= self.anon.k and self.targets.gaps(counts)[0] > 0:
+            raise InfeasibleError(
+                "the suppressed records have less diversity than is asked for; ask for less, use larger partitions, "
+                "or change the options so that fewer records are suppressed",
+                subject="diversify",
+            )
+        if hidden == self.anon.n:
+            raise InfeasibleError(
+                "classes with less diversity than is asked for are suppressed, and none is left; ask for less diversity, "
+                "use larger partitions, or allow wider generalizations",
+                subject="diversify",
+            )
 
     # -------------------------------------------------------------------------------------- covers
 
@@ -606,7 +535,7 @@ class _TableDiversification:
             suppressed = suppressed | lost
         generalization = unloaded(self.records, part.plan, boxes, self.zones).join(generalization)
         done = self._anonymization(generalization, None, None, suppressed, {"widened": steps})
-        done.facts["compared"] += suppressed_in_words(
+        done.facts["compared"] += _suppressed_in_words(
             int(anon.suppressed.sum()), int(suppressed.sum()), len(np.unique(self.zones))
         )
         done.facts["promise"] = (
@@ -657,7 +586,11 @@ class _TableDiversification:
             parameters=dict(anon.parameters),
         )
         done.facts.update(anon.algorithm.whole_facts(self.records, suppressed, anon.k, anon.parameters))
-        done.facts["compared"] = compared(
-            anon.loss("ncp"), done.loss("ncp"), matches is not None and self.way != "blind"
+        of_k_member = (
+            matches is not None and self.way != "blind"
+        )  # the method has no part in the loss any more
+        done.facts["compared"] = (
+            f"GCP {done.loss('ncp'):.4f}, {anon.loss('ncp'):.4f} before it was made diverse"
+            + (", as much as diverse k-member, whose classes these are" if of_k_member else "")
         )
         return done

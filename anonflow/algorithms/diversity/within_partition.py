@@ -111,7 +111,13 @@ class Request:
             If there is none.
         """
         return solve(
-            self.method, part.records, k, self.loss, part.rng, self.own_options, sensitive=part.sensitive
+            self.method,
+            part.records,
+            k,
+            self.loss,
+            part.generator,
+            self.own_options,
+            sensitive=part.sensitive,
         )
 
     @property

@@ -11,9 +11,9 @@ import numpy as np
 from anonflow.algorithms.method import Partition, Progress
 from anonflow.errors import ParameterError
 from anonflow.kernels.freeform.chains import Search
-from anonflow.kernels.freeform.descent import block_chains, block_chains_jit
-from anonflow.kernels.freeform.slot_rows import SlotRows, empty_rows, renew_span, renew_span_jit
-from anonflow.kernels.freeform.two_hops import two_hops, two_hops_jit
+from anonflow.kernels.freeform.descent import block_chains_jit
+from anonflow.kernels.freeform.slot_rows import SlotRows, empty_rows, renew_span_jit
+from anonflow.kernels.freeform.two_hops import two_hops_jit
 from anonflow.partition import lexicographic_order
 from anonflow.table.domain import Domain
 from anonflow.threads import run_each
@@ -67,7 +67,6 @@ def improve_by_chains(
     rounds: int,
     kicks: int,
     pool: ThreadPoolExecutor,
-    compiled: bool = True,
     mutual: bool = False,
 ) -> tuple[np.ndarray, dict[str, Any]]:
     """Return a k-regular graph of lower loss, by ejection chains and kicks.
@@ -86,7 +85,6 @@ def improve_by_chains(
         Rounds after these, each with as many kicks as there are records.
     pool : concurrent.futures.ThreadPoolExecutor
         The result does not depend on its threads.
-    compiled : bool, optional
     mutual : bool, optional
         Whether the graph is symmetric and stays so: chains and kicks exchange links
         (:mod:`anonflow.kernels.freeform.symmetric_chains`).
@@ -120,18 +118,19 @@ def improve_by_chains(
     rank = np.empty(n, np.int64)
     rank[order] = np.arange(n)
     rng, plan = part.rng, part.plan
-    origin = part.take(order).originals(compiled)
+    origin = part.take(order).originals()
     rows = empty_rows(plan, origin, k)
     search = search_of(rank[matches[order]].astype(np.int32), min(candidates, n))
-    renew = renew_span_jit if compiled else renew_span
-    run_each(pool, lambda at: renew(rows, search.matches, at, min(at + _PIECE, n)), range(0, n, _PIECE))
+    run_each(
+        pool, lambda at: renew_span_jit(rows, search.matches, at, min(at + _PIECE, n)), range(0, n, _PIECE)
+    )
     codes = part.records.codes[order]
     totals = np.zeros(5, np.int64)
     done, chains_only = 0, rounds
     if part.is_over is not None:
         part.is_over()  # the first round begins, and is made in any case
     while done < chains_only + kicks:
-        _look_around(rows, search, codes, rng, pool, compiled)
+        _look_around(rows, search, codes, rng, pool)
         before = float(rows.drop[::k].sum())
         kicking = done >= chains_only
         totals += _one_round(
@@ -141,7 +140,6 @@ def improve_by_chains(
             HIGHEST_PRICE * before / n,
             rng,
             pool,
-            compiled,
             mutual=mutual,
             kicking=kicking,
         )
@@ -219,7 +217,6 @@ def _look_around(
     codes: np.ndarray,
     rng: np.random.Generator,
     pool: ThreadPoolExecutor,
-    compiled: bool,
 ) -> None:
     """Find new candidates for every record."""
     n, k = search.matches.shape
@@ -234,9 +231,7 @@ def _look_around(
 
     def find(start: int) -> None:
         stop = min(start + _PIECE, n)
-        (two_hops_jit if compiled else two_hops)(
-            rows, search, orders, ranks, REACH, shifts, begin, start, stop
-        )
+        two_hops_jit(rows, search, orders, ranks, REACH, shifts, begin, start, stop)
 
     run_each(pool, find, range(0, n, _PIECE))
 
@@ -248,7 +243,6 @@ def _one_round(
     highest_price: float,
     rng: np.random.Generator,
     pool: ThreadPoolExecutor,
-    compiled: bool,
     *,
     mutual: bool,
     kicking: bool,
@@ -265,9 +259,7 @@ def _one_round(
 
     def work(number: int) -> np.ndarray:
         facts = np.zeros(5, np.int64)
-        (block_chains_jit if compiled else block_chains)(
-            rows, search, mutual, blocks[number], lanes[number], highest_price, sizes, facts
-        )
+        block_chains_jit(rows, search, mutual, blocks[number], lanes[number], highest_price, sizes, facts)
         return facts
 
     return np.sum(run_each(pool, work, range(len(blocks))), axis=0)

@@ -8,7 +8,7 @@ import numpy as np
 
 from anonflow.algorithms.freeform.reciprocal import Reciprocal, reciprocal_outcome
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
-from anonflow.kernels.greedy import greedy_rounds, greedy_rounds_jit
+from anonflow.kernels.greedy import greedy_rounds_jit
 from anonflow.kernels.state import copy_state, empty_state
 from anonflow.option import Option
 from anonflow.partition import lexicographic_order
@@ -100,9 +100,7 @@ def spread(n: int) -> np.ndarray:
     return behind[behind < n]
 
 
-def greedy_matches(
-    part: Partition, k: int, compiled: bool = True, visit: str = "spread"
-) -> tuple[np.ndarray, np.ndarray]:
+def greedy_matches(part: Partition, k: int, visit: str = "spread") -> tuple[np.ndarray, np.ndarray]:
     """Return the matches of :func:`greedy`, and its dead ends.
 
     Parameters
@@ -110,8 +108,6 @@ def greedy_matches(
     part : Partition
         P records, P >= k.
     k : int
-    compiled : bool, optional
-        Whether compiled kernels do it; the plain ones give the same.
     visit : str, optional
 
     Returns
@@ -120,14 +116,14 @@ def greedy_matches(
     facts : numpy.ndarray, shape (2,), int64
         Dead ends resolved by backtracking, and by an augmenting path.
     """
-    origin = part.originals(compiled)
+    origin = part.originals()
     matches = np.empty((part.n, k), np.int32)
     assigned = np.empty((part.n, k), np.int32)
     facts = np.zeros(2, np.int64)
     order = np.arange(part.n) if visit == "input" else lexicographic_order(part.records)
     if visit == "spread":
         order = order[spread(part.n)]
-    (greedy_rounds_jit if compiled else greedy_rounds)(
+    greedy_rounds_jit(
         part.plan,
         origin,
         copy_state(origin),

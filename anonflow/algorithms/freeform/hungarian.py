@@ -8,12 +8,10 @@ import scipy
 from anonflow.algorithms.freeform.reciprocal import Reciprocal, reciprocal_outcome
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
 from anonflow.kernels.freeform.assignment import (
-    increase_matrix,
     increase_matrix_jit,
-    take_assignment,
     take_assignment_jit,
 )
-from anonflow.kernels.freeform.auction import auction, auction_jit
+from anonflow.kernels.freeform.auction import auction_jit
 from anonflow.kernels.state import copy_state
 
 BIDS = 20
@@ -54,36 +52,31 @@ def hungarian(part: Partition, k: int, *, reciprocal: Reciprocal = False) -> Out
     return Outcome.of_matches(part.records, hungarian_matches(part, k))
 
 
-def hungarian_matches(part: Partition, k: int, compiled: bool = True, slack: float = 0.0) -> np.ndarray:
+def hungarian_matches(part: Partition, k: int, slack: float = 0.0) -> np.ndarray:
     """Return the matches of :func:`hungarian`, shape (P, k), int32.
 
     Parameters
     ----------
     part : Partition
     k : int
-    compiled : bool, optional
-        Whether compiled kernels do it; the plain ones give the same.
     slack : float, optional
         Above 0, assignments are nearly optimal: an auction whose smallest bid is this share of the mean of the records' least
         increases finds them (:func:`anonflow.kernels.freeform.auction.auction`). Where it comes to no end, and with 0, they are
         optimal.
     """
     n = part.n
-    origin = part.originals(compiled)
+    origin = part.originals()
     joined = copy_state(origin)
     assigned = np.empty((n, k), np.int32)
     matches = np.empty((n, k), np.int32)
     assigned[:, 0] = matches[:, 0] = np.arange(n)
     costs = np.empty((n, n))
     to, price = np.empty(n, np.int64), np.empty(n)
-    bid = auction_jit if compiled else auction
     for d in range(1, k):
-        (increase_matrix_jit if compiled else increase_matrix)(part.plan, origin, joined, assigned, d, costs)
-        if not (slack > 0.0 and bid(costs, slack, BIDS * n, to, price)):
+        increase_matrix_jit(part.plan, origin, joined, assigned, d, costs)
+        if not (slack > 0.0 and auction_jit(costs, slack, BIDS * n, to, price)):
             to[:] = scipy.optimize.linear_sum_assignment(costs)[1]
-        (take_assignment_jit if compiled else take_assignment)(
-            part.plan, origin, joined, to, d, assigned, matches
-        )
+        take_assignment_jit(part.plan, origin, joined, to, d, assigned, matches)
     return matches
 
 

@@ -6,14 +6,12 @@ import numpy as np
 
 from anonflow.algorithms.freeform.reciprocal import SWEEPS, Reciprocal, mutual_outcome, reciprocal_matches
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
-from anonflow.kernels.freeform.assignment import increase_matrix, increase_matrix_jit
+from anonflow.kernels.freeform.assignment import increase_matrix_jit
 from anonflow.kernels.freeform.links import (
-    complete_links,
     complete_links_jit,
-    exchange_links,
     exchange_links_jit,
 )
-from anonflow.kernels.freeform.symmetric import halve_trails, halve_trails_jit
+from anonflow.kernels.freeform.symmetric import halve_trails_jit
 
 SCALE = 2.0**32
 """Costs are rounded to multiples of its inverse: the solver takes integers."""
@@ -57,22 +55,20 @@ def min_cost_flow(part: Partition, k: int, *, reciprocal: Reciprocal = False) ->
     return Outcome.of_matches(part.records, min_cost_flow_matches(part, k))
 
 
-def min_cost_flow_matches(part: Partition, k: int, compiled: bool = True) -> np.ndarray:
+def min_cost_flow_matches(part: Partition, k: int) -> np.ndarray:
     """Return the matches of :func:`min_cost_flow`, shape (P, k), int32; those of a record in ascending order.
 
     Parameters
     ----------
     part : Partition
     k : int
-    compiled : bool, optional
-        Whether compiled kernels do it; the plain ones give the same.
 
     Raises
     ------
     RuntimeError
         If the solver finds no solution.
     """
-    costs = _edge_costs(part, compiled)
+    costs = _edge_costs(part)
     taken = _least_flow(costs, k - 1)
     i, j = np.nonzero(taken)
     matches = np.empty((part.n, k), np.int32)
@@ -81,15 +77,13 @@ def min_cost_flow_matches(part: Partition, k: int, compiled: bool = True) -> np.
     return matches
 
 
-def mutual_flow_matches(part: Partition, k: int, compiled: bool = True) -> tuple[np.ndarray, np.ndarray]:
+def mutual_flow_matches(part: Partition, k: int) -> tuple[np.ndarray, np.ndarray]:
     """Return symmetric matches of :func:`min_cost_flow`; those of a record in ascending order.
 
     Parameters
     ----------
     part : Partition
     k : int
-    compiled : bool, optional
-        Whether compiled kernels do it; the plain ones give the same.
 
     Returns
     -------
@@ -113,7 +107,7 @@ def mutual_flow_matches(part: Partition, k: int, compiled: bool = True) -> tuple
     """
     n = part.n
     degree = k + n * (k - 1) % 2
-    costs = _edge_costs(part, compiled)
+    costs = _edge_costs(part)
     costs += costs.T.copy()
     taken = _least_flow(costs, degree - 1)
     both = taken & taken.T
@@ -122,24 +116,23 @@ def mutual_flow_matches(part: Partition, k: int, compiled: bool = True) -> tuple
     size = 1 + both.sum(axis=1)
     i, j = np.nonzero(both)
     near[i, 1 + np.arange(len(i)) - np.repeat(np.cumsum(size - 1) - (size - 1), size - 1)] = j
-    (halve_trails_jit if compiled else halve_trails)(taken ^ taken.T, costs, near, size)
-    origin = part.originals(compiled)
+    halve_trails_jit(taken ^ taken.T, costs, near, size)
+    origin = part.originals()
     facts = np.zeros(2, np.int64)
-    complete = complete_links_jit if compiled else complete_links
-    if not complete(part.plan, origin, origin, near, size, 1, degree - 1, facts):
-        near, _ = reciprocal_matches(part, k, "sort-greedy", compiled)
+    if not complete_links_jit(part.plan, origin, origin, near, size, 1, degree - 1, facts):
+        near, _ = reciprocal_matches(part, k, "sort-greedy")
         facts[:] = 0, 1
-    (exchange_links_jit if compiled else exchange_links)(costs, near, 1, degree - 1, SWEEPS)
+    exchange_links_jit(costs, near, 1, degree - 1, SWEEPS)
     near[:, 1:].sort(axis=1)
     return near, facts
 
 
-def _edge_costs(part: Partition, compiled: bool) -> np.ndarray:
+def _edge_costs(part: Partition) -> np.ndarray:
     """Return what each record alone loses by covering each original, shape (P, P); infinite for itself."""
-    origin = part.originals(compiled)
+    origin = part.originals()
     costs = np.empty((part.n, part.n))
     itself = np.arange(part.n, dtype=np.int32)[:, None]
-    (increase_matrix_jit if compiled else increase_matrix)(part.plan, origin, origin, itself, 1, costs)
+    increase_matrix_jit(part.plan, origin, origin, itself, 1, costs)
     return costs
 
 

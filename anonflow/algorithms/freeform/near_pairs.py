@@ -8,8 +8,8 @@ from math import comb, prod
 
 import numpy as np
 
-from anonflow.kernels.freeform.near_pairs import enter_pairs, enter_pairs_jit
-from anonflow.kernels.nearest import nearest, nearest_jit
+from anonflow.kernels.freeform.near_pairs import enter_pairs_jit
+from anonflow.kernels.nearest import nearest_jit
 from anonflow.kernels.state import ENTROPY, NODES, SLOPE, STEP, WHOLE, Plan, State
 from anonflow.table.records import Records, equal_columns
 
@@ -70,7 +70,6 @@ def sorted_pairs(
     costs: np.ndarray,
     count: int,
     pool: ThreadPoolExecutor,
-    compiled: bool = True,
 ) -> np.ndarray:
     """Return for each original the originals that are cheapest to join with it, itself among them.
 
@@ -86,8 +85,6 @@ def sorted_pairs(
     count : int
         n at most.
     pool : concurrent.futures.ThreadPoolExecutor
-    compiled : bool, optional
-        Whether compiled kernels do it.
 
     Returns
     -------
@@ -113,10 +110,8 @@ def sorted_pairs(
         if not left or left < FEW * comb(q, len(hidden)):
             break
         order, first, last = _sorted(codes, whole, hidden)
-        _enter(
-            codes, order, first, last, np.array(hidden, np.int64), near, filled, pool=pool, compiled=compiled
-        )
-    _among_all(plan, origin, np.flatnonzero(filled < count), near, pool, compiled)
+        _enter(codes, order, first, last, np.array(hidden, np.int64), near, filled, pool=pool)
+    _among_all(plan, origin, np.flatnonzero(filled < count), near, pool)
     return near
 
 
@@ -170,24 +165,21 @@ def _enter(
     filled: np.ndarray,
     *,
     pool: ThreadPoolExecutor,
-    compiled: bool,
 ) -> None:
     def work(start: int) -> None:
         stop = min(start + BLOCK, len(order))
-        (enter_pairs_jit if compiled else enter_pairs)(
-            codes, order, first, last, hidden, start, stop, near, filled
-        )
+        enter_pairs_jit(codes, order, first, last, hidden, start, stop, near, filled)
 
     # Each record's partners are written by the one thread that has its place.
     list(pool.map(work, range(0, len(order), BLOCK)))
 
 
 def _among_all(
-    plan: Plan, origin: State, rows: np.ndarray, near: np.ndarray, pool: ThreadPoolExecutor, compiled: bool
+    plan: Plan, origin: State, rows: np.ndarray, near: np.ndarray, pool: ThreadPoolExecutor
 ) -> None:
     """Find the nearest of some records, which are compared with all."""
 
     def work(i: int) -> None:
-        (nearest_jit if compiled else nearest)(plan, origin, origin, i, i + 1, near)
+        nearest_jit(plan, origin, origin, i, i + 1, near)
 
     list(pool.map(work, rows.tolist()))

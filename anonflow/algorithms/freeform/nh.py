@@ -8,7 +8,7 @@ import numpy as np
 
 from anonflow.algorithms.freeform.reciprocal import Reciprocal
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
-from anonflow.kernels.freeform.ring import nearest_rings, nearest_rings_jit
+from anonflow.kernels.freeform.ring import nearest_rings_jit
 from anonflow.partition import lexicographic_order
 
 
@@ -47,32 +47,28 @@ def nh(part: Partition, k: int, *, reciprocal: Reciprocal = False) -> Outcome:
     return Outcome.of_matches(part.records, matches, rings=rings)
 
 
-def nh_matches(part: Partition, k: int, compiled: bool = True) -> tuple[np.ndarray, int]:
+def nh_matches(part: Partition, k: int) -> tuple[np.ndarray, int]:
     """Return the matches of :func:`nh`, shape (P, k), int32, and the number of rings.
 
     Parameters
     ----------
     part : Partition
     k : int
-    compiled : bool, optional
-        Whether compiled kernels do it; the plain ones give the same.
     """
-    rings = _rings(part, halves(part.n, k), compiled)
+    rings = _rings(part, halves(part.n, k))
     matches = np.empty((part.n, k), np.int32)
     for d in range(k):
         matches[rings.order, d] = rings.at(d)
     return matches, rings.number
 
 
-def mutual_ring_matches(part: Partition, k: int, compiled: bool = True) -> tuple[np.ndarray, int]:
+def mutual_ring_matches(part: Partition, k: int) -> tuple[np.ndarray, int]:
     """Return the symmetric matches of :func:`nh`, shape (P, d), int32, and the number of rings.
 
     Parameters
     ----------
     part : Partition
     k : int
-    compiled : bool, optional
-        Whether compiled kernels do it; the plain ones give the same.
 
     Returns
     -------
@@ -92,7 +88,7 @@ def mutual_ring_matches(part: Partition, k: int, compiled: bool = True) -> tuple
     even = k % 2 == 0
     starts = 2 * halves(n // 2, k // 2) if even else halves(n, k)
     starts[-1] = n
-    rings = _rings(part, starts, compiled)
+    rings = _rings(part, starts)
     matches = np.full((n, k + even * (n % 2)), -1, np.int32)
     matches[:, 0] = np.arange(n)
     reach = k // 2
@@ -128,11 +124,11 @@ class _Rings(NamedTuple):
         return self.order[self.first + (self.place + away) % self.size]
 
 
-def _rings(part: Partition, starts: np.ndarray, compiled: bool) -> _Rings:
+def _rings(part: Partition, starts: np.ndarray) -> _Rings:
     """Return runs of the lexicographic order, in each a ring by nearest neighbour."""
-    origin = part.originals(compiled)
+    origin = part.originals()
     order = lexicographic_order(part.records)
-    (nearest_rings_jit if compiled else nearest_rings)(part.plan, origin, order, starts)
+    nearest_rings_jit(part.plan, origin, order, starts)
     sizes = np.diff(starts)
     first = np.repeat(starts[:-1], sizes)
     return _Rings(order, first, np.repeat(sizes, sizes), np.arange(part.n) - first, len(sizes))

@@ -10,8 +10,8 @@ from scipy import sparse
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
 from anonflow.algorithms.freeform.column_generation import ROOM, generated_bound, relaxation, solver_for
-from anonflow.kernels.costs import join_row, join_row_jit
-from anonflow.kernels.freeform.subsets import set_costs, set_costs_jit
+from anonflow.kernels.costs import join_row_jit
+from anonflow.kernels.freeform.subsets import set_costs_jit
 from anonflow.kernels.jit import method_clock
 from anonflow.kernels.state import GRID, Plan, State, empty_state
 
@@ -178,17 +178,15 @@ class Sets:
         return (copies_of if cost < best else copies), max(bound, min(proved, best))
 
 
-def all_sets(plan: Plan, origin: State, k: int, compiled: bool = True) -> Sets:
+def all_sets(plan: Plan, origin: State, k: int) -> Sets:
     """Return all sets of k records in lexicographic order; O((n choose k) (q + k))."""
     n = len(origin.cost)
     count = math.comb(n, k)
     flat = itertools.chain.from_iterable(itertools.combinations(range(n), k))
-    return _priced(plan, origin, np.fromiter(flat, np.int32, count * k).reshape(count, k), compiled)
+    return _priced(plan, origin, np.fromiter(flat, np.int32, count * k).reshape(count, k))
 
 
-def near_sets(
-    plan: Plan, origin: State, k: int, matches: np.ndarray, room: int, compiled: bool = True
-) -> Sets:
+def near_sets(plan: Plan, origin: State, k: int, matches: np.ndarray, room: int) -> Sets:
     """Return sets of a record and k - 1 of its nearest, about `room` in all, and those of a solution.
 
     Parameters
@@ -198,7 +196,6 @@ def near_sets(
     k : int
     matches : numpy.ndarray, shape (n, k), int32
     room : int
-    compiled : bool, optional
     """
     n = len(origin.cost)
     near = k - 1
@@ -209,19 +206,19 @@ def near_sets(
     parts = [np.sort(matches, axis=1)]
     for i in range(n):
         # no literal 0: its type would be another one than that of other callers
-        (join_row_jit if compiled else join_row)(plan, origin, i, origin, np.int64(0), n, out)
+        join_row_jit(plan, origin, i, origin, np.int64(0), n, out)
         out[i] = -np.inf
         nearest = np.argsort(out, kind="stable")[1 : near + 1]
         rows = np.column_stack([np.full(len(chosen), i), nearest[chosen]])
         parts.append(np.sort(rows, axis=1))
     members = np.unique(np.concatenate(parts).astype(np.int32), axis=0)
-    return _priced(plan, origin, members, compiled)
+    return _priced(plan, origin, members)
 
 
-def _priced(plan: Plan, origin: State, members: np.ndarray, compiled: bool) -> Sets:
+def _priced(plan: Plan, origin: State, members: np.ndarray) -> Sets:
     cost = np.empty(len(members))
     partial = empty_state(plan, members.shape[1])
-    (set_costs_jit if compiled else set_costs)(plan, origin, members, partial, cost)
+    set_costs_jit(plan, origin, members, partial, cost)
     return Sets(len(origin.cost), members, np.rint(cost / GRID).astype(np.int64))
 
 

@@ -15,8 +15,17 @@ import numpy as np
 import scipy
 
 from anonflow.algorithms.method import Outcome, Partition
-from anonflow.kernels.freeform import links, symmetric
-from anonflow.kernels.freeform.assignment import increase_matrix, increase_matrix_jit
+from anonflow.kernels.freeform.assignment import increase_matrix_jit
+from anonflow.kernels.freeform.links import complete_links_jit, exchange_links_jit
+from anonflow.kernels.freeform.symmetric import (
+    enter_links_jit,
+    greedy_links_jit,
+    link_assignment_jit,
+    orient_links_jit,
+    orient_unused_jit,
+    pair_cycles_jit,
+    sorted_links_jit,
+)
 from anonflow.kernels.state import State, copy_state, empty_state
 from anonflow.option import Option
 from anonflow.partition import lexicographic_order
@@ -74,9 +83,7 @@ def mutual_outcome(part: Partition, k: int, matches: np.ndarray, facts: np.ndarr
     )
 
 
-def reciprocal_matches(
-    part: Partition, k: int, method: Method, compiled: bool = True
-) -> tuple[np.ndarray, np.ndarray]:
+def reciprocal_matches(part: Partition, k: int, method: Method) -> tuple[np.ndarray, np.ndarray]:
     """Return symmetric matches: the identity, then assignments, each with its inverse.
 
     Parameters
@@ -85,8 +92,6 @@ def reciprocal_matches(
         P records, P >= k.
     k : int
     method : {"greedy", "sort-greedy", "hungarian"}
-    compiled : bool, optional
-        Whether compiled kernels do it; the plain ones give the same.
 
     Returns
     -------
@@ -119,7 +124,7 @@ def reciprocal_matches(
     near[:, 0] = np.arange(n)
     if aside:
         near[order, 1] = np.roll(order, n // 2)
-    origin = part.originals(compiled)
+    origin = part.originals()
     state = copy_state(origin)
     room = (empty_state(part.plan, n), empty_state(part.plan, n)) if method == "greedy" else None
     facts = np.zeros(2, np.int64)
@@ -129,45 +134,38 @@ def reciprocal_matches(
         size = np.full(n, level)
         costs = None
         if room is not None:
-            _kernel("greedy_links", compiled)(part.plan, origin, state, *room, order, near, size, level, need)
+            greedy_links_jit(part.plan, origin, state, *room, order, near, size, level, need)
         else:
-            costs = _costs(part, origin, state, near[:, :level], compiled)
+            costs = _costs(part, origin, state, near[:, :level])
             if method == "hungarian":
-                _assign(costs, near, size, level, need, compiled)
-            _cheapest(costs, near, size, level + need, compiled)
-        done = _kernel("complete_links", compiled)(part.plan, origin, state, near, size, level, need, facts)
+                _assign(costs, near, size, level, need)
+            _cheapest(costs, near, size, level + need)
+        done = complete_links_jit(part.plan, origin, state, near, size, level, need, facts)
         if not done:
             facts[1] += 1
             if costs is None:
-                costs = _costs(part, origin, state, near[:, :level], compiled)
-            _as_a_whole(costs, near, level, compiled)
+                costs = _costs(part, origin, state, near[:, :level])
+            _as_a_whole(costs, near, level)
         if method == "hungarian":
-            _kernel("exchange_links", compiled)(costs, near, level, need, SWEEPS)
+            exchange_links_jit(costs, near, level, need, SWEEPS)
         if need == 2:
-            _kernel("orient_links", compiled)(near, level)
-        _kernel("enter_links", compiled)(part.plan, origin, state, near, level, need)
+            orient_links_jit(near, level)
+        enter_links_jit(part.plan, origin, state, near, level, need)
         level += need
     return (np.delete(near, 1, axis=1) if aside else near), facts
 
 
-def _kernel(name: str, compiled: bool) -> Any:
-    room = links if name in ("complete_links", "exchange_links") else symmetric
-    return getattr(room, f"{name}_jit" if compiled else name)
-
-
-def _costs(part: Partition, origin: State, state: State, used: np.ndarray, compiled: bool) -> np.ndarray:
+def _costs(part: Partition, origin: State, state: State, used: np.ndarray) -> np.ndarray:
     """Return by how much each link would raise the cost, shape (P, P); infinite for existing links."""
     n = part.n
     costs = np.empty((n, n))
-    (increase_matrix_jit if compiled else increase_matrix)(part.plan, origin, state, used, 0, costs)
+    increase_matrix_jit(part.plan, origin, state, used, 0, costs)
     costs += costs.T.copy()
     costs[np.arange(n)[:, None], used] = np.inf
     return costs
 
 
-def _assign(
-    costs: np.ndarray, near: np.ndarray, size: np.ndarray, level: int, need: int, compiled: bool
-) -> None:
+def _assign(costs: np.ndarray, near: np.ndarray, size: np.ndarray, level: int, need: int) -> None:
     """Link along an optimal assignment; pairs need further links, and so do records that odd cycles leave without a link."""
     n = len(costs)
     own = np.arange(n)
@@ -184,22 +182,22 @@ def _assign(
             break
         allowed[pairs, to[pairs]] = np.inf
     if need == 1:
-        _kernel("pair_cycles", compiled)(to, costs, near, size, level)
+        pair_cycles_jit(to, costs, near, size, level)
     else:
-        _kernel("link_assignment", compiled)(to, near, size, level)
+        link_assignment_jit(to, near, size, level)
 
 
-def _cheapest(costs: np.ndarray, near: np.ndarray, size: np.ndarray, full: int, compiled: bool) -> None:
+def _cheapest(costs: np.ndarray, near: np.ndarray, size: np.ndarray, full: int) -> None:
     """Link the records that need it, the cheapest links first."""
     ids = np.flatnonzero(size < full)
     edges = np.argsort(costs[np.ix_(ids, ids)], axis=None, kind="stable")
-    _kernel("sorted_links", compiled)(costs, edges, ids, near, size, full)
+    sorted_links_jit(costs, edges, ids, near, size, full)
 
 
-def _as_a_whole(costs: np.ndarray, near: np.ndarray, level: int, compiled: bool) -> None:
+def _as_a_whole(costs: np.ndarray, near: np.ndarray, level: int) -> None:
     """Compute a step of two links again: an assignment along arcs without inverse arcs."""
     arcs = np.empty(costs.shape, bool)
-    _kernel("orient_unused", compiled)(near, level, arcs)
+    orient_unused_jit(near, level, arcs)
     to = scipy.optimize.linear_sum_assignment(np.where(arcs, costs, np.inf))[1]
     near[:, level] = to
     near[to, level + 1] = np.arange(len(to))

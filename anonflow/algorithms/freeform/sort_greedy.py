@@ -10,12 +10,10 @@ import numpy as np
 from anonflow.algorithms.freeform.reciprocal import Reciprocal, reciprocal_outcome
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
 from anonflow.kernels.freeform.assignment import (
-    increase_matrix,
     increase_matrix_jit,
-    take_assignment,
     take_assignment_jit,
 )
-from anonflow.kernels.freeform.sort_greedy import sorted_assignment, sorted_assignment_jit
+from anonflow.kernels.freeform.sort_greedy import sorted_assignment_jit
 from anonflow.kernels.state import GRID, copy_state
 from anonflow.option import Option
 from anonflow.partition import lexicographic_order
@@ -107,17 +105,13 @@ def unusual(costs: np.ndarray) -> np.ndarray:
     return weights
 
 
-def sort_greedy_matches(
-    part: Partition, k: int, compiled: bool = True, relative: bool = True
-) -> tuple[np.ndarray, np.ndarray]:
+def sort_greedy_matches(part: Partition, k: int, relative: bool = True) -> tuple[np.ndarray, np.ndarray]:
     """Return the matches of :func:`sort_greedy`, and its dead ends.
 
     Parameters
     ----------
     part : Partition
     k : int
-    compiled : bool, optional
-        Whether compiled kernels do it; the plain ones give the same.
     relative : bool, optional
         Whether edges are sorted by :func:`unusual` weights.
 
@@ -127,7 +121,7 @@ def sort_greedy_matches(
     facts : numpy.ndarray, shape (2,), int64
     """
     n = part.n
-    origin = part.originals(compiled)
+    origin = part.originals()
     joined = copy_state(origin)
     assigned = np.empty((n, k), np.int32)
     matches = np.empty((n, k), np.int32)
@@ -137,14 +131,10 @@ def sort_greedy_matches(
     chosen, holder = np.empty(n, np.int64), np.empty(n, np.int64)
     facts = np.zeros(2, np.int64)
     for d in range(1, k):
-        (increase_matrix_jit if compiled else increase_matrix)(part.plan, origin, joined, assigned, d, costs)
+        increase_matrix_jit(part.plan, origin, joined, assigned, d, costs)
         edges = np.argsort(unusual(costs) if relative else costs, axis=None, kind="stable")
-        (sorted_assignment_jit if compiled else sorted_assignment)(
-            costs, edges, order, assigned, d, chosen, holder, facts
-        )
-        (take_assignment_jit if compiled else take_assignment)(
-            part.plan, origin, joined, chosen, d, assigned, matches
-        )
+        sorted_assignment_jit(costs, edges, order, assigned, d, chosen, holder, facts)
+        take_assignment_jit(part.plan, origin, joined, chosen, d, assigned, matches)
     return matches, facts
 
 

@@ -25,7 +25,7 @@ from anonflow.algorithms.freeform.two_phase_candidates import (
 )
 from anonflow.algorithms.method import MOST_EFFORT, Algorithm, Outcome, Partition
 from anonflow.errors import ParameterError
-from anonflow.kernels.freeform.reassign import cover, cover_jit
+from anonflow.kernels.freeform.reassign import cover_jit
 from anonflow.kernels.state import empty_state, take
 from anonflow.option import Option
 from anonflow.partition import lexicographic_order
@@ -179,7 +179,6 @@ def mutual_two_phase_matches(
     rounds: int = 8,
     kicks: int = 10,
     threads: int | None = None,
-    compiled: bool = True,
 ) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
     """Return the symmetric matches of :func:`two_phase`: graphs of stretches, then chains of links between all records.
 
@@ -188,8 +187,6 @@ def mutual_two_phase_matches(
     part : Partition
     k, first, candidates, rounds, kicks, threads
         As there.
-    compiled : bool, optional
-        Whether compiled kernels do it; the plain ones give the same.
 
     Returns
     -------
@@ -208,15 +205,13 @@ def mutual_two_phase_matches(
     counts = np.zeros(2, np.int64)
     for rows in stretches(lexicographic_order(part.records), size, degree):
         stretch = Partition(part.records.take(rows), part.loss, part.rng)
-        own, repairs = reciprocal_matches(stretch, degree, "hungarian", compiled)
+        own, repairs = reciprocal_matches(stretch, degree, "hungarian")
         matches[rows] = rows[own]
         counts += repairs
     facts: dict[str, Any] = {}
     if 1 < degree < part.n:
         with ThreadPoolExecutor(threads or os.cpu_count() or 1) as pool:
-            matches, facts = improve_by_chains(
-                part, matches, candidates, rounds, kicks, pool, compiled, mutual=True
-            )
+            matches, facts = improve_by_chains(part, matches, candidates, rounds, kicks, pool, mutual=True)
     return matches, counts, facts
 
 
@@ -225,7 +220,6 @@ def two_phase_matches(
     k: int,
     first: int | None = None,
     threads: int | None = None,
-    compiled: bool = True,
     *,
     start: str = "auto",
     candidates: int = 32,
@@ -243,8 +237,6 @@ def two_phase_matches(
     part : Partition
     k, first, threads, start, candidates, pairs, rounds, kicks, t, p
         As there.
-    compiled : bool, optional
-        Whether compiled kernels do it; the plain ones give the same.
     improvement : str, optional
         As `improve` there.
 
@@ -264,12 +256,12 @@ def two_phase_matches(
 
     def begin(rows: np.ndarray) -> None:
         stretch = Partition(part.records.take(rows), part.loss, part.rng)
-        matches[rows] = rows[hungarian_matches(stretch, k, compiled, slack)]
+        matches[rows] = rows[hungarian_matches(stretch, k, slack)]
 
-    origin = part.originals(compiled)
+    origin = part.originals()
     dense, sources = stretches(order, max(first, k), k), stretches(order, max(STRETCH, k), k)
     if start == "auto":
-        far = 2 <= k <= FEW + 1 and nearness(plan, origin, dense, sources, k, part.rng, compiled) <= FARTHER
+        far = 2 <= k <= FEW + 1 and nearness(plan, origin, dense, sources, k, part.rng) <= FARTHER
         start = "sparse" if far else "dense"
     facts["start"] = start
     with ThreadPoolExecutor(threads) as pool:
@@ -278,18 +270,17 @@ def two_phase_matches(
         else:
             for rows in sources:
                 stretch = Partition(part.records.take(rows), part.loss, part.rng)
-                sparse, widened = sparse_matches(stretch, k, candidates, pool, compiled, pairs)
+                sparse, widened = sparse_matches(stretch, k, candidates, pool, pairs)
                 matches[rows] = rows[sparse]
                 facts["widened"] += widened
         joined = empty_state(plan, n)
-        renew = cover_jit if compiled else cover
-        renew(plan, origin, matches, 0, n, joined)
+        cover_jit(plan, origin, matches, 0, n, joined)
         before = float(joined.cost.sum())
 
         if 1 < k < n and chained:
-            matches, counts = improve_by_chains(part, matches, candidates, rounds, kicks, pool, compiled)
+            matches, counts = improve_by_chains(part, matches, candidates, rounds, kicks, pool)
             facts |= counts
-            renew(plan, origin, matches, 0, n, joined)
+            cover_jit(plan, origin, matches, 0, n, joined)
         elif 1 < k < n:
             facts |= {"cycles": 0, "finished": True}
             for rows in sources if inside(matches, sources) else [order]:
@@ -297,18 +288,16 @@ def two_phase_matches(
                 place[rows] = np.arange(len(rows), dtype=np.int32)
                 mine = place[matches[rows]]
                 graph = MatchedRecords(plan, take(origin, rows), mine, take(joined, rows))
-                cycles, labels = cancel(
-                    graph, candidates, t, len(rows) if p is None else p, part.rng, pool, compiled
-                )
-                renew(plan, graph.origin, mine, 0, len(rows), graph.joined)
+                cycles, labels = cancel(graph, candidates, t, len(rows) if p is None else p, part.rng, pool)
+                cover_jit(plan, graph.origin, mine, 0, len(rows), graph.joined)
                 left = max(LABELS * mine[:, 1:].size, LEAST_LABELS) if p is None else p - labels
                 others, finished = cancel_all(
-                    graph, candidates, left, part.rng, pool, compiled, part.watch, pairs=p is None
+                    graph, candidates, left, part.rng, pool, part.watch, pairs=p is None
                 )
                 facts["cycles"] += cycles + others
                 facts["finished"] &= finished
                 matches[rows] = rows[mine]
-            renew(plan, origin, matches, 0, n, joined)
+            cover_jit(plan, origin, matches, 0, n, joined)
         facts["gained"] = before - float(joined.cost.sum())
     return matches, facts
 

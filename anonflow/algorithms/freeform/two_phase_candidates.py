@@ -11,17 +11,15 @@ import numpy as np
 from anonflow.algorithms.freeform.chains import search_of
 from anonflow.algorithms.freeform.near_pairs import costs_of_difference, sorted_pairs
 from anonflow.algorithms.method import Partition, Progress
-from anonflow.kernels.costs import join_pairs, join_pairs_jit
-from anonflow.kernels.freeform.assignment import take_assignment, take_assignment_jit
+from anonflow.kernels.costs import join_pairs_jit
+from anonflow.kernels.freeform.assignment import take_assignment_jit
 from anonflow.kernels.freeform.cycles import (
-    cancel_cycles,
     cancel_cycles_jit,
-    cancel_simple_cycles,
     cancel_simple_cycles_jit,
 )
-from anonflow.kernels.freeform.slot_rows import SlotRows, empty_rows, renew_span, renew_span_jit
-from anonflow.kernels.nearest import nearest, nearest_jit
-from anonflow.kernels.row_costs import join_row, join_row_jit
+from anonflow.kernels.freeform.slot_rows import SlotRows, empty_rows, renew_span_jit
+from anonflow.kernels.nearest import nearest_jit
+from anonflow.kernels.row_costs import join_row_jit
 from anonflow.kernels.state import Plan, State, copy_state, take
 from anonflow.threads import run_each
 
@@ -52,7 +50,6 @@ def nearness(
     outer: list[np.ndarray],
     k: int,
     rng: np.random.Generator,
-    compiled: bool = True,
 ) -> float:
     """Return the mean cost of records with their nearest among many, divided by that with their nearest among few.
 
@@ -67,7 +64,6 @@ def nearness(
         The mean is over a record and its k - 1 nearest.
     rng : numpy.random.Generator
         Draws the records that are looked at.
-    compiled : bool, optional
 
     Returns
     -------
@@ -81,7 +77,6 @@ def nearness(
     n = len(origin.cost)
     sums = []
     chosen = rng.choice(n, min(SAMPLE, n), replace=False)
-    with_record = join_row_jit if compiled else join_row
     for parts in (outer, inner):
         label = np.empty(n, np.int64)
         for number, rows in enumerate(parts):
@@ -91,14 +86,14 @@ def nearness(
             around = take(origin, parts[number])
             costs = np.empty(len(around.cost))
             for i in chosen[label[chosen] == number].tolist():
-                with_record(plan, origin, i, around, 0, len(costs), costs)
+                join_row_jit(plan, origin, i, around, 0, len(costs), costs)
                 total += float(np.partition(costs, k - 1)[:k].sum())
         sums.append(total)
     return sums[0] / sums[1] if sums[1] else 1.0
 
 
 def near_records(
-    plan: Plan, origin: State, joined: State, count: int, pool: ThreadPoolExecutor, compiled: bool = True
+    plan: Plan, origin: State, joined: State, count: int, pool: ThreadPoolExecutor
 ) -> np.ndarray:
     """Return for each original the generalized records whose cost rises least if they cover it.
 
@@ -113,7 +108,6 @@ def near_records(
     count : int
         Candidates, n at most.
     pool : concurrent.futures.ThreadPoolExecutor
-    compiled : bool, optional
 
     Returns
     -------
@@ -127,7 +121,7 @@ def near_records(
     near = np.empty((n, count), np.int32)
 
     def find(start: int) -> None:
-        (nearest_jit if compiled else nearest)(plan, origin, joined, start, min(start + 512, n), near)
+        nearest_jit(plan, origin, joined, start, min(start + 512, n), near)
 
     run_each(pool, find, range(0, n, 512))
     return near
@@ -171,7 +165,6 @@ def sparse_matches(
     k: int,
     count: int,
     pool: ThreadPoolExecutor,
-    compiled: bool = True,
     pairs: str = "all",
 ) -> tuple[np.ndarray, int]:
     """Return a k-regular graph out of k - 1 assignments of least cost among candidate edges.
@@ -184,7 +177,6 @@ def sparse_matches(
     count : int
         Candidates of each original that are not used yet, at least 1.
     pool : concurrent.futures.ThreadPoolExecutor
-    compiled : bool, optional
     pairs : {"all", "sorted"}, optional
         Where candidates are sought; ``sorted`` for losses that :func:`costs_of_difference` knows.
 
@@ -207,7 +199,7 @@ def sparse_matches(
     """
     n = part.n
     plan = part.plan
-    origin = part.originals(compiled)
+    origin = part.originals()
     joined = copy_state(origin)
     assigned = np.empty((n, k), np.int32)
     matches = np.empty((n, k), np.int32)
@@ -219,10 +211,10 @@ def sparse_matches(
         wide = min(count + d, n)
         while True:
             if costs is None:
-                near = near_records(plan, origin, joined, wide, pool, compiled)
+                near = near_records(plan, origin, joined, wide, pool)
             elif near.shape[1] < wide:
                 wide = min(max(wide, count + k), n)
-                near = sorted_pairs(part.records, plan, origin, costs, wide, pool, compiled)
+                near = sorted_pairs(part.records, plan, origin, costs, wide, pool)
             free = (near[:, :, None] != assigned[:, None, :d]).all(axis=2)
             # Edges to the next along the order, too: most records are somebody's candidate then.
             ring = (np.arange(n)[:, None] + np.arange(1, min(2 * k, n))) % n
@@ -232,7 +224,7 @@ def sparse_matches(
             # each edge once, in a fixed order: the solver then gives the same result on every machine
             left, right = np.divmod(np.unique(left * n + right), n)
             cost = np.empty(len(left))
-            (join_pairs_jit if compiled else join_pairs)(plan, origin, left, joined, right, cost)
+            join_pairs_jit(plan, origin, left, joined, right, cost)
             cost -= joined.cost[right]
             # increments may be negative (entropy); the solver needs values that are not
             to = sparse_assignment(left, right, cost - cost.min(initial=0.0), n)
@@ -240,7 +232,7 @@ def sparse_matches(
                 break
             wide = min(2 * wide, n)
             widened += 1
-        (take_assignment_jit if compiled else take_assignment)(plan, origin, joined, to, d, assigned, matches)
+        take_assignment_jit(plan, origin, joined, to, d, assigned, matches)
     return matches, widened
 
 
@@ -264,11 +256,11 @@ class MatchedRecords(NamedTuple):
     joined: State
 
 
-def slot_rows(graph: MatchedRecords, compiled: bool = True) -> SlotRows:
+def slot_rows(graph: MatchedRecords) -> SlotRows:
     """Return the generalized records without each of their matches. O(n k q) memory."""
     n, k = graph.matches.shape
     rows = empty_rows(graph.plan, graph.origin, k)
-    (renew_span_jit if compiled else renew_span)(rows, graph.matches, 0, n)
+    renew_span_jit(rows, graph.matches, 0, n)
     return rows
 
 
@@ -279,7 +271,6 @@ def cancel(
     p: int,
     rng: np.random.Generator,
     pool: ThreadPoolExecutor,
-    compiled: bool = True,
 ) -> tuple[int, int]:
     """Cancel negative cycles over candidate edges; `matches` change in place.
 
@@ -294,7 +285,6 @@ def cancel(
     rng : numpy.random.Generator
         Draws the roots.
     pool : concurrent.futures.ThreadPoolExecutor
-    compiled : bool, optional
 
     Returns
     -------
@@ -309,9 +299,9 @@ def cancel(
     if p <= 0:
         return 0, 0
     # records that already hold an original are not candidates, although their cost rises least
-    near = near_records(plan, origin, joined, min(count + k, n), pool, compiled)
-    rows = slot_rows(graph, compiled)
-    cycles, _, labels = (cancel_cycles_jit if compiled else cancel_cycles)(rows, matches, near, roots, t, p)
+    near = near_records(plan, origin, joined, min(count + k, n), pool)
+    rows = slot_rows(graph)
+    cycles, _, labels = cancel_cycles_jit(rows, matches, near, roots, t, p)
     return int(cycles), int(labels)
 
 
@@ -321,7 +311,6 @@ def cancel_all(
     most: int,
     rng: np.random.Generator,
     pool: ThreadPoolExecutor,
-    compiled: bool = True,
     watch: Callable[[Progress], None] | None = None,
     pairs: bool = False,
 ) -> tuple[int, bool]:
@@ -338,7 +327,6 @@ def cancel_all(
     rng : numpy.random.Generator
         Draws the order of the records.
     pool : concurrent.futures.ThreadPoolExecutor
-    compiled : bool, optional
     watch : callable, optional
         Called with the progress.
     pairs : bool, optional
@@ -361,23 +349,22 @@ def cancel_all(
     order = rng.permutation(n).astype(np.int64)
     if most <= 0 and not pairs:
         return 0, False
-    rows = slot_rows(graph, compiled)
+    rows = slot_rows(graph)
     search = search_of(matches, min(count + k, n) if n > EVERYBODY else n)
-    search.near[:] = near_records(plan, joined, origin, search.near.shape[1], pool, compiled)
+    search.near[:] = near_records(plan, joined, origin, search.near.shape[1], pool)
     stand = np.array([2, 0, 0, 0, 0, 0], np.int64)
-    cancel_some = cancel_simple_cycles_jit if compiled else cancel_simple_cycles
     deepest = min(n, DEEPEST)
     before = -1
     while before < stand[4] < most:  # else none is left, or no label
         before = int(stand[4])
-        cancel_some(rows, search, order, deepest, most, before + LABELS, stand)
+        cancel_simple_cycles_jit(rows, search, order, deepest, most, before + LABELS, stand)
         if watch is not None:
             watch(Progress(int(stand[4]), most, float(rows.drop[::k].sum())))
     finished = bool(stand[0] == 0)
     if pairs and not finished:
         stand[:4] = (2, 0, 0, 0)
         while stand[0] == 2 and stand[2] < n * (k - 1):
-            cancel_some(rows, search, order, 2, NO_LIMIT, int(stand[4]) + LABELS, stand)
+            cancel_simple_cycles_jit(rows, search, order, 2, NO_LIMIT, int(stand[4]) + LABELS, stand)
             if watch is not None:
                 watch(Progress(most, most, float(rows.drop[::k].sum())))
     return int(stand[5]), finished

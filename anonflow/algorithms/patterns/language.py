@@ -244,29 +244,6 @@ def with_codes(masks: np.ndarray, domains: Sequence[Domain]) -> np.ndarray:
     return all_masks
 
 
-def pattern_masks(
-    domains: Sequence[Domain], patterns: Any = "all", weights: Any = None, fallback: Any = None
-) -> np.ndarray:
-    """Return patterns of suppression as masks: those of :func:`pattern_set`.
-
-    Parameters
-    ----------
-    domains, patterns, weights, fallback
-        As there.
-
-    Returns
-    -------
-    numpy.ndarray, shape (p,), uint64
-        Bit a is set where QI a is suppressed.
-
-    Raises
-    ------
-    ParameterError
-        As there.
-    """
-    return pattern_set(domains, patterns, weights, fallback).masks
-
-
 class _ShownColumns:
     """What patterns can show: values, and the levels that they name."""
 

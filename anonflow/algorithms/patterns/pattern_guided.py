@@ -34,7 +34,7 @@ from anonflow.algorithms.set_options import (
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.generalization import Generalization
 from anonflow.hierarchy.wording import plural
-from anonflow.kernels.patterns.pattern_guided import place_rows, place_rows_jit
+from anonflow.kernels.patterns.pattern_guided import place_rows_jit
 from anonflow.option import Option
 from anonflow.partition import limited
 from anonflow.table.domain import Domain
@@ -534,9 +534,7 @@ def within_boundaries(records: Records, allowed: PatternSet) -> PatternSet:
     return allowed.take(good)
 
 
-def place(
-    records: Records, masks: np.ndarray, k: int, compiled: bool = True
-) -> tuple[np.ndarray, np.ndarray]:
+def place(records: Records, masks: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the class and the pattern of each record.
 
     Parameters
@@ -546,8 +544,6 @@ def place(
     masks : numpy.ndarray, shape (p,), uint64
         Patterns in order of preference; bit a is set where QI a is suppressed.
     k : int
-    compiled : bool, optional
-        Whether compiled kernels do it; the plain ones give the same.
 
     Returns
     -------
@@ -563,9 +559,8 @@ def place(
     words = np.random.Generator(np.random.PCG64(5)).integers(0, 2**64, sum(sizes), np.uint64) | np.uint64(1)
     labels = np.empty(types.shape[1], np.int64)
     used = np.empty(types.shape[1], np.int64)
-    kernel = place_rows_jit if compiled else place_rows
     with np.errstate(over="ignore"):
-        kernel(types, weight.astype(np.int64), words, word_at, masks, k, labels, used)
+        place_rows_jit(types, weight.astype(np.int64), words, word_at, masks, k, labels, used)
     return labels[row_type], used[row_type]
 
 

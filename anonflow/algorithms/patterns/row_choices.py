@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from anonflow.kernels.patterns.pattern_search import move_rows, move_rows_jit
+from anonflow.kernels.patterns.pattern_search import move_rows_jit
 from anonflow.table.records import Records, equal_columns
 
 COMPARED = 20_000_000
@@ -246,7 +246,7 @@ def _instances(types: np.ndarray, kept: list[int], sizes: list[int]) -> np.ndarr
     return np.unique(key, return_inverse=True)[1]
 
 
-def searched(choices: RowChoices, amount: np.ndarray, compiled: bool = True) -> np.ndarray:
+def searched(choices: RowChoices, amount: np.ndarray) -> np.ndarray:
     """Return a solution that costs no more than a given one: rows move between the instances that they fit.
 
     Parameters
@@ -255,8 +255,6 @@ def searched(choices: RowChoices, amount: np.ndarray, compiled: bool = True) -> 
         All choices there are, as :func:`choices_of` makes them; each type may be suppressed.
     amount : numpy.ndarray, shape (c,), int64
         How many rows make each choice, as :meth:`RowChoices.amount_of` has it.
-    compiled : bool, optional
-        Whether compiled kernels do it; the plain ones give the same.
 
     Returns
     -------
@@ -277,9 +275,7 @@ def searched(choices: RowChoices, amount: np.ndarray, compiled: bool = True) -> 
     amount = amount[order]
     size = np.bincount(instance[inside], amount[inside], minlength=m).astype(np.int64)
     kind_at = np.searchsorted(kind, np.arange(t + 1))
-    (move_rows_jit if compiled else move_rows)(
-        kind_at, kind, instance, cost, inst_at, by_inst, choices.k, PASSES, amount, size
-    )
+    move_rows_jit(kind_at, kind, instance, cost, inst_at, by_inst, choices.k, PASSES, amount, size)
     amounts = np.empty_like(amount)
     amounts[order] = amount
     return amounts

@@ -13,8 +13,8 @@ import numpy as np
 
 from anonflow.algorithms.diversity.target import SensitiveValues
 from anonflow.errors import ParameterError
-from anonflow.generalization import Generalization, Layout
-from anonflow.kernels.lattice import count_groups, count_groups_jit, small_groups, small_groups_jit
+from anonflow.generalization import Generalization
+from anonflow.kernels.lattice import count_groups_jit, small_groups_jit
 from anonflow.loss import LOSSES, measure_named
 from anonflow.table.domain import Domain
 from anonflow.table.level_cells import MOST_WIDTHS, Runs, interval_runs, node_runs, position_runs
@@ -59,6 +59,33 @@ class ColumnLevels:
     qis: tuple[int, ...]
     lo: tuple[np.ndarray, ...]
     hi: tuple[np.ndarray, ...]
+
+    def take(self, levels: Sequence[int]) -> ColumnLevels:
+        """Return some of the levels, by their numbers."""
+        return replace(
+            self,
+            labels=tuple(self.labels[level] for level in levels),
+            lo=tuple(lo[levels] for lo in self.lo),
+            hi=tuple(hi[levels] for hi in self.hi),
+        )
+
+    def write(
+        self, cells: Generalization, records: Records, level: int | np.ndarray, rows: Any = slice(None)
+    ) -> None:
+        """Give records the cells of a level, or each that of its own, in place.
+
+        Parameters
+        ----------
+        cells : Generalization
+        records : Records
+        level : int, or numpy.ndarray of the rows' number
+        rows : slice or numpy.ndarray, optional
+            Which records; all without it.
+        """
+        for a, lo, hi in zip(self.qis, self.lo, self.hi, strict=True):
+            # -1, a missing number, is the last entry
+            at, code = cells.layout.row_of_range[a], records.codes[rows, a]
+            cells.lo[at, rows], cells.hi[at, rows] = lo[level, code], hi[level, code]
 
 
 def column_levels(records: Records, widths: Mapping[str, Any] | None = None) -> list[ColumnLevels]:
@@ -114,16 +141,9 @@ def column_levels(records: Records, widths: Mapping[str, Any] | None = None) -> 
             labels, runs = node_runs(domain.hierarchy)
         else:
             labels, runs = interval_runs(domain, widths.get(column))
-        allowed = _allowed(records, qis, runs)
-        levels.append(
-            ColumnLevels(
-                column,
-                tuple(labels[level] for level in allowed),
-                tuple(qis),
-                tuple(lo[allowed] for lo, _ in runs),
-                tuple(hi[allowed] for _, hi in runs),
-            )
-        )
+        lows, highs = zip(*runs, strict=True)
+        whole = ColumnLevels(column, tuple(labels), tuple(qis), lows, highs)
+        levels.append(whole.take(_allowed(records, qis, runs)))
     return levels
 
 
@@ -196,10 +216,7 @@ def _only(each: ColumnLevels, label: Any) -> ColumnLevels:
             f"column {each.column!r} has no level {str(label)[:40]!r}; its levels are {', '.join(each.labels)}",
             subject="full-domain",
         )
-    at = slice(each.labels.index(label), each.labels.index(label) + 1)
-    return ColumnLevels(
-        each.column, (label,), each.qis, tuple(lo[at] for lo in each.lo), tuple(hi[at] for hi in each.hi)
-    )
+    return each.take([each.labels.index(label)])
 
 
 def _allowed(records: Records, qis: Sequence[int], runs: Runs) -> list[int]:
@@ -313,8 +330,6 @@ class Lattice:
     loss : str
     sensitive : SensitiveValues, optional
         What groups must keep besides k; by default nothing, and no group is suppressed for it.
-    compiled : bool, optional
-        Whether compiled kernels count; the plain ones give the same.
 
     Attributes
     ----------
@@ -332,7 +347,6 @@ class Lattice:
     columns: list[ColumnLevels]
     loss: str
     sensitive: SensitiveValues | None = None
-    compiled: bool = True
     shape: tuple[int, ...] = field(init=False)
     bound: np.ndarray = field(init=False)
     star: float = field(init=False)
@@ -424,9 +438,8 @@ class Lattice:
         """
         rows, count = self._counted_below(node) if below is None else (below.first, below.size)
         first, size, _ = self._grouped(node, rows, count)
-        price = small_groups_jit if self.compiled else small_groups
         at = self._place(node)
-        small, more = price(self._codes, first, size, len(first), self._costs, at, k, self.star)
+        small, more = small_groups_jit(self._codes, first, size, len(first), self._costs, at, k, self.star)
         own = sum(float(costs[level]) for costs, level in zip(self._level_costs, node.tolist(), strict=True))
         return Groups(node, first, size, int(small), own + float(more), int(small), float(more))
 
@@ -520,10 +533,11 @@ class Lattice:
         self, node: np.ndarray, rows: np.ndarray, count: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         first, size, label = (np.empty(len(rows), np.int64) for _ in range(3))
-        kernel = count_groups_jit if self.compiled else count_groups
         at = self._place(node)
         with np.errstate(over="ignore"):
-            groups = kernel(self._codes, rows, count, self._cells, self._words, at, first, size, label)
+            groups = count_groups_jit(
+                self._codes, rows, count, self._cells, self._words, at, first, size, label
+            )
         return first[:groups].copy(), size[:groups].copy(), label
 
     def published(self, node: np.ndarray, k: int) -> tuple[Generalization, np.ndarray, np.ndarray]:
@@ -544,20 +558,12 @@ class Lattice:
             Records of classes of fewer than k, or that are not diverse. Not in `generalization`.
         """
         _, size, label = self._grouped(node, *self._everyone)
-        records = self.records
-        layout = Layout.of(records.domains)
-        lo = np.empty((len(layout.ranges), records.n), np.int32)
-        hi = np.empty_like(lo)
-        row = layout.row_of_range
+        cells = Generalization.of(self.records)
         for levels, level in zip(self.columns, node.tolist(), strict=True):
-            for a, low, high in zip(levels.qis, levels.lo, levels.hi, strict=True):
-                # -1, a missing number, is the last entry
-                codes = records.codes[:, a]
-                lo[row[a]], hi[row[a]] = low[level][codes], high[level][codes]
-        bits = np.zeros((0, records.n), np.uint64)
+            levels.write(cells, self.records, level)
         labels = label[self._type]
         out = (size < k) | self._lacking(size, label, k)[0]
-        return Generalization(records.domains, lo, hi, bits), labels, out[labels]
+        return cells, labels, out[labels]
 
     def level_labels(self, node: np.ndarray) -> dict[str, str]:
         """Return which level each column has at a node, by column."""

@@ -130,10 +130,7 @@ def _levels(records: Records, columns: Sequence[ColumnLevels]) -> list[Generaliz
     for level in range(1, max(len(column.labels) for column in columns)):
         cells = Generalization.of(records)
         for column in columns:
-            at = min(level, len(column.labels) - 1)
-            for a, lo, hi in zip(column.qis, column.lo, column.hi, strict=True):
-                row, code = cells.layout.row_of_range[a], records.codes[:, a]
-                cells.lo[row], cells.hi[row] = lo[at][code], hi[at][code]
+            column.write(cells, records, min(level, len(column.labels) - 1))
         levels.append(cells)
     return levels
 

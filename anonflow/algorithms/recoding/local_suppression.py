@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from math import comb
 from typing import Annotated, Any, Literal
@@ -220,10 +220,8 @@ class _RecodedColumn:
         if self.levels is None:
             write_cells(cells, Generalization.of(records), self.qis, np.flatnonzero(level == 0))
             return
-        for a, lo, hi in zip(self.qis, self.levels.lo, self.levels.hi, strict=True):
-            shown = np.flatnonzero(level < len(lo) - self.may_hide)
-            row, code = cells.layout.row_of_range[a], records.codes[shown, a]
-            cells.lo[row, shown], cells.hi[row, shown] = lo[level[shown], code], hi[level[shown], code]
+        shown = np.flatnonzero(level < len(self.levels.labels) - self.may_hide)
+        self.levels.write(cells, records, level[shown], shown)
 
 
 def _columns(
@@ -275,20 +273,7 @@ def _columns(
         kept = list(range(first, last + 1)) if generalize else [first, *([last] if may_hide else [])]
         if not generalize and first == last:
             kept = [first]
-        columns.append(
-            _RecodedColumn(
-                name,
-                tuple(at),
-                ColumnLevels(
-                    name,
-                    tuple(each.labels[level] for level in kept),
-                    tuple(at),
-                    tuple(lo[kept] for lo in each.lo),
-                    tuple(hi[kept] for hi in each.hi),
-                ),
-                may_hide,
-            )
-        )
+        columns.append(_RecodedColumn(name, tuple(at), replace(each.take(kept), qis=tuple(at)), may_hide))
     return columns
 
 

@@ -2,35 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from anonflow.candidate_lists import Candidates
 from anonflow.criteria.criterion import Criterion
 from anonflow.criteria.evidence import Evidence
 from anonflow.criteria.matching.graph import Bipartite, DistinctRows, merge, runs
-from anonflow.criteria.matching.max_flow import largest_flow, matched_all
+from anonflow.criteria.matching.max_flow import largest_flow, matched_all, unmet
 from anonflow.criteria.verification import Finding
 
 _ROWS = 1 << 15
 """Rows whose lists are looked at together."""
-
-
-@dataclass(frozen=True, eq=False)
-class Matching:
-    """A largest matching of originals to published rows.
-
-    Attributes
-    ----------
-    unmatched : numpy.ndarray, int64
-        Positions of published rows that are left without an original.
-    edge : numpy.ndarray, shape (E,), int64
-        How often each edge of the consistency graph is used.
-    """
-
-    unmatched: np.ndarray
-    edge: np.ndarray
 
 
 def covers(evidence: Evidence) -> Finding:
@@ -58,17 +40,17 @@ def covers(evidence: Evidence) -> Finding:
     if evidence.certified and evidence.listing is not None:
         failing, claim = _covers_listed(evidence, evidence.listing)
         return Finding.of("covers", failing, "published", claim + remark)
-    matching = match_rows(evidence)
+    failing = unmatched(evidence)
     detail = "a perfect matching by the quasi-identifiers"
     if evidence.rest is not None:
         detail += " and the other columns"
     if evidence.deleted:
         detail += f"; {evidence.deleted:,} of {evidence.n:,} originals have no row: suppressed by deletion"
-    return Finding.of("covers", matching.unmatched, "published", detail + remark)
+    return Finding.of("covers", failing, "published", detail + remark)
 
 
-def match_rows(evidence: Evidence, keep: np.ndarray | None = None) -> Matching:
-    """Return a largest matching over edges whose other published columns are equal.
+def unmatched(evidence: Evidence, keep: np.ndarray | None = None) -> np.ndarray:
+    """Return published rows that are left without an original by a largest matching, over edges whose other published columns are equal.
 
     Parameters
     ----------
@@ -78,8 +60,8 @@ def match_rows(evidence: Evidence, keep: np.ndarray | None = None) -> Matching:
 
     Returns
     -------
-    Matching
-        O(E log E) and a maximum flow on distinct rows.
+    numpy.ndarray, int64
+        Their positions, in O(E log E) and a maximum flow on distinct lists of edges.
 
     Raises
     ------
@@ -88,21 +70,18 @@ def match_rows(evidence: Evidence, keep: np.ndarray | None = None) -> Matching:
     """
     graph = evidence.graph
     if evidence.rest is None:
-        every = np.arange(graph.edges)
-        left, right, at = graph.end, graph.box, every
         originals, published = graph.originals, graph.published
+        left, right, kept = graph.end, graph.box, keep
     else:
         originals = merge([graph.originals.label, evidence.rest[0]], evidence.n)
         published = merge([graph.published.label, evidence.rest[1]], evidence.rows)
         left, right, at = _with_equal_rest(evidence, evidence.rest, originals, published)
-    if keep is not None:
-        kept = keep[at]
-        left, right, at = left[kept], right[kept], at[kept]
-    unlimited = np.full(len(left), evidence.n, np.int64)
-    flow = largest_flow(originals.count, published.count, left, right, unlimited)
-    lacking = np.flatnonzero(flow.unmet)
-    unmatched = published.positions(lacking, flow.unmet[lacking])
-    return Matching(unmatched, np.bincount(at, flow.edge, graph.edges).astype(np.int64))
+        kept = None if keep is None else keep[at]
+    if kept is not None:
+        left, right = left[kept], right[kept]
+    lacks = unmet(originals.count, published.count, left, right)
+    lacking = np.flatnonzero(lacks)
+    return published.positions(lacking, lacks[lacking])
 
 
 def _with_equal_rest(
@@ -171,8 +150,7 @@ def _covers_listed(evidence: Evidence, listing: Candidates) -> tuple[np.ndarray,
     if not matched_all(starts, left, evidence.n):
         ones = np.ones(evidence.n, np.int64)
         right = np.repeat(np.arange(evidence.rows), np.diff(starts))
-        flow = largest_flow(ones, ones, left.astype(np.int64), right, np.ones(len(left), np.int64))
-        bad |= flow.unmet > 0
+        bad |= unmet(ones, ones, left, right) > 0
     return np.flatnonzero(bad), claim
 
 
@@ -249,8 +227,7 @@ def perfect_flow(evidence: Evidence) -> np.ndarray | None:
         edge_key = graph.box.astype(np.int64) * graph.originals.size + graph.end
         wanted = graph.published.label * graph.originals.size + graph.originals.label
         return np.bincount(np.searchsorted(edge_key, wanted), minlength=graph.edges).astype(np.int64)
-    unlimited = np.full(graph.edges, evidence.n, np.int64)
-    flow = largest_flow(graph.originals.count, graph.published.count, graph.end, graph.box, unlimited)
+    flow = largest_flow(graph.originals.count, graph.published.count, graph.end, graph.box)
     return flow.edge if flow.value == evidence.n else None
 
 

@@ -13,7 +13,11 @@ from scipy.sparse.csgraph import (
     maximum_flow,
 )
 
+from anonflow.criteria.matching.graph import runs
 from anonflow.errors import DataError
+
+_BLOCK = 1 << 18
+"""Vertices whose edges are compared at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +53,7 @@ def largest_flow(
     demand: np.ndarray,
     left: np.ndarray,
     right: np.ndarray,
-    capacity: np.ndarray,
+    capacity: np.ndarray | None = None,
     need: int = 1,
 ) -> MaxFlow:
     """Return a maximum flow from the left to the right side, by Dinic's algorithm (scipy).
@@ -60,7 +64,8 @@ def largest_flow(
     demand : numpy.ndarray, shape (v,), integer
     left, right : numpy.ndarray, shape (E,), integer
         The ends of the edges; no edge twice.
-    capacity : numpy.ndarray, shape (E,), integer
+    capacity : numpy.ndarray, shape (E,), integer, optional
+        Without it each edge carries all that its ends allow.
     need : int
         How many units a single record is to send.
 
@@ -81,12 +86,64 @@ def largest_flow(
         return MaxFlow(0, np.zeros(0, np.int64), supply.astype(np.int64), demand.astype(np.int64))
     if len(left) > _MANY:
         kept = _thinned(u, v, left, right, _KEPT + 4 * need)
-        tried = _dinic(supply, demand, left[kept], right[kept], capacity[kept])
+        tried = _dinic(supply, demand, left[kept], right[kept], None if capacity is None else capacity[kept])
         if tried.value == min(int(supply.sum()), int(demand.sum())):
             edge = np.zeros(len(left), np.int64)
             edge[kept] = tried.edge
             return MaxFlow(tried.value, edge, tried.unsent, tried.unmet)
     return _dinic(supply, demand, left, right, capacity)
+
+
+def unmet(supply: np.ndarray, demand: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Return what each vertex of the right side lacks in a maximum flow, as :func:`largest_flow`.
+
+    Parameters
+    ----------
+    supply, demand, left, right : numpy.ndarray
+        As in :func:`largest_flow`; each edge carries all that its ends allow.
+
+    Returns
+    -------
+    numpy.ndarray, shape (v,), int64
+        Vertices of the left side with the same edges can be exchanged, and are one vertex of the network: where few lists of edges
+        differ, it is small.
+
+    Raises
+    ------
+    DataError
+        If the flow could exceed 32 bits.
+    """
+    u, v = len(supply), len(demand)
+    graph = csr_matrix((np.ones(len(left), np.int8), (left, right)), shape=(u, v))
+    group, first = _equal_lists(graph.indptr, graph.indices)
+    lists = graph[first].tocsc()
+    total = np.bincount(group, supply, len(first)).astype(np.int64)
+    del graph, group
+    ends = np.repeat(np.arange(v, dtype=np.int32), np.diff(lists.indptr))
+    return largest_flow(total, demand, lists.indices, ends).unmet
+
+
+def _equal_lists(starts: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return of each vertex the group of those with the same list of ends, and the first vertex of each group.
+
+    Lists are equal if their random sums are, which is then seen by comparing them.
+    """
+    u, lengths = len(starts) - 1, np.diff(starts)
+    keys = np.random.default_rng(0).integers(0, 2**63, int(ends.max(initial=0)) + 1)
+    sums = np.zeros(u, np.int64)
+    for begin in range(0, u, _BLOCK):
+        part = starts[begin : begin + _BLOCK + 1]
+        totals = np.append(0, np.cumsum(keys[ends[part[0] : part[-1]]]))
+        sums[begin : begin + _BLOCK] = np.diff(totals[part - part[0]])
+    _, first, group = np.unique(sums, return_index=True, return_inverse=True)
+    for begin in range(0, u, _BLOCK):
+        part, like = starts[begin : begin + _BLOCK + 1], first[group[begin : begin + _BLOCK]]
+        same = np.array_equal(lengths[like], np.diff(part)) and np.array_equal(
+            ends[runs(starts[like].astype(np.int64), lengths[like])], ends[part[0] : part[-1]]
+        )
+        if not same:  # somebody made two lists with one sum
+            return np.arange(u), np.arange(u)
+    return group, first
 
 
 def _thinned(u: int, v: int, left: np.ndarray, right: np.ndarray, kept: int) -> np.ndarray:
@@ -97,7 +154,7 @@ def _thinned(u: int, v: int, left: np.ndarray, right: np.ndarray, kept: int) -> 
 
 
 def _dinic(
-    supply: np.ndarray, demand: np.ndarray, left: np.ndarray, right: np.ndarray, capacity: np.ndarray
+    supply: np.ndarray, demand: np.ndarray, left: np.ndarray, right: np.ndarray, capacity: np.ndarray | None
 ) -> MaxFlow:
     """Return a maximum flow; the network leads from the right side to the left one, along which edges mostly lie in order."""
     u, v = len(supply), len(demand)
@@ -105,11 +162,13 @@ def _dinic(
     ascending = (right[1:] > right[:-1]) | ((right[1:] == right[:-1]) & (left[1:] > left[:-1]))
     if not ascending.all():
         order = np.lexsort((left, right))
-        left, right, capacity = left[order], right[order], capacity[order]
+        left, right = left[order], right[order]
+        capacity = None if capacity is None else capacity[order]
     del ascending
     source, sink = u + v, u + v + 1
     room = np.minimum(supply.astype(np.int32)[left], demand.astype(np.int32)[right])
-    np.minimum(room, capacity, out=room, casting="unsafe")
+    if capacity is not None:
+        np.minimum(room, capacity, out=room, casting="unsafe")
     indices = np.concatenate(
         [np.full(u, sink, np.int32), left.astype(np.int32), u + np.arange(v, dtype=np.int32)]
     )

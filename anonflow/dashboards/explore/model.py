@@ -13,7 +13,6 @@ import param
 
 from anonflow.algorithms.anonymize import Anonymization
 from anonflow.algorithms.recoding.lattice_part import LatticePart, lattice_part
-from anonflow.algorithms.seeds import derived_seed
 from anonflow.algorithms.view import sizes_of
 from anonflow.dashboards.compare.model import column_losses
 from anonflow.dashboards.session.publication import card_of_run
@@ -26,6 +25,7 @@ from anonflow.generalization import Generalization
 from anonflow.hierarchy.wording import plural
 from anonflow.loss import cell_costs, record_costs
 from anonflow.release import publish
+from anonflow.release.randomness import derived_seed
 from anonflow.risk import ATTACKERS, AttackContext, ByKeySets, Prosecutor, usual
 from anonflow.risk.attack import frame_of, row_of
 from anonflow.utility.distributions import MISSING, Distribution, distribution, missing_of

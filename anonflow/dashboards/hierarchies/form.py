@@ -339,8 +339,8 @@ class HierarchyChoice(DraftForm):
         if self.is_sensitive:
             self.workspace.set_column(self.column, hierarchy=None)
             return
-        values = [value for value in self.values()[0] if value]
-        numbers = bool(values) and all(map(is_number, values)) and len(values) == len(self.values()[0])
+        values = self.values()[0]
+        numbers = bool(values) and all(map(is_number, values))
         self.workspace.set_column(self.column, kind="numeric" if numbers else "categorical")
 
     def click(self, key: str) -> None:
@@ -359,8 +359,7 @@ class HierarchyChoice(DraftForm):
 
     def bound(self, label: str) -> None:
         """Make a node a limit that nothing is generalized beyond, or no longer; the root takes all limits away."""
-        if self.tree is None or label not in self.tree:
-            return
+        assert self.tree is not None
         if self.is_sensitive:
             self.problem = "a sensitive column has no limit: it is published as it is, and its hierarchy is the distance of t-closeness"
             return

@@ -161,7 +161,7 @@ class Protection(DraftForm):
     def _write(self, names: set[str]) -> None:
         workspace, draft = self.workspace, self.workspace.draft
         if {"k", "more"} & names:
-            workspace.set_ks(sorted({self.k, *self.more}))
+            workspace.set_ks([self.k, *self.more])
         if "algorithms" in names:
             if self.algorithms:
                 workspace.set_algorithms(self.algorithms)

@@ -12,11 +12,10 @@ import numpy as np
 from anonflow import utility
 from anonflow.algorithms.assembly import gathered
 from anonflow.algorithms.method import Outcome
-from anonflow.algorithms.registry import algorithm_named
 from anonflow.criteria.verification import Finding
 from anonflow.engine.execution import tasks
-from anonflow.engine.execution.diversity import DiverseSums
 from anonflow.engine.execution.tasks import Failed, Matched, Measured, TaskSettings
+from anonflow.engine.storage.arrays import Rows
 from anonflow.loss import record_costs
 from anonflow.partition import Cuts
 from anonflow.system import peak_memory
@@ -84,19 +83,6 @@ def batches_of(cuts: Cuts, n: int) -> Iterator[Batch]:
             number, first, begin, waiting = number + 1, first + len(waiting), waiting[-1][1], []
         waiting.append((cut.start, cut.stop))
     yield Batch(number, first, begin, n, tuple(waiting))
-
-
-class Rows(Protocol):
-    """Rows of an order, which a task loads: its part of a table."""
-
-    def load(self, domains: tuple[Domain, ...]) -> tuple[np.ndarray, Records, np.ndarray | None]:
-        """Return their positions in the table, the records, and their values that must be diverse, if any must.
-
-        Raises
-        ------
-        OSError
-            If they cannot be read.
-        """
 
 
 class Names(Protocol):
@@ -230,10 +216,6 @@ class BatchDone:
     measured : Measured
         Added up.
     summary : Summary
-    texts : dict
-        The method's facts in words, if all partitions agree; else None.
-    beyond : int
-        Records in no partition.
     new : mapping
         Partition -> its result, of those that the task was not given.
     names : sequence of sequence of str
@@ -242,10 +224,6 @@ class BatchDone:
         Partitions whose results come from an earlier run.
     memory : int
         The most bytes that the worker has used so far.
-    without_pattern : int
-        Suppressed records that follow no pattern, provided that at least k of the table are suppressed.
-    diverse : DiverseSums or None
-        Of partitions that were made diverse.
     """
 
     records: np.ndarray
@@ -255,14 +233,10 @@ class BatchDone:
     findings: tuple[Tally, ...]
     measured: Measured
     summary: Summary
-    texts: dict[str, str | None]
-    beyond: int
     new: Mapping[int, Matched]
     names: Sequence[Sequence[str]]
     resumed: int
     memory: int
-    without_pattern: int = 0
-    diverse: DiverseSums | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -334,7 +308,7 @@ def solve_batch(
             results[number] = result
     if failed:
         return BatchFailed(tuple(failed), _new(results, resumed), names, peak_memory())
-    return _done(shared, settings, batch, records, values, results, resumed, names)
+    return _done(shared, settings, batch, records, results, resumed, names)
 
 
 def _new(results: Mapping[int, Matched], resumed: Mapping[int, Matched]) -> dict[int, Matched]:
@@ -355,7 +329,6 @@ def _done(
     settings: TaskSettings,
     batch: Batch,
     records: Records,
-    values: np.ndarray | None,
     results: Mapping[int, Matched],
     resumed: Mapping[int, Matched],
     names: Sequence[Sequence[str]],
@@ -374,25 +347,14 @@ def _done(
     measured = tasks.measure(records, whole)
     summary = summary_of(shared.measures[settings.run], records, whole, batch.parts)
     costs = record_costs(whole.generalization, "ncp")
-    diverse = None
     steps = {"match": sum(result.seconds for p, result in results.items() if p not in resumed)}
-    if settings.diversity is not None and values is not None:
+    if settings.diversity is not None:
         steps["diversify"] = sum(
             result.diversify_seconds
             for p, result in results.items()
             if p not in resumed or resumed[p].diverse is None
         )
-        diverse = DiverseSums.of(
-            settings.diversity,
-            settings.boundaries,
-            records,
-            values,
-            [result.diverse for result in matched if result.diverse is not None],
-            joined(batch, records, [result.outcome for result in matched]),
-            whole,
-        )
     steps |= {"verify": verified - start, "measure": time.perf_counter() - verified}
-    count = algorithm_named(settings.algorithm).without_pattern
     return BatchDone(
         np.array([len(at) for at in batch.parts]),
         np.array([result.seconds + result.diversify_seconds for result in matched]),
@@ -401,14 +363,10 @@ def _done(
         tallies,
         measured,
         summary,
-        _texts([outcome.facts for outcome in outcomes]),
-        len(batch.left),
         _new(results, resumed),
         names,
         sum(p in resumed for p in results),
         peak_memory(),
-        0 if count is None else count(records, whole.suppressed, settings.options),
-        diverse,
     )
 
 
@@ -489,13 +447,3 @@ def added(measured: Sequence[Measured]) -> Measured:
         members=over(np.bitwise_or, "members"),
         **{name: over(np.add, name) for name in ("costs", "hidden", "blank", "single", "visible")},
     )
-
-
-def _texts(parts: Sequence[Mapping[str, Any]]) -> dict[str, str | None]:
-    """Return the facts in words of partitions; None if these differ."""
-    texts: dict[str, str | None] = {}
-    for part in parts:
-        for name, value in part.items():
-            if isinstance(value, str):
-                texts[name] = value if texts.get(name, value) == value else None
-    return texts

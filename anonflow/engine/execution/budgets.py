@@ -13,9 +13,10 @@ from anonflow.algorithms.budget import AUTO, Choice, choose, choose_method, is_o
 from anonflow.algorithms.method import Algorithm
 from anonflow.algorithms.pilots import TimedTable
 from anonflow.algorithms.registry import REGISTRY
-from anonflow.engine.execution.plan import BoundaryClasses, Order, cuts_of
+from anonflow.engine.execution.plan import BoundaryClasses, cuts_of
 from anonflow.engine.flows.flow import Flow, Run
 from anonflow.engine.flows.spec import AnonymizeSpec
+from anonflow.engine.storage.arrays import TableOrder
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.loss import measure_named
 from anonflow.table import Domain, Records
@@ -36,7 +37,7 @@ def fit_flow(
     domains: tuple[Domain, ...],
     n: int,
     classes: BoundaryClasses,
-    order: Callable[[str, bool], Order],
+    order: Callable[[str, bool], TableOrder],
     workers: int | None,
     earlier: Mapping[int, Choice],
     memory: int,
@@ -102,7 +103,7 @@ def _fit(
     domains: tuple[Domain, ...],
     sizes: np.ndarray,
     names: tuple[str, ...],
-    along: Order,
+    along: TableOrder,
     workers: int | None,
     memory: int,
 ) -> Choice:

@@ -24,7 +24,8 @@ from anonflow.engine.execution.presence import WorkerPresence
 from anonflow.engine.execution.tasks import Failed
 from anonflow.engine.execution.trust import guarded, security_of
 from anonflow.engine.flows.spec import SCHEDULER
-from anonflow.errors import BUG, AnonflowError, ParameterError
+from anonflow.errors import BUG, AnonflowError
+from anonflow.option import check_whole
 from anonflow.system import block_interrupt, start_resource_tracker
 
 READY = 180
@@ -76,9 +77,7 @@ def checked_workers(workers: Any) -> int | None:
     """
     if workers is None:
         return None
-    if isinstance(workers, bool) or not isinstance(workers, int) or not 1 <= workers <= 1024:
-        raise ParameterError("workers is a number of at least 1 and at most 1024")
-    return workers
+    return check_whole(workers, 1, "workers is a number of at least 1 and at most 1024", most=1024)
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ from anonflow.algorithms.diversity.diversify import diverse_part
 from anonflow.algorithms.diversity.within_partition import Diverse, Request
 from anonflow.algorithms.method import Outcome, Progress
 from anonflow.algorithms.registry import algorithm_named
-from anonflow.algorithms.solve import partition_rng, solve
+from anonflow.algorithms.solve import partition_generator, solve
 from anonflow.candidate_lists import Candidates
 from anonflow.criteria.evidence import Subject
 from anonflow.criteria.registry import CRITERIA
@@ -177,7 +177,7 @@ def match(settings: TaskSettings, records: Records, partition: int) -> Matched |
             mine,
             settings.k,
             loss.measure_named(settings.loss),
-            partition_rng(settings.entropy, partition, mine),
+            partition_generator(settings.entropy, partition, mine),
             settings.options,
             None if settings.watch is None else partial(settings.watch, settings.run, partition, records.n),
         )

@@ -9,17 +9,14 @@ from typing import Any
 import numpy as np
 
 from anonflow import utility
-from anonflow.algorithms.anonymize import beyond_which, nothing_left
-from anonflow.algorithms.diversity.within_partition import Request
 from anonflow.criteria.verification import Finding
 from anonflow.engine.execution.batches import Batch, BatchDone, Summary, Tally, added, folded
-from anonflow.engine.execution.diversity import DiverseSums
 from anonflow.engine.execution.result import ColumnLoss, RunResult
 from anonflow.engine.execution.tasks import Measured
-from anonflow.engine.flows.flow import Run
+from anonflow.engine.flows.flow import Flow, Run
 from anonflow.generalization import Layout
 from anonflow.loss.measure import relative
-from anonflow.table import Domain
+from anonflow.table import Domain, Table
 from anonflow.utility.measures import MeasureRequest
 
 
@@ -34,26 +31,21 @@ class Totals:
 
     Attributes
     ----------
-    partitions, resumed : int
-        Partitions, and those that an earlier run had left.
-    diverse : DiverseSums or None
-        Of partitions that were made diverse.
+    resumed : int
+        Partitions that an earlier run had left.
     """
 
     def __init__(self, run: Run, ready: MeasureRequest) -> None:
         self.run = run
         self.ready = ready
-        self.rows = self.partitions = self.resumed = self.suppressed = self.beyond = 0
-        self._unfit = 0
+        self.rows = self.resumed = self.suppressed = 0
         self.seconds = 0.0
         self.steps: dict[str, float] = {}
         self.findings: tuple[Tally, ...] = ()
         self.kind = "none"
-        self.diverse: DiverseSums | None = None
         self.sizes = self.spread = np.zeros(0, np.int64)
         self._measured: Measured | None = None
         self._measures: dict[str, list[Any]] = {}
-        self._texts: dict[str, str | None] = {}
         self._next = 0
         self._waiting: dict[int, tuple[Batch, BatchDone]] = {}
 
@@ -66,10 +58,7 @@ class Totals:
 
     def _add(self, batch: Batch, done: BatchDone) -> None:
         self.rows += batch.stop - batch.start
-        self.partitions += len(batch.bounds)
         self.resumed += done.resumed
-        self.beyond += done.beyond
-        self._unfit += done.without_pattern
         self.seconds += float(done.seconds.sum())
         for step, seconds in done.steps.items():
             self.steps[step] = self.steps.get(step, 0.0) + seconds
@@ -79,41 +68,8 @@ class Totals:
         self.suppressed += own.suppressed
         self.sizes, self.spread = _sum(self.sizes, own.sizes), _sum(self.spread, own.spread)
         self._measured = done.measured if self._measured is None else added([self._measured, done.measured])
-        if done.diverse is not None:
-            self.diverse = done.diverse if self.diverse is None else self.diverse.then(done.diverse)
         for name, chunks in own.measures.items():
             self._measures.setdefault(name, []).extend(chunks)
-        for name, text in done.texts.items():
-            self._texts[name] = text if self._texts.get(name, text) == text else None
-
-    def of_diversity(self, request: Request | None, domains: Sequence[Domain]) -> tuple[str, ...]:
-        """Return what the diversity of the run's partitions costs and promises, a sentence each; nothing without it.
-
-        Raises
-        ------
-        InfeasibleError
-            As :meth:`DiverseSums.sentences`.
-        """
-        if request is None or self.diverse is None:
-            return ()
-        return self.diverse.sentences(request, domains, self.measured.costs, self.kind, self.partitions)
-
-    @property
-    def texts(self) -> dict[str, str]:
-        """The method's facts in words, from all partitions."""
-        return {name: text for name, text in self._texts.items() if text is not None}
-
-    @property
-    def without_pattern(self) -> int:
-        """Suppressed records that follow no pattern: of fewer than k, all."""
-        if self.run.anonymize.method.without_pattern is None:
-            return 0
-        return self.suppressed if self.suppressed < self.run.anonymize.k else self._unfit
-
-    @property
-    def guarantee(self) -> str:
-        """The criterion that the run's method promises."""
-        return self.texts.get("guarantee") or self.run.anonymize.method.guarantee
 
     @property
     def measured(self) -> Measured:
@@ -125,6 +81,13 @@ class Totals:
     def summary(self) -> Summary:
         """All of it; what the batches add to measures of classes is elsewhere."""
         return Summary(self._measures, {}, self.sizes, self.spread, self.suppressed, self.kind)
+
+
+def measures_of_parts(flow: Flow, table: Table, k: int) -> MeasureRequest:
+    """Return the measures of a flow that parts of its table have a share in."""
+    known = (*utility.measures_by_record(), *utility.measures_by_class())
+    measures = [{name: options} for name, options in flow.measures.items() if name in known]
+    return utility.asked(table.records, measures, k)
 
 
 def result_of(
@@ -142,23 +105,8 @@ def result_of(
     sums : sequence of mapping
         The part of its classes in each measure of classes.
     """
-    run = totals.run
-    method = run.anonymize.method
-    names = beyond_which(domains, run.anonymize.boundaries)
-    if names and totals.suppressed == n:
-        return infeasible(run, nothing_left(method, names).message, n)
-    result = RunResult(
-        run.number,
-        run.name,
-        method.name,
-        totals.guarantee,
-        run.anonymize.k,
-        n,
-        seconds=totals.seconds,
-        findings=tuple(tally.finding() for tally in totals.findings),
-        values=dict(run.values),
-        without_pattern=totals.without_pattern,
-    )
+    findings = tuple(tally.finding() for tally in totals.findings)
+    result = replace(_without_figures(totals.run, n), seconds=totals.seconds, findings=findings)
     return said_of(result, totals.ready, domains, totals.summary, totals.measured, sums)
 
 
@@ -206,16 +154,14 @@ def said_of(
 
 def infeasible(run: Run, problem: str, records: int) -> RunResult:
     """Return a run without a result, and why."""
-    method = run.anonymize.method
+    return replace(_without_figures(run, records), problem=problem)
+
+
+def _without_figures(run: Run, records: int) -> RunResult:
+    spec = run.anonymize
+    method = spec.method
     return RunResult(
-        run.number,
-        run.name,
-        method.name,
-        method.guarantee,
-        run.anonymize.k,
-        records,
-        values=dict(run.values),
-        problem=problem,
+        run.number, run.name, method.name, method.guarantee, spec.k, records, values=dict(run.values)
     )
 
 

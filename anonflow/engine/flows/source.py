@@ -8,10 +8,10 @@ from contextlib import contextmanager
 import pandas as pd
 
 from anonflow import datasets
-from anonflow.algorithms.seeds import derived_seed
 from anonflow.engine.flows.fingerprint import Fingerprint
 from anonflow.engine.flows.flow import Flow
 from anonflow.errors import DataError, HierarchyError, ParameterError, SchemaError
+from anonflow.release.randomness import derived_seed
 from anonflow.table import Table
 from anonflow.table.files.csv_reading import read_csv
 from anonflow.table.files.opening import must_fit

@@ -17,6 +17,7 @@ from typing import Any
 
 from anonflow.engine.owner.lock import locked
 from anonflow.errors import AnonflowError, FlowError
+from anonflow.release import Certificate
 from anonflow.system import open_descriptor
 from anonflow.whole_file import OWNER_ONLY, as_path, missing_folders, remove_empty, write_whole
 
@@ -203,13 +204,12 @@ class OwnerFolder:
         self._write(LABELS, write)
         return self.path / LABELS
 
-    def write_certificate(self, release: Any, ready: Callable[[], Any]) -> None:
-        """Keep the certificate of a release, which writes it itself.
+    def write_certificate(self, certificate: Certificate, ready: Callable[[], Any]) -> None:
+        """Keep the certificate of a release.
 
         Parameters
         ----------
-        release
-            What has the certificate.
+        certificate : Certificate
         ready : callable
             Called before the file gets its name, as by :func:`anonflow.whole_file.write_whole`.
 
@@ -218,7 +218,7 @@ class OwnerFolder:
         AnonflowError
             If it cannot be written.
         """
-        write_whole(self.path / CERTIFICATE, release.write_certificate, mode=OWNER_ONLY, ready=ready)
+        write_whole(self.path / CERTIFICATE, certificate.save, mode=OWNER_ONLY, ready=ready)
 
     def seed(self) -> int:
         """Return the seed of the last run.

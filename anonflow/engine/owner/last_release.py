@@ -12,7 +12,6 @@ from typing import Any
 import pandas as pd
 
 from anonflow import __version__
-from anonflow.algorithms.seeds import checked_seed
 from anonflow.engine.execution.result import RunReport
 from anonflow.engine.flows.addresses import is_address
 from anonflow.engine.flows.fingerprint import Fingerprint
@@ -21,6 +20,7 @@ from anonflow.engine.owner import record
 from anonflow.engine.owner.checkpoints import Checkpoints
 from anonflow.engine.owner.folder import CHECKPOINTS, OwnerFolder
 from anonflow.errors import FlowError
+from anonflow.release.randomness import checked_seed
 
 AGAIN = "another draw of the same table needs --again in the shell, again=True in Python"
 

@@ -8,11 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from anonflow import __version__
 from anonflow.algorithms.budget import Choice
+from anonflow.algorithms.diversity.within_partition import Diverse
+from anonflow.algorithms.method import Outcome
 from anonflow.engine.execution.batches import Batch
 from anonflow.engine.execution.budgets import choices_in, kept_choice
-from anonflow.engine.execution.diversity import restored, storable
 from anonflow.engine.execution.tasks import Matched
 from anonflow.engine.flows.fingerprint import Fingerprint
 from anonflow.engine.flows.flow import Flow
@@ -81,7 +84,7 @@ class StoredResults:
                 if name in there:
                     step = there[name]
                     results[p] = replace(
-                        results[p], diverse=restored(step.outcome), diversify_seconds=step.seconds
+                        results[p], diverse=_restored(step.outcome), diversify_seconds=step.seconds
                     )
         return results
 
@@ -93,7 +96,7 @@ class StoredResults:
             plain, *diverse = names[p - batch.first]
             self._store.add(plain, replace(matched, diverse=None))
             if matched.diverse is not None and diverse:
-                self._store.add(diverse[0], Matched(storable(matched.diverse), matched.diversify_seconds))
+                self._store.add(diverse[0], Matched(_storable(matched.diverse), matched.diversify_seconds))
         if self._store.due:
             self._write(seed)
 
@@ -256,3 +259,27 @@ class ResumeStore(StoredResults):
         """Return the keyed hash of each path that the flow names, as it names them."""
         named = self._fingerprint().named
         return {os.path.relpath(path, self._flow.folder): self._owner.keyed(named[path]) for path in named}
+
+
+_FACT = "diverse"
+
+
+def _storable(diverse: Diverse) -> Outcome:
+    """Return a diverse outcome with its figures as a fact, in a form that can be stored."""
+    figures = {
+        "draws": len(diverse.refused),
+        "refused": np.flatnonzero(diverse.refused).tolist(),
+        "open": int(diverse.open),
+        "steps": int(diverse.steps),
+        "lost": int(diverse.lost),
+    }
+    return replace(diverse.outcome, facts={**diverse.outcome.facts, _FACT: figures})
+
+
+def _restored(outcome: Outcome) -> Diverse:
+    """Return what :func:`_storable` was given."""
+    facts = dict(outcome.facts)
+    figures = facts.pop(_FACT)
+    refused = np.zeros(figures["draws"], bool)
+    refused[figures["refused"]] = True
+    return Diverse(replace(outcome, facts=facts), refused, figures["open"], figures["steps"], figures["lost"])

@@ -12,7 +12,6 @@ import pandas as pd
 
 from anonflow import risk
 from anonflow.algorithms.anonymize import Anonymization
-from anonflow.algorithms.seeds import derived_seed
 from anonflow.candidate_lists import Candidates
 from anonflow.criteria.matching.graph import covering
 from anonflow.engine.flows.fingerprint import Fingerprint
@@ -20,6 +19,7 @@ from anonflow.engine.flows.flow import Flow
 from anonflow.engine.flows.registers import with_registers
 from anonflow.errors import DataError, ParameterError
 from anonflow.release import Certificate, Release
+from anonflow.release.randomness import derived_seed
 from anonflow.risk.attack import frame_of, is_publishable, row_of
 from anonflow.risk.attacker import AttackerKind
 from anonflow.risk.attackers.linkers import linker_of_lists

@@ -15,13 +15,14 @@ from anonflow import risk
 from anonflow.algorithms.anonymize import Anonymization, anonymize
 from anonflow.algorithms.diversity.diversify import diversify
 from anonflow.algorithms.diversity.target import check_diversity
-from anonflow.algorithms.seeds import checked_seed, derived_seed
 from anonflow.criteria.registry import promise_of
 from anonflow.criteria.verification import Finding
 from anonflow.criteria.verify import verify
 from anonflow.drawing import grid, note, view
 from anonflow.errors import DataError, InfeasibleError, ParameterError
+from anonflow.option import is_finite
 from anonflow.release import Release, publish
+from anonflow.release.randomness import checked_seed, derived_seed
 from anonflow.risk.attack import OF_THE_ROW, is_publishable, row_of
 from anonflow.risk.attack_context import PAIRS
 from anonflow.table import Table
@@ -231,8 +232,7 @@ def check_threshold(threshold: float | None) -> None:
     ParameterError
         If it is none.
     """
-    good = isinstance(threshold, int | float) and not isinstance(threshold, bool) and 0 < threshold <= 1
-    if threshold is not None and not good:
+    if threshold is not None and not (is_finite(threshold) and 0 < threshold <= 1):
         raise ParameterError("threshold is a probability greater than 0 and at most 1, such as 0.09")
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from anonflow.algorithms.anonymize import Anonymization
-from anonflow.algorithms.seeds import derived_seed
 from anonflow.engine.report.card import plausible, same_way, sample_of
 from anonflow.engine.report.drawn_values import with_drawn_values
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.release import Release, publish
+from anonflow.release.randomness import derived_seed
 from anonflow.risk import AttackContext
 from anonflow.risk.three_questions import Answer, three_questions
 

@@ -18,7 +18,6 @@ from anonflow.algorithms.anonymize import Anonymization, within
 from anonflow.algorithms.diversity.target import check_diversity
 from anonflow.algorithms.pilots import PilotModel, TimedTable, run_pilots
 from anonflow.algorithms.registry import REGISTRY
-from anonflow.algorithms.seeds import checked_seed, derived_seed
 from anonflow.analysis.models import Design
 from anonflow.criteria.linkable import linked_columns
 from anonflow.engine.execution.events import Cancelled, EventStream
@@ -50,6 +49,7 @@ from anonflow.errors import AnonflowError, FlowError, ParameterError
 from anonflow.loss import measure_named
 from anonflow.partition import ORDERS
 from anonflow.release import publish
+from anonflow.release.randomness import checked_seed, derived_seed
 from anonflow.risk import AttackContext, attack
 from anonflow.risk.attack import OF_THE_ROW, attackers_of
 from anonflow.table import Table

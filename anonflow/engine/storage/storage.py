@@ -30,8 +30,9 @@ from anonflow.engine.execution.tasks import (
     measure,
     without_draw,
 )
-from anonflow.engine.execution.totals import Totals, infeasible, said_of
+from anonflow.engine.execution.totals import Totals, infeasible, measures_of_parts, said_of
 from anonflow.engine.flows import source
+from anonflow.engine.flows.flow import Run
 from anonflow.engine.owner.checkpoints import ResultNames
 from anonflow.engine.storage.arrays import TableOrder, write_array
 from anonflow.engine.storage.load import load_of
@@ -39,6 +40,7 @@ from anonflow.engine.storage.spill import Spill
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.large_arrays import IN_MEMORY, Arrays
 from anonflow.loss import measure_named
+from anonflow.release import Release
 from anonflow.table import Table
 from anonflow.utility.measures import MeasureRequest
 
@@ -218,8 +220,7 @@ class Storage:
         parts = self._diverse.pop(run_plan.run.number, None)
         if result.problem is not None:
             return result
-        flow, table, run = self._session.flow, self.table, run_plan.run
-        more = flow.spec.steps.diversify
+        run, more = run_plan.run, self._session.flow.spec.steps.diversify
         at_once = more is not None and run_plan.diversity is None
         try:
             anonymization = self._assembled(run_plan, outcomes.whole())
@@ -229,21 +230,40 @@ class Storage:
                 if at_once:
                     result = replace(result, seconds=result.seconds + perf_counter() - begin)
         except InfeasibleError as error:
-            return infeasible(run, error.message, table.n)
+            return infeasible(run, error.message, self.table.n)
+        result = replace(result, without_pattern=int(anonymization.facts.get("rows_without_pattern", 0)))
+        return self._checked(result, run, anonymization, totals.ready, again=at_once)
+
+    def _checked(
+        self, result: RunResult, run: Run, anonymization: Anonymization, ready: MeasureRequest, again: bool
+    ) -> RunResult:
+        """Return a result with its anonymization, and with the figures that need the whole table.
+
+        Parameters
+        ----------
+        result : RunResult
+        run : Run
+        anonymization : Anonymization
+        ready : MeasureRequest
+            The measures of parts.
+        again : bool
+            Whether records are generalized further than its parts were, so that all is checked and measured again.
+        """
+        flow, table = self._session.flow, self.table
         findings = result.findings
         undrawn: tuple[str, ...] = ()
         if not flow.draws(run):
             criteria, undrawn = without_draw(
                 flow.criteria, anonymization.guarantee, anonymization.matches is not None
             )
-            if at_once:
-                findings = ()  # everything is checked again
+            if again:
+                findings = ()
             else:
                 criteria = [criterion for criterion in criteria if criterion.name in OF_THE_WHOLE]
             if criteria:
                 findings += verify(table, anonymization, criteria, run.anonymize.k).findings
-        if at_once:
-            result = _said_again(result, anonymization, totals.ready)
+        if again:
+            result = _measured_again(result, anonymization, ready)
         names = flow.measures
         others = [
             {name: options}
@@ -252,6 +272,7 @@ class Storage:
             or (utility.MEASURES[name].of_covers and anonymization.classes is None)
         ]
         measures = result.measures | (utility.measure(table, anonymization, others) if others else {})
+        facts = anonymization.facts
         return replace(
             result,
             guarantee=anonymization.guarantee,
@@ -261,7 +282,7 @@ class Storage:
                 key: own for name in names for key, own in utility.numbers_of_measure(name, measures).items()
             },
             anonymization=anonymization,
-            without_pattern=int(anonymization.facts.get("rows_without_pattern", 0)),
+            said=tuple(str(facts[name]) for name in ("compared", "promise") if name in facts),
         )
 
     def _made_diverse(
@@ -338,36 +359,11 @@ class Storage:
             anonymization.k,
             table.n,
             seconds=perf_counter() - begin,
-            anonymization=anonymization,
         )
-        names = [{name: options} for name, options in flow.measures.items()]
-        by_sums = (*utility.measures_by_record(), *utility.measures_by_class())
-        ready = utility.asked(
-            table.records,
-            [each for each in names if next(iter(each)) in by_sums],
-            anonymization.k,
-            n=table.n,
-            take=table.records.take,
-        )
-        result = _said_again(result, anonymization, ready)
-        measures = utility.measure(table, anonymization, names)
-        findings: tuple[Finding, ...] = ()
-        if not flow.draws(run):
-            criteria, _ = without_draw(
-                flow.criteria, anonymization.guarantee, anonymization.matches is not None
-            )
-            findings = verify(table, anonymization, criteria, anonymization.k).findings if criteria else ()
-        return replace(
-            result,
-            findings=findings,
-            measures={
-                key: own
-                for name in flow.measures
-                for key, own in utility.numbers_of_measure(name, measures).items()
-            },
-        )
+        ready = measures_of_parts(flow, table, anonymization.k)
+        return self._checked(result, run, anonymization, ready, again=True)
 
-    def draw(self, result: RunResult) -> tuple[tuple[Finding, ...], publish.DrawnRelease]:
+    def draw(self, result: RunResult) -> tuple[Release, tuple[Finding, ...]]:
         """Draw the release of a run, and verify all of it.
 
         Raises
@@ -379,18 +375,16 @@ class Storage:
         AnonflowError
             If something cannot be drawn, or written.
         """
-        release, findings = publish.release_of(self._session, self.table, result, self._arrays)
-        return findings, publish.DrawnRelease(self._session, self.table, release, result)
+        return publish.release_of(self._session, self.table, result, self._arrays)
 
 
 def _index(run_plan: RunPlan) -> list[np.ndarray]:
     """Return the table positions of each partition's records."""
-    assert isinstance(run_plan.order, TableOrder)
     positions = np.asarray(run_plan.order.positions)
     return [positions[cut] for cut in run_plan.cuts]
 
 
-def _said_again(result: RunResult, anonymization: Anonymization, ready: MeasureRequest) -> RunResult:
+def _measured_again(result: RunResult, anonymization: Anonymization, ready: MeasureRequest) -> RunResult:
     """Return a result whose records were generalized further."""
     whole = Outcome(
         anonymization.generalization, anonymization.matches, anonymization.classes, anonymization.suppressed
@@ -398,9 +392,4 @@ def _said_again(result: RunResult, anonymization: Anonymization, ready: MeasureR
     measured = measure(anonymization.table.records, whole)
     summary = summary_of(ready, anonymization.table.records, whole, anonymization.partitions)
     sums = [utility.class_sums(ready, summary.classes)]
-    return replace(
-        said_of(result, ready, anonymization.table.domains, summary, measured, sums),
-        said=tuple(
-            str(anonymization.facts[name]) for name in ("compared", "promise") if name in anonymization.facts
-        ),
-    )
+    return said_of(result, ready, anonymization.table.domains, summary, measured, sums)

@@ -80,16 +80,6 @@ class Insider(
             households=risk.households,
         )  # fmt: skip
 
-    def rows_left(self, context: AttackContext) -> np.ndarray:
-        """Return how many rows may still be each target's, shape (targets,), int64; with units, each of a target's rows.
-
-        Raises
-        ------
-        ParameterError
-            If the truth is not known, or there are too many pairs.
-        """
-        return self._left(context)[1]
-
     def _left(self, context: AttackContext) -> tuple[np.ndarray, np.ndarray]:
         """Return the rows of the attacked people, and the number of rows that remain possible for each."""
         truth = context.judged()

@@ -50,7 +50,7 @@ def _letters(text: str) -> str:
 _MONTH_OF = {
     _letters(name): int(line.split()[0]) for line in _MONTHS.strip().splitlines() for name in line.split()[1:]
 }
-_NAME = r"[\p{L}\p{M}]{3,}\.?|[\p{L}\p{M}]{3,}"
+_NAME = r"[\p{L}\p{M}]+\.?"  # a least length would repeat the letters of all languages, which take a millisecond to compile
 _BETWEEN = (
     r"[ \t\x{00A0}]*[./\-‐‑][ \t\x{00A0}]*|[ \t\x{00A0}]+(?:de|del|of)[ \t\x{00A0}]+|[,]?[ \t\x{00A0}]+"
 )

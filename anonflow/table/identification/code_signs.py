@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from anonflow.hierarchy.prefixes import classification_lengths, signs_of
 from anonflow.table.identification.column_signs import name_words
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _CLASSIFICATIONS = {
     "icd": "icd-10",
@@ -128,8 +126,6 @@ def _checks(text: str, weighted: Any) -> bool:
 
 def code_texts(values: pd.Series) -> list[str]:
     """Return the distinct values of a column as texts; none where a number has a fraction."""
-    import pandas as pd
-
     distinct = values.drop_duplicates()
     if pd.api.types.is_float_dtype(values.dtype):  # whole numbers beside blanks are floats in pandas
         numbers = distinct.to_numpy(dtype=np.float64, na_value=np.nan)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakKeyDictionary
 
 import numpy as np
+import pandas as pd
 
 from anonflow.candidate_lists import Candidates
 from anonflow.errors import DataError, ParameterError, VerificationError
@@ -27,8 +28,6 @@ from anonflow.table.row_marks import KEY_LENGTH, UNIT_KEY_LENGTH, Content, unit_
 from anonflow.whole_file import OWNER_ONLY, as_path, streamed, write_whole
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from anonflow.table import Table
 
 __all__ = [
@@ -330,8 +329,6 @@ class Earlier:
         DataError
             If what is kept cannot be read.
         """
-        import pandas as pd
-
         times = np.zeros(table.n, np.int64)
         if self._files():
             marks = unit_marks(table.units, table.unit_columns, self._key())

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from anonflow.table.domain import missing_cells
 from anonflow.table.identification.value_signs import filled, form, is_dates, is_numeric, rarity
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from anonflow.table.frame import Table
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from anonflow.errors import ParameterError
+from anonflow.option import check_whole
 from anonflow.table.identification.population import intrusion
 from anonflow.table.identification.uniqueness import class_labels, refined
 
@@ -199,8 +200,7 @@ def key_sets(frame: pd.DataFrame, columns: Sequence[str], most: int = 3) -> KeyS
     classes, refined by one more: O(sets n), exact, where SUDA2 prunes. A record is not unique on any proper subset
     exactly if it is not unique on any subset that lacks one column.
     """
-    if isinstance(most, bool) or not isinstance(most, int | np.integer) or most < 1:
-        raise ParameterError("the largest number of columns in a set must be a whole number of at least 1")
+    check_whole(most, 1, "the largest number of columns in a set must be a whole number of at least 1")
     columns = tuple(str(name) for name in columns)
     if not columns:
         raise ParameterError("key_sets: name at least one column that others may know")

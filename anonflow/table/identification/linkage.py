@@ -7,18 +7,16 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
+import pandas as pd
 
 from anonflow.candidate_lists import Candidates
 from anonflow.table.domain import Domain
 from anonflow.table.forms.numbers import summable
 from anonflow.table.records import Records
 from anonflow.table.row_marks import joint_codes
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 TOGETHER = "all of them together"
 """The name of the result for all columns together."""

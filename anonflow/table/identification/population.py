@@ -11,6 +11,7 @@ import scipy
 from scipy.special import betaln, gammaln, xlog1py, xlogy
 
 from anonflow.errors import ParameterError
+from anonflow.option import is_finite
 
 NOT_ESTIMABLE = "not estimable"
 
@@ -56,8 +57,7 @@ def check_fraction(fraction: float | None) -> float:
     ParameterError
         If it is not above 0 and at most 1.
     """
-    number = isinstance(fraction, int | float | np.integer | np.floating) and not isinstance(fraction, bool)
-    if fraction is None or not number or not 0 < fraction <= 1:
+    if fraction is None or not is_finite(fraction) or not 0 < fraction <= 1:
         raise ParameterError("a sampling fraction is a number above 0 and at most 1, such as 0.05")
     return float(fraction)
 

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pandas as pd
 
 from anonflow.errors import DataError
 from anonflow.table.domain import missing_cells
 from anonflow.table.forms.numbers import numbers_of
 from anonflow.table.identification.column_signs import values_say
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 MANY = 0.9
 """Share of distinct values from which text is assumed to identify a person."""
@@ -72,8 +68,6 @@ def form(values: pd.Series, numeric: bool, dates: bool) -> str | None:
 
 def _distinct_texts(values: pd.Series) -> list[str]:
     """Return distinct values as texts; none of numbers with fractions."""
-    import pandas as pd
-
     distinct = values.drop_duplicates().head(_LOOKED_AT)
     if pd.api.types.is_float_dtype(values.dtype):  # whole numbers beside blanks are floats in pandas
         numbers = distinct.to_numpy(dtype=np.float64, na_value=np.nan)
@@ -97,8 +91,6 @@ def rarity(values: pd.Series, n: int) -> str | None:
 
 def is_numeric(values: pd.Series) -> bool:
     """Return numbers, dates, or text that is one of them throughout."""
-    import pandas as pd
-
     if pd.api.types.is_bool_dtype(values.dtype):
         return False
     if pd.api.types.is_numeric_dtype(values.dtype):
@@ -117,8 +109,6 @@ def is_dates(values: pd.Series) -> bool:
 
 def numbers_in(values: pd.Series) -> np.ndarray:
     """Return values as numbers, NaN for those that are none; each distinct text is read once."""
-    import pandas as pd
-
     if pd.api.types.is_numeric_dtype(values.dtype):
         return values.to_numpy(dtype=np.float64, na_value=np.nan)
     at, distinct = pd.factorize(values)

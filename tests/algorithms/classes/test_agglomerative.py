@@ -27,6 +27,7 @@ from anonflow.kernels.classes.forest import split
 from anonflow.table.records import Records
 from tests.cases import costs as cost_cases
 from tests.cases.freeform import DYADIC, dyadic
+from tests.cases.plain_kernels import plainly
 from tests.cases.tables import adult
 from tests.naive import agglomerative as naive
 from tests.naive import loss as naive_loss
@@ -82,10 +83,10 @@ def test_plain_and_compiled_agree(
     k = int(rng.integers(1, n + 1))
     part = partition(records, measure)
     for method in (
-        lambda compiled: agglomerative_labels(part, k, DISTANCES[dist], modified, compiled),
-        lambda compiled: forest_labels(part, k, compiled),
+        lambda: agglomerative_labels(part, k, DISTANCES[dist], modified),
+        lambda: forest_labels(part, k),
     ):
-        (labels, result), (again, same) = method(True), method(False)
+        (labels, result), (again, same) = method(), plainly(method)
         assert np.array_equal(labels, again)
         assert result == same == labels.max() + 1
         assert np.bincount(labels).min() >= k

@@ -26,6 +26,7 @@ from anonflow.kernels.costs import load
 from anonflow.table.records import Records
 from tests.cases import costs as cost_cases
 from tests.cases.freeform import DYADIC, dyadic
+from tests.cases.plain_kernels import plainly
 from tests.naive import clusters as naive
 from tests.naive import loss as naive_loss
 from tests.strategies import examples, loop, tables
@@ -103,7 +104,7 @@ def test_sizes_losses_and_plain_twins(seed: int, kinds: list[str], measure: str,
     assert all(after <= before + 1e-9 for before, after in pairwise(losses))
     assert facts["found"] == len(set(improved.tolist())) == int(improved.max()) + 1
     assert losses[0] - losses[-1] == pytest.approx(facts["gained"], abs=1e-9)
-    plain, same = improve_labels(partition(records, measure, seed), labels, k, effort, compiled=False)
+    plain, same = plainly(improve_labels, partition(records, measure, seed), labels, k, effort)
     assert np.array_equal(improved, plain)
     assert facts == same
 

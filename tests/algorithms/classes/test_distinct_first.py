@@ -23,6 +23,7 @@ from anonflow.table.records import Records
 from tests.cases import costs as cost_cases
 from tests.cases.flow_files import flow_text
 from tests.cases.freeform import DYADIC, dyadic
+from tests.cases.plain_kernels import KERNELS, plainly
 from tests.naive import clusters as naive
 from tests.naive import loss as naive_loss
 from tests.strategies import examples, loop
@@ -56,10 +57,9 @@ def test_it_agrees_with_a_plain_implementation(seed: int, n: int, needs: list[in
 
     first = int(np.random.default_rng(seed).integers(n))
     expected = naive.diverse(cost, n, k, first, list(map(tuple, values.values.tolist())), needs)
-    for compiled in (True, False):
-        labels, result = k_member_labels(
-            partition(records, values, "ncp", seed), k, values, compiled=compiled
-        )
+    for kernels in KERNELS:
+        with kernels():
+            labels, result = k_member_labels(partition(records, values, "ncp", seed), k, values)
         assert result == len(expected)
         assert [sorted(cluster) for cluster in expected] == [
             np.flatnonzero(labels == c).tolist() for c in range(result)
@@ -83,7 +83,7 @@ def test_plain_and_compiled_agree(seed: int, kinds: list[str], measure: str, nee
     values = sensitive(rng, n, [need])
     k = int(rng.integers(1, n + 1))
     labels, result = k_member_labels(partition(records, values, measure), k, values)
-    again, same = k_member_labels(partition(records, values, measure), k, values, compiled=False)
+    again, same = plainly(k_member_labels, partition(records, values, measure), k, values)
     assert np.array_equal(labels, again)
     assert result == same
     for label in range(result):

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import anonflow as af
 from anonflow.algorithms.classes.mdav import mdav_labels, squares, standardized
 from anonflow.algorithms.classes.square_exchanges import exchange_for_squares
+from tests.cases.plain_kernels import KERNELS, plainly
 from tests.naive.mdav import cheapest_exchange, clusters, sum_of_squares
 from tests.strategies import examples, loop
 
@@ -38,8 +39,9 @@ def test_clusters_as_spelled_out(seed: int, n: int, k: int, mixed: bool, whole: 
     table = table_of(numbers, texts)
     points, _, weight = standardized(table.records)
     rows = [[*row, *([texts[i]] if texts else [])] for i, row in enumerate(points.tolist())]
-    for compiled in (True, False):
-        labels, result = mdav_labels(table.records, min(k, n), compiled)
+    for kernels in KERNELS:
+        with kernels():
+            labels, result = mdav_labels(table.records, min(k, n))
         expected = clusters(rows, min(k, n), [1.0, 1.0, *weight])
         assert result == len(expected)
         if not whole:  # sums in another order may break ties of equal distances
@@ -53,7 +55,7 @@ def test_clusters_as_spelled_out(seed: int, n: int, k: int, mixed: bool, whole: 
 def test_plain_and_compiled_kernels_agree(seed: int, n: int) -> None:
     rng = np.random.default_rng(seed)
     table = table_of(rng.integers(0, 3, (n, 2)).astype(float), list(rng.choice(list("abc"), n)))
-    both = [mdav_labels(table.records, 2, compiled) for compiled in (True, False)]
+    both = mdav_labels(table.records, 2), plainly(mdav_labels, table.records, 2)
     assert (both[0][0] == both[1][0]).all()
     assert both[0][1] == both[1][1]
 

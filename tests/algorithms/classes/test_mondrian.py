@@ -16,6 +16,7 @@ from anonflow.algorithms.classes.mondrian import mondrian_labels
 from anonflow.algorithms.method import Partition
 from anonflow.errors import ParameterError
 from anonflow.table import Table
+from tests.cases.plain_kernels import plainly
 from tests.naive import mondrian as naive
 from tests.strategies import WITHOUT_CODES, loop, tables
 
@@ -52,7 +53,7 @@ def test_the_classes_are_those_of_the_definition(table: Table, k: int, relaxed: 
     labels, count = mondrian_labels(part, k, relaxed)
     assert classes_of(labels) == expected
     assert count == len(expected)
-    plain, _ = mondrian_labels(part, k, relaxed, compiled=False)
+    plain, _ = plainly(mondrian_labels, part, k, relaxed)
     assert (labels == plain).all()
     assert np.bincount(labels).min() >= k
 

@@ -33,6 +33,7 @@ from anonflow.kernels.state import empty_state
 from anonflow.loss import record_costs
 from anonflow.release import ReleaseWarning
 from tests.cases.concealment import LOSSES, codes_of, oracle, part_of, small
+from tests.cases.plain_kernels import plainly
 from tests.cases.tables import mixed, sampled
 from tests.naive import concealment as naive
 from tests.strategies import examples, loop
@@ -80,9 +81,10 @@ def test_plain_and_compiled_kernels_agree() -> None:
             results.append(boxes)
         for item, other in zip(*results, strict=True):
             np.testing.assert_array_equal(item, other)
-        kinds = [agglomerative_labels(part, 3, DISTANCES["log"], True, compiled=c)[0] for c in (False, True)]
-        np.testing.assert_array_equal(*kinds)
-        np.testing.assert_array_equal(*(forest_labels(part, 3, compiled=c)[0] for c in (False, True)))
+        clusters = agglomerative_labels(part, 3, DISTANCES["log"], True)[0]
+        same = plainly(agglomerative_labels, part, 3, DISTANCES["log"], True)[0]
+        np.testing.assert_array_equal(same, clusters)
+        np.testing.assert_array_equal(plainly(forest_labels, part, 3)[0], forest_labels(part, 3)[0])
 
 
 # ------------------------------------------------------------------------------------- what is promised

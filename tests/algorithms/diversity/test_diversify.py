@@ -24,7 +24,14 @@ from anonflow.algorithms.diversity.refusal import (
     refusal_at_most,
     throwaway_draws,
 )
-from anonflow.algorithms.diversity.target import DIVERSITIES, Target, Targets, sensitive_codes, target_of
+from anonflow.algorithms.diversity.target import (
+    DIVERSITIES,
+    Target,
+    Targets,
+    sensitive_codes,
+    sensitive_column,
+    target_of,
+)
 from anonflow.algorithms.diversity.widen_matches import widened
 from anonflow.algorithms.diversity.within_partition import Request, diverse_partition
 from anonflow.algorithms.method import Outcome, Partition
@@ -530,6 +537,13 @@ def test_parameters_outside_their_domain_are_refused(parameters: dict[str, Any],
     anon = af.anonymize(people(), "mondrian", 4)
     with pytest.raises(ParameterError, match=words):
         af.diversify(anon, **parameters)
+
+
+def test_without_a_column_the_only_sensitive_one_is_meant() -> None:
+    assert sensitive_column(None, ("ill",), ("town", "ill")) == "ill"
+    for sensitive, words in (((), "no"), (("town", "ill"), "2")):
+        with pytest.raises(ParameterError, match=f"the schema has {words} sensitive columns; name one"):
+            sensitive_column(None, sensitive, ("town", "ill"))
 
 
 def test_only_an_anonymization_will_do() -> None:

@@ -38,6 +38,13 @@ def test_unions_of_equal_classes_add_nothing_to_anybodys_share(
     assert minimality_excess(anon, **criterion) == pytest.approx(0, abs=1e-12)
 
 
+def test_a_seed_gives_the_same_exchanges_and_another_one_others() -> None:
+    anon = af.anonymize(people("aabbabab" * 3), "k-member", 2, seed=1)
+    shares = [minimality_shares(anon, "t-closeness", t=0.3, seed=seed, exchanges=20) for seed in (1, 1, 2)]
+    assert shares[0].equals(shares[1])
+    assert not shares[0].equals(shares[2])
+
+
 def test_it_does_not_matter_who_has_the_first_value() -> None:
     """Before, values were numbered as they came: random deals that a union depends on told the first person's value."""
     rng = np.random.default_rng(4)

@@ -19,6 +19,7 @@ from anonflow.algorithms.method import Progress
 from anonflow.errors import ParameterError
 from anonflow.table import Table
 from tests.cases.freeform import MEASURES, assert_regular, part_of, total
+from tests.cases.plain_kernels import KERNELS
 from tests.cases.tables import random_table
 from tests.checks import check_result
 from tests.strategies import examples, loop, regular_matches, tables
@@ -35,9 +36,9 @@ def test_regular_never_worse_and_plain_and_compiled_agree(
     with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(2) as pool:
         patch.setattr(chains, "LEAST", 4)
         patch.setattr(chains, "LONGEST", 4)
-        for compiled in (True, False):
-            part = part_of(table, measure)
-            results.append(improve_by_chains(part, matches.copy(), 5, 2, 2, pool, compiled))
+        for kernels in KERNELS:
+            with kernels():
+                results.append(improve_by_chains(part_of(table, measure), matches.copy(), 5, 2, 2, pool))
     assert (results[0][0] == results[1][0]).all()
     assert results[0][1] == results[1][1]
     assert_regular(results[0][0])

@@ -17,6 +17,7 @@ from anonflow.algorithms.freeform.nh import halves, nh_matches
 from anonflow.kernels.freeform.auction import auction, auction_jit
 from anonflow.table import Table
 from tests.cases.freeform import MEASURES, assert_regular, part_of, total
+from tests.cases.plain_kernels import plainly
 from tests.strategies import examples, loop, tables
 
 
@@ -73,7 +74,7 @@ def test_nearly_optimal_assignments(table: Table, data: st.DataObject, measure: 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(hungarian, "BIDS", 0 if short else 20)
         matches = hungarian_matches(part, k, slack=0.5)
-        assert (matches == hungarian_matches(part, k, compiled=False, slack=0.5)).all()
+        assert (matches == plainly(hungarian_matches, part, k, slack=0.5)).all()
     assert_regular(matches)
     if short:
         assert (matches == hungarian_matches(part, k)).all()
@@ -84,8 +85,8 @@ def test_nearly_optimal_assignments(table: Table, data: st.DataObject, measure: 
 def test_plain_and_compiled_agree(table: Table, data: st.DataObject, measure: str) -> None:
     k = data.draw(st.integers(2, table.n))
     part = part_of(table, measure)
-    assert (hungarian_matches(part, k) == hungarian_matches(part, k, compiled=False)).all()
-    compiled, plain = nh_matches(part, k), nh_matches(part, k, compiled=False)
+    assert (hungarian_matches(part, k) == plainly(hungarian_matches, part, k)).all()
+    compiled, plain = nh_matches(part, k), plainly(nh_matches, part, k)
     assert (compiled[0] == plain[0]).all()
     assert compiled[1] == plain[1]
     assert_regular(compiled[0])

@@ -19,6 +19,7 @@ from anonflow.algorithms.freeform.two_phase_candidates import sparse_matches
 from anonflow.generalization import Generalization
 from anonflow.kernels.costs import load
 from tests.cases.freeform import assert_regular, part_of, total
+from tests.cases.plain_kernels import plainly
 from tests.naive import two_phase as naive
 from tests.strategies import examples, loop
 
@@ -67,9 +68,8 @@ def test_sorted_pairs_are_the_nearest_of_all(
         if large:
             # numbers that do not fit 64 bits: records are told apart column by column
             patch.setattr(near_pairs, "_digits", lambda codes: None)
-        near, plain = (
-            sorted_pairs(part.records, part.plan, origin, costs, count, pool, c) for c in (True, False)
-        )
+        case = (part.records, part.plan, origin, costs, count, pool)
+        near, plain = sorted_pairs(*case), plainly(sorted_pairs, *case)
     np.testing.assert_array_equal(near, plain)
     rows = part.records.codes.tolist()
     wanted = naive.least_distances(rows, costs.tolist(), count)
@@ -104,7 +104,7 @@ def test_few_records_of_many_columns_do_not_list_all_sets_of_columns(
 
     monkeypatch.setattr(near_pairs, "combinations", counted)
     with ThreadPoolExecutor(1) as pool:
-        near = sorted_pairs(part.records, part.plan, origin, costs, 5, pool, False)
+        near = plainly(sorted_pairs, part.records, part.plan, origin, costs, 5, pool)
     wanted = naive.least_distances(rows, costs.tolist(), 5)
     far = [(costs * (part.records.codes[i] != part.records.codes[near[i]])).sum(axis=1) for i in range(60)]
     assert all(sorted(own) == pytest.approx(best) for own, best in zip(far, wanted, strict=True))

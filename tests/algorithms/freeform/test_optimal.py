@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -26,6 +27,7 @@ from anonflow.table import Table
 from tests.cases import costs as cost_cases
 from tests.cases.bounds import naive_cost, random_records
 from tests.cases.freeform import MEASURES, assert_regular, part_of, total
+from tests.cases.plain_kernels import KERNELS
 from tests.checks import Ticks, check_result
 from tests.naive import bounds as naive
 from tests.strategies import examples, loop, seeded, tables
@@ -80,15 +82,16 @@ def test_facts_are_those_of_the_result(table: Table, data: st.DataObject, measur
 
 
 @loop("measure", MEASURES)
-@loop("compiled", [True, False])
-def test_sets_cost_what_their_joins_cost(measure: str, compiled: bool) -> None:
+@loop("kernels", KERNELS)
+def test_sets_cost_what_their_joins_cost(measure: str, kernels: Any) -> None:
     for seed in range(10):
         records = random_records(300 + seed, 6)
         part = Partition(records, measure, np.random.default_rng(0))
         own = Generalization.of(records)
         origin = load(part.plan, own.lo, own.hi, own.bits)
         cost = naive_cost(records, measure)
-        sets = all_sets(part.plan, origin, 3, compiled)
+        with kernels():
+            sets = all_sets(part.plan, origin, 3)
         assert len(sets.cost) == math.comb(6, 3)
         expected = [cost(row) for row in sets.members.tolist()]
         assert sets.cost * GRID == pytest.approx(expected, abs=1e-6)

@@ -41,6 +41,7 @@ from tests.cases import costs as cost_cases
 from tests.cases.bounds import naive_cost, random_records
 from tests.cases.flow_files import flow_text
 from tests.cases.freeform import DYADIC, MEASURES, dyadic, part_of, total
+from tests.cases.plain_kernels import KERNELS, plainly
 from tests.cases.tables import mixed
 from tests.checks import Ticks, check_release, check_result
 from tests.naive import loss as naive_loss
@@ -107,7 +108,7 @@ def test_plain_and_compiled_agree(table: Table, data: st.DataObject, measure: st
     k = data.draw(st.integers(2, table.n))
     part = part_of(table, measure)
     matches, facts = reciprocal_matches(part, k, method)
-    again, same = reciprocal_matches(part, k, method, compiled=False)
+    again, same = plainly(reciprocal_matches, part, k, method)
     assert (matches == again).all()
     assert (facts == same).all()
     assert_mutual(matches, k)
@@ -192,11 +193,11 @@ def test_chains_of_links_end_where_no_exchange_lowers_the_loss(
     start, _ = reciprocal_matches(part_of(table, measure), k, "sort-greedy")
     cost = cost_of(table, measure)
     answers = []
-    for compiled in (True, False):
+    for kind in KERNELS:
         seen: list[Progress] = []
         part = replace(part_of(table, measure), watch=seen.append)
-        with ThreadPoolExecutor(2) as pool:
-            matches, facts = improve_by_chains(part, start, table.n, 100, 0, pool, compiled, mutual=True)
+        with kind(), ThreadPoolExecutor(2) as pool:
+            matches, facts = improve_by_chains(part, start, table.n, 100, 0, pool, mutual=True)
         answers.append((matches.tolist(), facts))
     assert answers[0] == answers[1]
     assert naive.is_symmetric_regular(matches.tolist(), start.shape[1])
@@ -279,7 +280,7 @@ def test_rings_that_reach_both_ways(table: Table, data: st.DataObject) -> None:
     k = data.draw(st.integers(1, n))
     part = part_of(table)
     matches, count = mutual_ring_matches(part, k)
-    plain, same = mutual_ring_matches(part, k, compiled=False)
+    plain, same = plainly(mutual_ring_matches, part, k)
     assert (matches == plain).all()
     assert count == same
     rows = [set(row[row >= 0].tolist()) for row in matches]
@@ -311,7 +312,7 @@ def test_the_halved_flow_in_plain_and_compiled(table: Table, data: st.DataObject
     k = data.draw(st.integers(1, table.n))
     part = part_of(table, measure)
     matches, facts = mutual_flow_matches(part, k)
-    plain, same = mutual_flow_matches(part, k, compiled=False)
+    plain, same = plainly(mutual_flow_matches, part, k)
     assert (matches == plain).all()
     assert (facts == same).all()
     assert naive.is_symmetric_regular(matches.tolist(), k + table.n * (k - 1) % 2)

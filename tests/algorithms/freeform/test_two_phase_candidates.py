@@ -35,6 +35,7 @@ from anonflow.kernels.freeform.slot_rows import SlotRows
 from anonflow.kernels.state import State, empty_state
 from anonflow.table import Table
 from tests.cases.freeform import MEASURES, assert_regular, part_of
+from tests.cases.plain_kernels import KERNELS, plainly
 from tests.cases.tables import random_table
 from tests.checks import check_result
 from tests.naive import two_phase as naive
@@ -85,7 +86,8 @@ def test_near_records_grow_least(table: Table, data: st.DataObject, measure: str
     origin, joined = state_of(part), state_of(part, matches)
     count = data.draw(st.integers(1, n))
     with ThreadPoolExecutor(2) as pool:
-        near, plain = (near_records(part.plan, origin, joined, count, pool, c) for c in (True, False))
+        case = (part.plan, origin, joined, count, pool)
+        near, plain = near_records(*case), plainly(near_records, *case)
     np.testing.assert_array_equal(near, plain)
     cost = cost_of(table, measure)
     growth = np.array([[cost([*row, i]) - cost(row) for row in matches.tolist()] for i in range(n)])
@@ -119,7 +121,8 @@ def test_sparse_matches_are_regular_and_greedy(table: Table, data: st.DataObject
     k = data.draw(st.integers(2, n))
     count = data.draw(st.integers(1, n))
     with ThreadPoolExecutor(2) as pool:
-        (result, _), (plain, _) = (sparse_matches(part, k, count, pool, c) for c in (True, False))
+        result, _ = sparse_matches(part, k, count, pool)
+        plain, _ = plainly(sparse_matches, part, k, count, pool)
         whole = sparse_matches(part, 2, n, pool)[0]
     np.testing.assert_array_equal(result, plain)
     assert_regular(result)
@@ -243,11 +246,12 @@ def test_no_negative_cycle_is_left(table: Table, data: st.DataObject, measure: s
     answers = []
     with ThreadPoolExecutor(1) as pool, pytest.MonkeyPatch.context() as patch:
         patch.setattr("anonflow.algorithms.freeform.two_phase_candidates.LABELS", 7)
-        for compiled in (False, True):
+        for kernels in KERNELS:
             matches = start.copy()
             graph = MatchedRecords(part.plan, state_of(part), matches, state_of(part, start))
             seen: list[Progress] = []
-            result = cancel_all(graph, n, most, np.random.default_rng(1), pool, compiled, seen.append)
+            with kernels():
+                result = cancel_all(graph, n, most, np.random.default_rng(1), pool, seen.append)
             assert_regular(matches)
             np.testing.assert_array_equal(matches[:, 0], np.arange(n))
             assert 0 < seen[-1].done <= most
@@ -341,10 +345,8 @@ def test_nearness_compares_the_nearest(table: Table, data: st.DataObject, measur
     order = np.array(data.draw(st.permutations(range(n))))
     halves, whole = [order[:cut], order[cut:]], [order]
     rng = np.random.default_rng(0)
-    results = [
-        nearness(part.plan, state_of(part), halves, whole, k, rng, compiled) for compiled in (True, False)
-    ]
-    assert results[0] == results[1]
+    result = nearness(part.plan, state_of(part), halves, whole, k, rng)
+    assert result == plainly(nearness, part.plan, state_of(part), halves, whole, k, rng)
     cost = cost_of(table, measure)
 
     def nearest(parts: list[np.ndarray]) -> float:
@@ -352,7 +354,7 @@ def test_nearness_compares_the_nearest(table: Table, data: st.DataObject, measur
             sum(sorted(cost([int(i), int(j)]) for j in rows)[:k]) for rows in parts for i in rows.tolist()
         )
 
-    assert results[0] == pytest.approx(nearest(whole) / nearest(halves) if nearest(halves) else 1.0)
+    assert result == pytest.approx(nearest(whole) / nearest(halves) if nearest(halves) else 1.0)
 
 
 def test_a_start_is_chosen_by_what_stretches_lose(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 import anonflow as af
 from anonflow import datasets
-from anonflow.algorithms.patterns.language import pattern_masks
 from anonflow.algorithms.patterns.pattern_guided import place
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.table import Table
@@ -31,8 +30,10 @@ from tests.cases.patterns import (
     adult_2_to_suppress,
     cmc_to_suppress,
     nursery,
+    pattern_masks,
     table,
 )
+from tests.cases.plain_kernels import plainly
 from tests.papers.figures import Key, verdict
 from tests.papers.workbook import Workbook
 from tests.strategies import WITHOUT_CODES, loop, tables
@@ -78,7 +79,7 @@ def test_rows_are_placed_as_the_heuristic_says(table: Table, k: int, data: st.Da
     order = in_order(chosen)
     assert [text(int(mask), q) for mask in masks] == order
     labels, used = place(table.records, masks, k)
-    plain = place(table.records, masks, k, compiled=False)
+    plain = plainly(place, table.records, masks, k)
     assert (labels == plain[0]).all()
     assert (used == plain[1]).all()
     codes = table.codes.tolist()

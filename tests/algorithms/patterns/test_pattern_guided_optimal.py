@@ -15,7 +15,6 @@ import anonflow as af
 from anonflow import datasets
 from anonflow.algorithms.patterns import row_choices
 from anonflow.algorithms.patterns.integer_program import _in_time, _rounded
-from anonflow.algorithms.patterns.language import pattern_masks
 from anonflow.algorithms.patterns.relaxation import relaxed
 from anonflow.algorithms.patterns.row_choices import RowChoices, choices_of
 from anonflow.errors import InfeasibleError, ParameterError
@@ -28,6 +27,7 @@ from tests.cases.patterns import (
     best,
     every_row_follows,
     nursery,
+    pattern_masks,
     scenario,
     table,
 )

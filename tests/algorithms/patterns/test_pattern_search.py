@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 
 import anonflow as af
 from anonflow import datasets
-from anonflow.algorithms.patterns.language import mask_costs, pattern_masks, whole_costs
+from anonflow.algorithms.patterns.language import mask_costs, whole_costs
 from anonflow.algorithms.patterns.pattern_guided import place
 from anonflow.algorithms.patterns.row_choices import choices_of, searched
 from anonflow.errors import ParameterError
 from anonflow.table import Table
-from tests.cases.patterns import TABLE_7, best, table
+from tests.cases.patterns import TABLE_7, best, pattern_masks, table
+from tests.cases.plain_kernels import plainly
 from tests.strategies import examples, loop
 
 ROWS = st.lists(st.tuples(*[st.sampled_from("xyz")] * 3), min_size=2, max_size=7)
@@ -26,7 +27,7 @@ PATTERNS = st.lists(
 )
 
 
-def tried(coded: Table, k: int, patterns: Any, compiled: bool) -> tuple[int, int, np.ndarray, Any]:
+def tried(coded: Table, k: int, patterns: Any) -> tuple[int, int, np.ndarray, Any]:
     records = coded.records
     masks = pattern_masks(records.domains, patterns)
     whole, _ = whole_costs(records.domains, None)
@@ -34,7 +35,7 @@ def tried(coded: Table, k: int, patterns: Any, compiled: bool) -> tuple[int, int
     _, used = place(records, masks, k)
     choices = choices_of(records, masks, costs, int(whole.sum()), k)
     before = int(np.where(used >= 0, np.append(costs, 0)[used], whole.sum()).sum())
-    amount = searched(choices, choices.amount_of(used), compiled)
+    amount = searched(choices, choices.amount_of(used))
     return before, choices.cost_of(amount), amount, choices
 
 
@@ -47,13 +48,13 @@ def test_between_the_optimum_and_the_heuristic(
     if len(rows) < k:
         return
     coded = table(pd.DataFrame(rows, columns=["a", "b", "c"]))
-    before, after, amount, choices = tried(coded, k, patterns, compiled=True)
+    before, after, amount, choices = tried(coded, k, patterns)
     assert best(rows, k, patterns, [1, 1, 1]) <= after <= before
     assert np.array_equal(np.bincount(choices.kind, amount, minlength=len(choices.rows)), choices.rows)
     inside = choices.instance >= 0
     sizes = np.bincount(choices.instance[inside], amount[inside]) if inside.any() else np.zeros(1)
     assert (sizes[sizes > 0] >= k).all()
-    assert np.array_equal(amount, tried(coded, k, patterns, compiled=False)[2])
+    assert np.array_equal(amount, plainly(tried, coded, k, patterns)[2])
     anon = af.anonymize(coded, "pattern-guided", k=k, patterns=patterns, local_search=True)
     assert anon.facts["suppressed_entries"] == after
     assert anon.facts["saved"] == before - after

@@ -12,10 +12,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import anonflow as af
-from anonflow.algorithms.patterns.language import mask_costs, pattern_grid, pattern_masks, whole_costs
+from anonflow.algorithms.patterns.language import mask_costs, pattern_grid, whole_costs
 from anonflow.errors import ParameterError
 from anonflow.table import Table
-from tests.cases.patterns import ADULT_2, SCENARIO
+from tests.cases.patterns import ADULT_2, SCENARIO, pattern_masks
 from tests.strategies import loop
 
 

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import maximum_bipartite_matching
 
 from anonflow.criteria.evidence import collect, subject_of
 from anonflow.criteria.matching import graph, max_flow
@@ -176,10 +178,45 @@ def test_flows_with_thinned_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
             assert np.array_equal(np.bincount(right, flow.edge, n) + flow.unmet, each)
 
 
+@pytest.mark.parametrize("block", [1, 1000])
+def test_vertices_with_the_same_edges_are_one_vertex_of_the_network(
+    block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the right side lacks is as little as by a matching of copies, and without it all of the rest can be met."""
+    monkeypatch.setattr(max_flow, "_BLOCK", block)
+    rng = np.random.default_rng(5)
+    seen = set()
+    for _ in range(120):
+        lists, rights, lefts = int(rng.integers(1, 5)), int(rng.integers(1, 7)), int(rng.integers(1, 14))
+        covers = (rng.random((lists, rights)) < rng.choice([0.3, 0.7]))[rng.integers(0, lists, lefts)]
+        supply, demand = rng.integers(0, 4, lefts), rng.integers(0, 5, rights)
+        left, right = np.nonzero(covers)
+        order = rng.permutation(len(left))
+        lacks = max_flow.unmet(supply, demand, left[order].astype(np.int32), right[order])
+        assert (lacks >= 0).all()
+        assert (lacks <= demand).all()
+        for needed, matched in ((demand, (demand - lacks).sum()), (demand - lacks, (demand - lacks).sum())):
+            slots = np.repeat(np.repeat(covers, supply, axis=0), needed, axis=1)
+            pairs = maximum_bipartite_matching(csr_matrix(slots)) if slots.size else np.zeros(0) - 1
+            assert (pairs >= 0).sum() == matched
+        seen.add((bool(lacks.any()), len(np.unique(covers, axis=0)) < lefts))
+    assert len(seen) == 4
+
+
+def test_lists_that_only_sum_up_alike_stay_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Equal:
+        def integers(self, low: int, high: int, size: int) -> np.ndarray:
+            return np.ones(size, np.int64)
+
+    monkeypatch.setattr(max_flow.np.random, "default_rng", lambda seed: Equal())
+    ones = np.ones(2, np.int64)
+    assert max_flow.unmet(ones, ones, np.array([0, 1]), np.array([0, 1])).tolist() == [0, 0]
+
+
 def test_flows_too_large_are_refused() -> None:
     huge = np.array([2**31])
     with pytest.raises(DataError, match="certificate"):
-        max_flow.largest_flow(huge, huge, np.array([0]), np.array([0]), huge)
+        max_flow.largest_flow(huge, huge, np.array([0]), np.array([0]))
 
 
 def test_the_longer_list_is_not_searched() -> None:
@@ -205,7 +242,7 @@ def test_a_perfect_matching_is_found_where_a_flow_finds_one() -> None:
         left, right = edge % n, edge // n
         starts = np.append(0, np.cumsum(np.bincount(right, minlength=n)))
         values = np.ones(n, np.int64)
-        perfect = max_flow.largest_flow(values, values, left, right, np.ones(len(edge), np.int64)).value == n
+        perfect = max_flow.largest_flow(values, values, left, right).value == n
         assert max_flow.matched_all(starts, left, n) == perfect
         seen.add(perfect)
     assert seen == {True, False}

@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("panel", reason="the dashboards are an extra")
 import anonflow as af
 from anonflow.algorithms.registry import REGISTRY, look_of
-from anonflow.dashboards.compare.model import CompareModel, column_losses, loss_of_blanks
+from anonflow.dashboards.compare.model import BARS, CompareModel, column_losses, loss_of_blanks
 from anonflow.dashboards.compare.screen import FIVE, CompareScreen
 from anonflow.dashboards.session.diff import changes, differences
 from anonflow.dashboards.session.draft_spec import NO_FLOW, MethodSpec
@@ -62,6 +62,11 @@ def test_every_run_is_a_row_with_its_pictures(done: Workspace) -> None:
         row = rows[rows["id"] == run.id].iloc[0]
         assert row["gcp"] == pytest.approx(run.result.anonymization.loss("gcp"))
         assert row["seconds"] > 0
+        bars = [
+            sum(count for percent, count in run.result.spread if at == min(BARS - 1, percent // (100 / BARS)))
+            for at in range(BARS)
+        ]
+        assert row["records"] == str(sparkline(bars, "records by their loss, from 0 % left to 100 % right"))
 
 
 def test_no_cell_of_the_table_is_in_the_table_of_runs(done: Workspace) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from pathlib import Path
 from xml.etree import ElementTree
@@ -76,8 +77,28 @@ def test_small_trees_are_drawn_whole(leaves: int) -> None:
     svg = svg_of(drawing)
     nodes = [item.get("data-key") for item in svg.iter() if (item.get("data-key") or "").startswith("node:")]
     assert sorted(nodes) == sorted(f"node:{node}" for node in range(tree.n_nodes))
+    # an edge goes from the right end of a node to the left end of each child; all are inside
+    parts = {
+        item.get("data-key"): item[1] for item in svg.iter() if "node" in (item.get("class") or "").split()
+    }
+    left, top, wide, high = (
+        {int(key[5:]): float(part.get(name)) for key, part in parts.items()}
+        for name in ("x", "y", "width", "height")
+    )
+    middle = {node: top[node] + high[node] / 2 for node in top}
     edges = [element for element in svg.iter() if (element.get("class") or "").startswith("edge")]
-    assert len(edges) == tree.n_nodes - 1
+    ends = [[float(number) for number in re.findall(r"[\d.]+", edge.get("d"))] for edge in edges]
+    drawn = sorted([*numbers[:2], *numbers[-2:]] for numbers in ends)
+    expected = sorted(
+        [left[up] + wide[up], middle[up], left[node], middle[node]]
+        for node, up in enumerate(tree.parent.tolist())
+        if up >= 0
+    )
+    for edge, place in zip(drawn, expected, strict=True):
+        assert edge == pytest.approx(place, abs=0.11)
+    for node in left:
+        assert left[node] + wide[node] <= float(svg.get("width"))
+        assert top[node] + high[node] <= float(svg.get("height"))
 
 
 @pytest.mark.parametrize(
@@ -97,6 +118,11 @@ def test_large_trees_are_drawn_as_far_as_it_helps_and_opened(tree: Hierarchy) ->
     keys = [element.get("data-key") for element in svg.iter()]
     opens = [key for key in keys if key and key.startswith("open:")]
     assert opens
+    letter = 0.5 * float(svg.get("font-size"))  # on the average
+    for part in svg.iter():
+        if part.tag.endswith("}g"):  # a node, or what stands for more of them
+            box, text = part[-2], part[-1].text
+            assert 10 + letter * len(text) <= float(box.get("width")) or text == "+"
     node = int(opens[0].partition(":")[2])
     more = TreeDrawing(tree, opened=[node])
     assert len(more.at) > len(drawing.at)
@@ -106,8 +132,14 @@ def test_large_trees_are_drawn_as_far_as_it_helps_and_opened(tree: Hierarchy) ->
 def test_no_two_nodes_are_drawn_over_each_other() -> None:
     tree = Hierarchy.from_intervals(range(60), 4, levels=4)
     drawing = TreeDrawing(tree)
-    places = {(drawing.levels[node], row) for node, row in drawing.at.items()}
-    assert len(places) == tree.n_nodes
+    boxes = [
+        tuple(float(box.get(name)) for name in ("x", "y", "width", "height"))
+        for box in svg_of(drawing).iter()
+        if box.tag.endswith("}rect")
+    ]
+    assert len(boxes) == tree.n_nodes
+    for (x, y, wide, high), (u, v, _, _) in itertools.permutations(boxes, 2):
+        assert not (x <= u < x + wide and y <= v < y + high)
 
 
 def test_limits_are_told_from_what_is_beyond() -> None:

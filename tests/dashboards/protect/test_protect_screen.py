@@ -462,6 +462,7 @@ NO_LIMITS: list[tuple[str, str, object, str]] = [
     ("age", "interval", -1, "above 0"),
     ("age", "max-set", 3, "goes with kind categorical"),
     ("city", "max-width", 3, "goes with kind numeric"),
+    ("city", "interval", 3, "it is categorical"),
     ("city", "max-set", 0, "1 or more"),
     ("city", "weight", float("inf"), "finite"),
     ("illness", "weight", 2, "of quasi-identifiers"),

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import io
+import re
 import zipfile
 from collections.abc import Iterator
 from html import unescape
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -15,9 +17,12 @@ pytest.importorskip("panel", reason="the dashboards are an extra")
 from anonflow import datasets
 from anonflow.dashboards import Workspace
 from anonflow.dashboards.publish.model import PublishModel
+from anonflow.dashboards.risk import parts
 from anonflow.dashboards.risk.model import RiskModel, set_sizes
 from anonflow.dashboards.risk.screen import RiskScreen
 from anonflow.risk import population_risk
+from anonflow.risk.before import risk_before
+from anonflow.table import Table
 from tests.cases.drafts import value_at
 from tests.dashboards.data.uploading import send
 
@@ -205,6 +210,8 @@ def test_a_register_is_compared_and_attacks_what_is_published(workspace: Workspa
     everybody = sampled(workspace)
     screen = shown(workspace)
     assert not screen.forget.visible
+    other = {"linkable-columns": {"threshold": 0.4}}
+    workspace.draft.put(workspace.draft.spec.with_steps(attack=(other, "linker")))
     dropped(screen, "people.csv", everybody[["Gender", "Age"]])
     assert screen.register.problem == ""
     figures = screen.register.figures
@@ -241,7 +248,7 @@ def test_a_register_is_compared_and_attacks_what_is_published(workspace: Workspa
     # undone and done again, it is the draft's; taken away, it is in no flow
     workspace.draft.undo()
     screen.forget.clicks += 1
-    assert value_at(workspace.draft, REGISTER) is None
+    assert value_at(workspace.draft, REGISTER) == [other, "linker"]
     assert screen.register.figures is None
     assert not screen.forget.visible
 
@@ -283,3 +290,16 @@ def test_another_table_has_no_register(workspace: Workspace) -> None:
     screen.model.background.wait(WAIT)
     assert screen.register.figures is None
     assert screen.register.file is None
+
+
+def test_columns_of_pictures_are_in_the_order_of_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of many columns those with most unique records, named as the table has them."""
+    rng = np.random.default_rng(1)
+    values = {f"c{at:02d}": rng.integers(0, 12 if at in (1, 8) else 2, 60) for at in range(11)}
+    columns = {name: {"role": "quasi-identifier", "kind": "categorical"} for name in values}
+    risk = risk_before(Table(pd.DataFrame(values), columns), most=2)
+    monkeypatch.setattr(parts, "PAIRED", 2)
+    assert re.findall("c[0-9][0-9]", parts.pairs_of(risk))[:2] == ["c01", "c08"]
+    monkeypatch.setattr(parts, "DRAWN", 1)
+    names = list(dict.fromkeys(re.findall("c[0-9][0-9]", parts.column_sets_of(risk))))
+    assert names == ["c01", "c08"]

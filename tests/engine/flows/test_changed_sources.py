@@ -17,15 +17,16 @@ import pytest
 
 from anonflow import engine
 from anonflow.datasets import files
+from anonflow.engine import publish
 from anonflow.engine.execution import batches
 from anonflow.engine.execution.events import Cancelled, Event, EventStream, PartitionDone, StepStarted
 from anonflow.engine.flows import source
 from anonflow.engine.flows.fingerprint import FileFingerprint, Fingerprint
 from anonflow.engine.owner import checkpoints
 from anonflow.engine.owner.folder import OwnerFolder
-from anonflow.engine.publish import DrawnRelease
 from anonflow.engine.storage import load
 from anonflow.errors import DataError, FlowError
+from anonflow.release import Certificate
 from anonflow.table.files import parquet_reading
 from anonflow.table.files.csv_reading import read_csv
 from anonflow.table.files.parquet_reading import read_parquet
@@ -230,20 +231,21 @@ def test_a_source_that_changes_while_it_is_published(
     refused(flow, place, seed=SEED, on_event=at_step("publish", lambda: overwrite_unseen(place, form)))
 
 
-@pytest.mark.parametrize("name", ["write_release", "write_certificate"])
+@pytest.mark.parametrize(("of", "name"), [(publish, "write_table"), (Certificate, "save")])
 @pytest.mark.parametrize("storage", STORAGES)
 def test_a_source_that_changes_after_the_last_byte_is_written(
-    tmp_path: Path, storage: str, name: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, storage: str, of: Any, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing but names is left to be given."""
     flow, place = flow_of(tmp_path, "parquet", storage)
-    real = getattr(DrawnRelease, name)
+    real = getattr(of, name)
 
-    def then_changed(self: Any, path: Path) -> None:
-        real(self, path)
+    def then_changed(*arguments: Any, **settings: Any) -> Any:
+        written = real(*arguments, **settings)
         replace_by_rename(place, "parquet")
+        return written
 
-    monkeypatch.setattr(DrawnRelease, name, then_changed)
+    monkeypatch.setattr(of, name, then_changed)
     refused(flow, place, seed=SEED)
 
 
@@ -251,13 +253,14 @@ def test_a_cancelled_run_gives_no_names(tmp_path: Path, monkeypatch: pytest.Monk
     """Cancelled while the release is written: as before it."""
     flow, _ = flow_of(tmp_path, "csv", "memory")
     stream = EventStream()
-    real = DrawnRelease.write_release
+    real = publish.write_table
 
-    def then_cancelled(self: Any, path: Path) -> None:
-        real(self, path)
+    def then_cancelled(*arguments: Any, **settings: Any) -> Any:
+        written = real(*arguments, **settings)
         stream.cancel()
+        return written
 
-    monkeypatch.setattr(DrawnRelease, "write_release", then_cancelled)
+    monkeypatch.setattr(publish, "write_table", then_cancelled)
     with pytest.raises(Cancelled):
         engine.run(flow, seed=SEED, events=stream)
     assert not (tmp_path / "out").exists()

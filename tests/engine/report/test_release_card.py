@@ -71,7 +71,7 @@ def test_homogeneity_fails_and_its_remedies_have_the_price_that_they_have() -> N
     price = line.remedies[0].price
     assert price is not None
     # the same by hand: the method with the prices' own seed, and then diverse, of people whom the release could be about
-    from anonflow.algorithms.seeds import derived_seed
+    from anonflow.release.randomness import derived_seed
 
     context = af.risk.AttackContext.of(people, release, 3, seed=derived_seed(SEED, "attackers"))
     dealt = plausible(anonymization, context, SEED)

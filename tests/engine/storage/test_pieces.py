@@ -26,7 +26,6 @@ from hypothesis import strategies as st
 from anonflow import candidate_lists, engine, utility
 from anonflow.engine import partitions, publish
 from anonflow.engine.execution import batches, tasks
-from anonflow.engine.execution.diversity import DiverseSums
 from anonflow.engine.execution.events import Cancelled, Event, EventStream, PartitionDone
 from anonflow.engine.execution.schedulers import Call, _Group
 from anonflow.engine.flows.flow import Flow
@@ -1406,8 +1405,8 @@ def test_rows_that_cannot_be_read_are_one_line(tmp_path: Path, monkeypatch: pyte
 def test_a_run_without_a_result_has_no_arrays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, of_all_rows: bool
 ) -> None:
-    """Whether a partition has no solution, or the sums of all partitions are refused."""
-    match, sentences, end = tasks.match, DiverseSums.sentences, Storage.__exit__
+    """Whether a partition has no solution, or all partitions together are refused."""
+    match, diversified, end = tasks.match, storage.with_diverse_parts, Storage.__exit__
     nothing = InfeasibleError("nothing goes", subject="anonymize")
 
     def refused(settings: tasks.TaskSettings, records: Any, partition: int) -> Any:
@@ -1415,10 +1414,10 @@ def test_a_run_without_a_result_has_no_arrays(
             return tasks.Failed(nothing, nothing.message)
         return match(settings, records, partition)
 
-    def refused_sums(sums: DiverseSums, request: Any, *rest: Any) -> Any:
-        if request.k == 4 and of_all_rows:
+    def refused_whole(anonymization: Any, *rest: Any, **settings: Any) -> Any:
+        if anonymization.k == 4 and of_all_rows:
             raise nothing
-        return sentences(sums, request, *rest)
+        return diversified(anonymization, *rest, **settings)
 
     left: list[int] = []
 
@@ -1427,7 +1426,7 @@ def test_a_run_without_a_result_has_no_arrays(
         end(storage, *rest)
 
     monkeypatch.setattr(tasks, "match", refused)
-    monkeypatch.setattr(DiverseSums, "sentences", refused_sums)
+    monkeypatch.setattr(storage, "with_diverse_parts", refused_whole)
     monkeypatch.setattr(Storage, "__exit__", ended)
     steps = (
         "  - diversify: {criterion: p-sensitivity, p: 2, column: income}\n  - draw: {}\n  - measure: [lm]\n"

@@ -179,7 +179,7 @@ def test_what_an_insider_has_left(data: st.DataObject) -> None:
     c = data.draw(st.integers(0, n - 1))
     insider = risk.Insider(c, targets=n)
     context = risk.AttackContext.of(table, release, k=2, seed=5)
-    left = insider.rows_left(context)
+    left = insider._left(context)[1]
     again = np.random.default_rng(5)
     original, row = risk.AttackContext.of(table, release, k=2, seed=5).pairs
     for at, target in enumerate(again.permutation(np.arange(n)).tolist()):

@@ -71,6 +71,7 @@ def test_files_of_many_shapes_are_the_same_table(tmp_path: Path, text: str, shap
 
 def test_names_where_the_file_has_none(tmp_path: Path) -> None:
     assert list(both(tmp_path, ROWS, header=False)) == ["column 1", "column 2"]
+    assert both(tmp_path, "23,Ulm\n", header=False) == {"column 1": ["23"], "column 2": ["Ulm"]}
     assert list(both(tmp_path, ",age\n0,23\n1,25\n", index="row")) == ["row", "age"]
     assert both(tmp_path, "age,23\n23,24\n25,26\n", header=True) == {"age": ["23", "25"], "23": ["24", "26"]}
     assert both(tmp_path, "age,town\n") == {"age": [], "town": []}

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 from anonflow.candidate_lists import Candidates
+from anonflow.table.identification.earlier import MEMORY, Earlier
 from anonflow.table.identification.history import History
 from anonflow.table.identification.released_people import ReleasedPeople
 from tests.naive.repeated import Published, left
@@ -18,7 +21,8 @@ def released(lists: dict[int, set[int]], number: int = 0) -> ReleasedPeople:
     people = sorted(lists)
     rank = {person: at for at, person in enumerate(people)}
     sizes = np.array([len(lists[person]) for person in people])
-    originals = [rank[other] for person in people for other in sorted(lists[person])]
+    # in any order: those of real tables are in that of their rows
+    originals = [rank[other] for person in people for other in sorted(lists[person], reverse=True)]
     tracks = Candidates.of_lists(sizes, np.array(originals, np.int64))
     values = {"ill": np.array([person % 3 for person in people], np.uint64)}
     return ReleasedPeople(
@@ -60,6 +64,16 @@ def test_rows_with_hidden_columns_are_not_published() -> None:
     assert history.marks.tolist() == [1, 2]
     assert history.people_left.tolist() == [2, 2]
     assert history.cohorts.tolist() == [0, 0]
+
+
+def test_releases_of_the_same_time_are_read_in_the_order_of_their_files(tmp_path: Path) -> None:
+    earlier = Earlier(tmp_path)
+    earlier.key()
+    seals = "35162840"
+    for seal in seals:
+        arrays = ReleasedPeople(np.array([1], np.uint64), seal, "2026-01-01T00:00:00+00:00").arrays
+        np.savez(tmp_path / MEMORY / f"20260101-000000-{seal}.npz", **arrays)
+    assert [each.seal for each in earlier.releases()] == sorted(seals)
 
 
 def test_a_release_counts_once() -> None:
