@@ -14,7 +14,9 @@ import pytest
 from anonflow.algorithms import REGISTRY, algorithms, anonymize
 from anonflow.algorithms.anonymize import assemble
 from anonflow.algorithms.assembly import gathered
+from anonflow.algorithms.diversity.diversify import diversity_rng
 from anonflow.algorithms.method import Outcome
+from anonflow.algorithms.solve import partition_rng
 from anonflow.errors import AnonflowError, InfeasibleError, ParameterError
 from anonflow.generalization import Generalization
 from anonflow.table import Table
@@ -195,3 +197,21 @@ def test_ctrl_c_does_not_wait_for_a_kernel(monkeypatch: pytest.MonkeyPatch, work
     assert threads[0].daemon
     returned.set()
     threads[0].join()
+
+
+def test_random_choices_depend_on_the_seed_the_partition_and_its_records() -> None:
+    """With the same seed, choices for other records do not tell what the choices for these were."""
+    records = [people(n).records for n in (12, 12, 13)]
+    for generator in (partition_rng, diversity_rng):
+        draws = [
+            generator(entropy, partition, each).integers(2**62)
+            for entropy, partition, each in (
+                (1, 0, records[0]),
+                (1, 0, records[1]),
+                (1, 0, records[2]),
+                (1, 1, records[0]),
+                (2, 0, records[0]),
+            )
+        ]
+        assert draws[0] == draws[1]
+        assert len(set(draws)) == 4

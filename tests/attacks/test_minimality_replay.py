@@ -228,4 +228,6 @@ def test_a_method_that_names_people_says_so(method: str, options: dict[str, Any]
         result = af.attack(table, diverse, "minimality").iloc[0]
         assert result["low"] == result["high"]  # all exchanges
         certain += int(re.search(r"certain of the value of (\d+) of", result["sentence"]).group(1))  # type: ignore[union-attr]
+        if certain:
+            break  # one person is enough where the promise says that there may be some
     assert promises == {certain > 0}

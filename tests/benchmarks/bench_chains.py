@@ -1,5 +1,5 @@
 """Ejection chains beside every other method: seconds against loss, as figures and as pictures, ``out/chains.svg``
-and, for the README, ``out/methods.svg`` (its table) and ``out/adult.svg`` (its picture).
+and, for the README's table, ``out/methods.svg``.
 
 What the defaults of :mod:`anonflow.algorithms.freeform.chains` were chosen by: Adult (30,162 complete rows, 8 QIs), k = 10,
 processor seconds on a machine that others used as well, of single runs. Chains alone, then with 3 rounds of kicks, from
@@ -45,8 +45,7 @@ from pathlib import Path
 from typing import Any
 
 import anonflow as af
-from tests import ROOT
-from tests.benchmarks.curves import Curve, drawing
+from tests.benchmarks.curves import Curve, draw
 from tests.benchmarks.measuring import data_folder, row
 from tests.cases.scale import WORKERS
 from tests.cases.scale import measured as flow_record
@@ -70,22 +69,6 @@ GLANCE: dict[str, dict[str, tuple[tuple[str, dict[str, Any]], ...]]] = {
     },
 }
 """Panel -> curve -> runs of ``out/methods.svg``: the 5,000 records of the README's table."""
-
-ADULT: dict[str, tuple[tuple[str, dict[str, Any]], ...]] = {
-    "mondrian": (("mondrian", {}),),
-    "greedy": tuple(("greedy", {"partition_size": size}) for size in (250, 1_000)),
-    "hungarian": tuple(("hungarian", {"partition_size": size}) for size in (250, 1_000)),
-    "two-phase, chains": tuple(("two-phase", {"kicks": kicks}) for kicks in (0, 2, 10, 40)),
-    "k-member": (("k-member", {}),),
-    "k-member, chains": (
-        ("k-member", {"improve": "chains"}),
-        *(("k-member", {"improve": "chains", "rounds": 6, "kicks": kicks}) for kicks in (2, 5)),
-    ),
-}
-"""Curve -> runs of the picture in the README, ``out/adult.svg``."""
-
-AUDITED = {10: {23.0: 0.0496}, 5: {23.0: 0.0280}}
-"""k -> seconds and GCP on Adult of the best of the other systems, in an outside audit and on its machine; we did not run it."""
 
 SHORT = {"Adult": "adult", "random_normal": "normal"}
 """Names of tables in those of rows."""
@@ -126,7 +109,6 @@ GOALS = {
 
 TABLE_ROWS = {
     "glance": 2,
-    "audited": 5,
     "adult-10": 15,
     "adult-5": 4,
     "normal-3": 3,
@@ -139,7 +121,7 @@ TABLE_ROWS = {
 }
 """Rows of the table, and about how many minutes each takes on two quiet cores; ``--rows adult-5,census`` runs some."""
 
-QUICK = ("glance", "audited", "adult-10", "adult-5", "normal-3", "normal-10", "others", "defaults", "census")
+QUICK = ("glance", "adult-10", "adult-5", "normal-3", "normal-10", "others", "defaults", "census")
 """Those that run where none are named."""
 
 LARGE: dict[str, Any] = {"first": 250, "rounds": 4, "kicks": 0}
@@ -159,8 +141,6 @@ def run(small: bool, rows: Sequence[str] = ()) -> list[dict[str, Any]]:
     if unknown:
         raise ValueError(f"no row {', '.join(unknown)}; there are {', '.join(TABLE_ROWS)}")
     figures = glance(small) if "glance" in wanted else []
-    if "audited" in wanted:
-        figures += beside_the_audited(small)
     panels: list[tuple[str, dict[str, Curve]]] = []
     if {"adult-10", "adult-5", "normal-3", "normal-10", "others"} & set(wanted):
         for name, table in tables(small):
@@ -313,24 +293,6 @@ def glance(small: bool) -> list[dict[str, Any]]:
     return rows
 
 
-def beside_the_audited(small: bool) -> list[dict[str, Any]]:
-    """Seconds against loss on Adult, with the best other system of an outside audit: the figures, and the picture."""
-    rows: list[dict[str, Any]] = []
-    panels: list[tuple[str, dict[str, Curve]]] = []
-    folder = data_folder()
-    if folder is None:
-        return rows
-    table = adult(folder)
-    if small:
-        table = af.Table(table.frame.iloc[:100], table.schema)
-    for k, audited in AUDITED.items():
-        more, curves = against_time(f"Adult, k = {k}", table, k, ADULT, time.perf_counter)
-        rows += more
-        panels.append((f"Adult, k = {k}: GCP", {**curves, "best other system (audit)": audited}))
-    draw("adult", panels, "seconds", small)
-    return rows
-
-
 def against_time(
     name: str,
     table: af.Table,
@@ -354,13 +316,6 @@ def against_time(
             text = " ".join([algorithm, *(f"{option}={value}" for option, value in options.items())])
             rows += figures(f"{name}: {text}", taken, anon.loss())
     return rows, curves
-
-
-def draw(name: str, panels: Sequence[tuple[str, Mapping[str, Curve]]], across: str, small: bool) -> None:
-    """Write a picture to ``out``."""
-    picture = ROOT / "out" / f"{name}{'-small' if small else ''}.svg"
-    picture.parent.mkdir(exist_ok=True)
-    picture.write_text(drawing(panels, across, logarithmic=True), encoding="utf-8")
 
 
 def tables(small: bool) -> Iterator[tuple[str, af.Table]]:

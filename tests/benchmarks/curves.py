@@ -6,9 +6,18 @@ import math
 from collections.abc import Mapping, Sequence
 from html import escape
 
+from tests import ROOT
+
 COLOURS = ("#1b6ca8", "#c1440e", "#4a7c2a", "#8a5aa8", "#b8860b", "#008b8b", "#7f7f7f", "#d6457b")
 
 Curve = dict[float, float]
+
+
+def draw(name: str, panels: Sequence[tuple[str, Mapping[str, Curve]]], across: str, small: bool) -> None:
+    """Write curves along powers of ten to ``out``."""
+    picture = ROOT / "out" / f"{name}{'-small' if small else ''}.svg"
+    picture.parent.mkdir(exist_ok=True)
+    picture.write_text(drawing(panels, across, logarithmic=True), encoding="utf-8")
 
 
 def drawing(

@@ -357,7 +357,7 @@ def test_a_bug_is_one_line_and_status_3(
 def test_a_full_disk_is_status_3(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(*_: Any) -> Any:
+    def full(*_: Any, **settings: Any) -> Any:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(sys.modules["anonflow.engine.publish"], "write_table", full)

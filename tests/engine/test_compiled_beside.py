@@ -53,6 +53,7 @@ def processes(monkeypatch: pytest.MonkeyPatch) -> list[Process]:
     return Process.started
 
 
+@pytest.mark.machine
 @pytest.mark.parametrize("fails", [False, True])
 def test_a_run_that_compiles_has_one_process_beside_it_and_ends_it(
     fails: bool, processes: list[Process], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -67,6 +68,7 @@ def test_a_run_that_compiles_has_one_process_beside_it_and_ends_it(
     assert process.ended == ["terminate", "wait"]
 
 
+@pytest.mark.machine
 def test_a_later_run_has_none(
     processes: list[Process], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -75,12 +77,14 @@ def test_a_later_run_has_none(
     assert not processes
 
 
+@pytest.mark.machine
 def test_a_single_core_has_no_room_for_it(processes: list[Process], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0})
     with module.compiled_beside():
         assert not processes
 
 
+@pytest.mark.machine
 @pytest.mark.slow
 def test_it_compiles_what_a_release_and_its_card_need(tmp_path: Path) -> None:
     """With its kernels on disk, a release of another method and its card compile few more."""

@@ -261,7 +261,7 @@ class Storage:
             else:
                 criteria = [criterion for criterion in criteria if criterion.name in OF_THE_WHOLE]
             if criteria:
-                findings += verify(table, anonymization, criteria, run.anonymize.k).findings
+                findings += verify(table, anonymization, criteria, anonymization.k).findings
         if again:
             result = _measured_again(result, anonymization, ready)
         names = flow.measures

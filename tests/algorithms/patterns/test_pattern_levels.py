@@ -328,6 +328,24 @@ def test_levels_that_cannot_be_used_are_refused(patterns: Any, problem: str) -> 
             af.anonymize(crowd(20), method, 2, patterns=patterns)
 
 
+def test_levels_make_at_most_as_many_patterns_as_are_possible(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("anonflow.algorithms.patterns.language.MOST", 2)
+    domains = crowd(20).domains
+    levels = {"town": ["values", "*"], "age": ["values", "*"]}
+    assert len(pattern_set(domains, {"levels": levels}).costs) == 4
+    with pytest.raises(ParameterError, match="the levels make more than 4 patterns; name fewer of them"):
+        pattern_set(domains, {"levels": {**levels, "age": ["values", "width 10", "*"]}})
+
+
+def test_patterns_are_of_at_most_63_columns() -> None:
+    frame = pd.DataFrame({f"c{at}": list("xy") for at in range(64)})
+    domains = af.Table(frame, {name: {**QI, "kind": "categorical"} for name in frame}).domains
+    everything = ["*" * 63, "-" * 63]
+    assert len(pattern_set(domains[:63], everything).costs) == 2
+    with pytest.raises(ParameterError, match="at most 63 quasi-identifiers"):
+        pattern_set(domains, [pattern + pattern[0] for pattern in everything])
+
+
 def test_levels_of_a_column_without_a_hierarchy() -> None:
     frame = pd.DataFrame({"a": list("xxy"), "b": ["1", "2", "2"]})
     table = af.Table(frame, {name: {**QI, "kind": "categorical"} for name in frame})

@@ -236,7 +236,7 @@ def test_a_poisoned_partition_is_named_and_the_others_are_kept(
     write_flow(tmp_path, partition="{size: 6}")
     good = tasks.match
     solve = tasks.solve
-    rng = tasks.partition_rng
+    generator = tasks.partition_generator
     at: list[int] = []
 
     def poisoned(*args: Any) -> Outcome:
@@ -244,11 +244,11 @@ def test_a_poisoned_partition_is_named_and_the_others_are_kept(
             raise ZeroDivisionError("a cell's value")
         return solve(*args)
 
-    def noted(entropy: int, partition: int, records: Any) -> np.random.Generator:
+    def noted(entropy: int, partition: int, records: Any) -> Any:
         at.append(partition)
-        return rng(entropy, partition, records)
+        return generator(entropy, partition, records)
 
-    monkeypatch.setattr(tasks, "partition_rng", noted)
+    monkeypatch.setattr(tasks, "partition_generator", noted)
     monkeypatch.setattr(tasks, "solve", poisoned)
     with pytest.raises(AnonflowError, match="partition 3 of run") as caught:
         engine.run(tmp_path / "flow.yaml", seed=SEED, workers=1)
