@@ -278,8 +278,8 @@ class Algorithm:
 
     @property
     def takes_codes(self) -> bool:
-        """Whether it takes a column of numbers with codes, or with blanks of their own: levels and patterns have no place for them."""
-        return not (self.needs_hierarchies or self.hides)
+        """Whether it takes a column of numbers with codes, or with blanks of their own: levels have no place for them."""
+        return not self.needs_hierarchies
 
     def rests_on_seed(self, options: Mapping[str, Any]) -> bool:
         """Return whether the seed reveals the rows, because records are published with their own values."""

@@ -123,7 +123,7 @@ def _unmatched(evidence: Evidence) -> np.ndarray:
     return unmatched(evidence, within)
 
 
-def read_patterns(patterns: Any, domains: tuple[Domain, ...]) -> np.ndarray | None:
+def read_patterns(patterns: Any, domains: Sequence[Domain]) -> np.ndarray | None:
     """Return patterns of suppression as a matrix.
 
     Parameters
@@ -340,7 +340,9 @@ def pattern(
     ParameterError
         If the patterns or `fallback` cannot be read, the patterns name two fallbacks, or k is not known where it is needed.
     """
-    domains = evidence.published.domains
+    # a number and the code beside it are one cell
+    columns = [a for a, domain in enumerate(evidence.published.domains) if domain.kind != "codes"]
+    domains = [evidence.published.domains[a] for a in columns]
     if fallback is None and patterns is None:
         fallback = evidence.fallback
     entries = patterns if patterns is not None else evidence.patterns
@@ -363,8 +365,12 @@ def pattern(
         )
     if "all" in named and allowed is not None:
         allowed = np.concatenate([allowed, np.ones((1, len(domains)), bool)])
-    published = evidence.published
-    whole, single = published.whole(), _single(evidence)
+    whole, single = evidence.published.whole(), _single(evidence)
+    for a, domain in enumerate(evidence.published.domains):
+        if domain.has_codes:
+            whole[a] &= whole[a + 1]
+            single[a] &= single[a + 1]
+    whole, single, without_number = whole[columns], single[columns], _without_number(evidence)[columns]
     at_levels = np.zeros(evidence.n, bool)
     for entry in levelled:
         at_levels |= _at_levels(evidence, entry[LEVELS])
@@ -376,7 +382,7 @@ def pattern(
     if allowed is not None:
         either = np.array([domain.size == 1 for domain in domains])
         stars = (whole & ~either[:, None]).T
-        loose = stars & _without_number(evidence).T
+        loose = stars & without_number.T
         both = np.unique(np.concatenate([allowed & ~either, stars]), axis=0, return_inverse=True)[1].ravel()
         other = ~np.isin(both[len(allowed) :], both[: len(allowed)])
         unsure = np.flatnonzero(other & loose.any(axis=1))

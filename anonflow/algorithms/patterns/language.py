@@ -167,14 +167,8 @@ def pattern_set(
         If a pattern or weight names an unknown column or level, a pattern has another length, predicates contradict
         each other, or there are too many patterns.
     """
-    q = len(domains)
-    coded = next((domain.column for domain in domains if domain.has_codes), None)
-    if coded is not None:
-        raise ParameterError(
-            f"column {coded!r} has numbers and codes, which cannot be hidden separately; recode it "
-            + WITHOUT_CODES,
-            subject="pattern-guided",
-        )
+    named = columns_to_hide(domains)
+    q = len(named)
     whole, unit = whole_costs(domains, weights)
     shown = _ShownColumns(domains)
     everything = fallback_of(patterns, fallback) == "all"
@@ -185,14 +179,14 @@ def pattern_set(
                 "say how many may be suppressed with {at-most: 2}",
                 subject="pattern-guided",
             )
-        masks = np.arange(1 << q, dtype=np.uint64)
+        masks = with_codes(np.arange(1 << q, dtype=np.uint64), domains)
     else:
         if isinstance(patterns, str) or not isinstance(patterns, Mapping | Sequence) or not len(patterns):
             raise ParameterError(
                 "patterns is 'all' or a list of patterns, or predicates such as {at-most: 2}",
                 subject="pattern-guided",
             )
-        if q > MOST_SHOWN:
+        if len(domains) > MOST_SHOWN:
             raise ParameterError(f"at most {MOST_SHOWN} quasi-identifiers", subject="pattern-guided")
         listed = [patterns] if isinstance(patterns, Mapping) else list(patterns)
         for pattern in listed:
@@ -202,7 +196,7 @@ def pattern_set(
             [
                 shown.masks_of(pattern)
                 if isinstance(pattern, Mapping) and LEVELS in pattern
-                else _masks_of(pattern, domains) | shown.between
+                else with_codes(_masks_of(pattern, named), domains) | shown.between
                 for pattern in listed
             ]
         )
@@ -210,14 +204,16 @@ def pattern_set(
             masks = np.append(masks, shown.everything)
         masks = masks[np.sort(np.unique(masks, return_index=True)[1])]
     kept = [Fraction(int(cost)) for cost in whole]
-    kept += [kept[qi] * (1 - cells.share) for qi, cells in zip(shown.qis[q:], shown.cells, strict=True)]
+    kept += [
+        kept[qi] * (1 - cells.share) for qi, cells in zip(shown.qis[len(domains) :], shown.cells, strict=True)
+    ]
     finer = lcm(*(cost.denominator for cost in kept), 1)
     whole, unit = whole * finer, unit * finer
     if max(whole.tolist(), default=0) >= 2**45:
         raise ParameterError("weights have too many digits; round them", subject="pattern-guided")
     costs = int(whole.sum()) - mask_costs(~masks, np.array([int(cost * finer) for cost in kept], np.int64))
     order = (
-        np.lexsort([_reversed_bits(masks, q), costs])
+        np.lexsort([_reversed_bits(masks, len(domains)), costs])
         if isinstance(patterns, str)
         else np.argsort(costs, kind="stable")
     )
@@ -231,6 +227,21 @@ def pattern_set(
         whole,
         unit,
     )
+
+
+def columns_to_hide(domains: Sequence[Domain]) -> list[Domain]:
+    """Return the QIs that patterns may hide: all but the codes beside numbers, which are hidden with their numbers."""
+    return [domain for domain in domains if domain.kind != "codes"]
+
+
+def with_codes(masks: np.ndarray, domains: Sequence[Domain]) -> np.ndarray:
+    """Return masks over all QIs from masks over :func:`columns_to_hide`: codes are hidden where their numbers are."""
+    all_masks = np.zeros_like(masks)
+    at = -1
+    for a, domain in enumerate(domains):
+        at += domain.kind != "codes"
+        all_masks |= (masks >> np.uint64(at) & np.uint64(1)) << np.uint64(a)
+    return all_masks
 
 
 class _ShownColumns:
@@ -323,6 +334,12 @@ class _ShownColumns:
             if column not in known:
                 raise ParameterError(
                     f"no quasi-identifier {str(column)[:40]!r}{did_you_mean(str(column), known)}",
+                    subject="pattern-guided",
+                )
+            if any(domain.has_codes for domain in self.domains if domain.column == column):
+                raise ParameterError(
+                    f"column {column!r} has numbers and codes, which have no common levels; name it in no levels: it is then "
+                    "published as it is, or recode it " + WITHOUT_CODES,
                     subject="pattern-guided",
                 )
             entries = [levels] if isinstance(levels, str) else levels
@@ -443,6 +460,8 @@ def pattern_grid(
     columns: dict[str, Any] = {}
     suppressed = np.zeros(len(allowed.masks), np.int64)
     for a, domain in enumerate(table.domains):
+        if domain.kind == "codes":
+            continue
         hidden = allowed.hides(a)
         suppressed += hidden
         columns[domain.name] = np.where(hidden, "*", "-").astype(object)
@@ -622,7 +641,7 @@ class _Predicates:
 
 
 def whole_costs(domains: Sequence[Domain], weights: Any) -> tuple[np.ndarray, int]:
-    """Return what suppressing an entry of each QI costs, as whole multiples of 1 / unit: sums are exact.
+    """Return what suppressing an entry of each QI costs, as whole multiples of 1 / unit: sums are exact. Codes cost nothing beside their numbers.
 
     Returns
     -------
@@ -634,21 +653,24 @@ def whole_costs(domains: Sequence[Domain], weights: Any) -> tuple[np.ndarray, in
     ParameterError
         If a weight is no positive number, or of no quasi-identifier.
     """
-    costs = [Fraction(1)] * len(domains)
+    named = columns_to_hide(domains)
+    of_named = [Fraction(1)] * len(named)
     if weights is not None:
         if not isinstance(weights, Mapping):
             raise ParameterError(
                 "weights is a mapping from column to number, such as {age: 2}", subject="pattern-guided"
             )
         for name, weight in weights.items():
-            mask = _mask_of(str(name), domains)
+            mask = _mask_of(str(name), named)
             if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 < weight < 1e6:
                 raise ParameterError(
                     f"the weight of {name!r} must be a number above 0", subject="pattern-guided"
                 )
-            for a in range(len(domains)):
+            for a in range(len(named)):
                 if mask >> a & 1:
-                    costs[a] = Fraction(str(weight))
+                    of_named[a] = Fraction(str(weight))
+    following = iter(of_named)
+    costs = [Fraction(0) if domain.kind == "codes" else next(following) for domain in domains]
     unit = lcm(*(cost.denominator for cost in costs), 1)
     if max(costs, default=Fraction(1)) * unit >= 2**45:
         raise ParameterError("weights have too many digits; round them", subject="pattern-guided")

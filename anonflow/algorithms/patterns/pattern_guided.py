@@ -14,9 +14,11 @@ from anonflow.algorithms.patterns.language import (
     PREDICATES,
     FallbackWord,
     PatternSet,
+    columns_to_hide,
     fallback_of,
     option_problems,
     pattern_set,
+    with_codes,
 )
 from anonflow.algorithms.patterns.row_choices import RowChoices, choices_of, searched
 from anonflow.algorithms.recoding.key_set_search import CellLevels, KeySetSearch
@@ -204,10 +206,15 @@ def _counted(records: Records, outcome: Outcome, allowed: PatternSet, weights: A
     hides = outcome.generalization.whole() & ~Generalization.of(records).whole()
     hides[:, outcome.suppressed] = True
     hidden = hides.sum(axis=1)
-    outcome.facts["suppressed_entries"] = int(hidden.sum())
+    outcome.facts["suppressed_entries"] = int(hides[_entries(records)].sum())
     if weights is not None:
         outcome.facts["cost"] = int(hidden @ allowed.whole) / allowed.unit
     return outcome
+
+
+def _entries(records: Records) -> list[int]:
+    """Return the QIs whose cells are counted as entries: numbers and the codes beside them are one."""
+    return [a for a, domain in enumerate(records.domains) if domain.kind != "codes"]
 
 
 def _hidden_alone(allowed: PatternSet) -> np.uint64 | None:
@@ -259,9 +266,10 @@ def _shows_more(allowed: PatternSet) -> Iterator[tuple[str, str]]:
     if allowed.cells:
         yield "sets", "sets of columns do not go with patterns of levels; leave one of them out"
         return
-    for b in range(len(allowed.domains)):
-        bit = np.uint64(1 << b)
-        if not np.isin(allowed.masks[(allowed.masks & bit) > 0] ^ bit, allowed.masks).all():
+    for bit in with_codes(
+        np.uint64(1) << np.arange(len(columns_to_hide(allowed.domains)), dtype=np.uint64), allowed.domains
+    ):
+        if not np.isin(allowed.masks[(allowed.masks & bit) > 0] & ~bit, allowed.masks).all():
             yield (
                 "sets",
                 "with sets of columns, rows show again what no set needs hidden, and so each pattern must be allowed to hide less; "
@@ -333,7 +341,9 @@ def rows_without_pattern(records: Records, suppressed: np.ndarray, options: Mapp
         cells = None if b < records.q else allowed.cells[b - records.q]
         if last == 0 or (cells is not None and ((cells.lo[:-1] == 0) & (cells.hi[:-1] == last)).any()):
             hidden |= np.uint64(1 << b)
-    codes, counts = np.unique(records.codes[suppressed] < 0, axis=0, return_counts=True)
+    # a number that has a code in its place is hidden, or shown as its code
+    absent = (records.codes[suppressed] < 0) & ~np.array([domain.has_codes for domain in records.domains])
+    codes, counts = np.unique(absent, axis=0, return_counts=True)
     rows = 0
     for missing, count in zip(codes, counts.tolist(), strict=True):
         blank = np.uint64(sum(1 << b for b, a in enumerate(allowed.qis) if missing[a]))
@@ -438,7 +448,8 @@ def joined(
         left = left[~fits]
     whole = np.flatnonzero(masks == np.uint64((1 << records.q) - 1))
     if len(left) and len(whole) and (before >= 0).any():
-        kept_cells = np.append(records.q - np.bitwise_count(masks).astype(np.int64), 0)[used]
+        entries = np.uint64(sum(1 << a for a in _entries(records)))
+        kept_cells = np.append(np.bitwise_count(~masks & entries).astype(np.int64), 0)[used]
         lost = np.bincount(labels[used >= 0], kept_cells[used >= 0])
         lost[np.bincount(labels[used >= 0]) == 0] = np.inf
         with_them = (labels == int(lost.argmin())) | (used < 0)
@@ -493,7 +504,7 @@ def publish_places(
         facts.setdefault("cost", int(np.append(allowed.costs, allowed.out)[used].sum()) / allowed.unit)
         suppressed |= published.suppressed_rows()  # cells of a level may be as wide as the domain
     classes = np.where(suppressed, labels.max(initial=-1) + 1, labels)
-    facts["suppressed_entries"] = int(whole.sum())
+    facts["suppressed_entries"] = int(whole[_entries(records)].sum())
     return Outcome(published, classes=classes, suppressed=suppressed, facts=facts)
 
 

@@ -29,11 +29,12 @@ class Theme(Native):
     def _patch_modifiers(cls, doc: Any, modifiers: dict[str, Any], cache: dict[str, Any]) -> None:
         """Have all components of a notebook's cell share the text of our style sheet, which has no address there."""
         super()._patch_modifiers(doc, modifiers, cache)
-        if "stylesheets" in modifiers:
-            modifiers["stylesheets"] = [
-                cache.setdefault(sheet, InlineStyleSheet(css=sheet)) if isinstance(sheet, str) else sheet
-                for sheet in modifiers["stylesheets"]
-            ]
+        sheets = modifiers.get("stylesheets", [])
+        for at, sheet in enumerate(sheets):
+            if isinstance(sheet, str):
+                if sheet not in cache:
+                    cache[sheet] = InlineStyleSheet(css=sheet)
+                sheets[at] = cache[sheet]
 
 
 class Bar(JSComponent):

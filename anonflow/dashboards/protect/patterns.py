@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import param
 
-from anonflow.algorithms.patterns.language import FALLBACKS, pattern_grid
+from anonflow.algorithms.patterns.language import FALLBACKS, columns_to_hide, pattern_grid
 from anonflow.algorithms.patterns.pattern_guided import has_levels
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.dashboards.components.draft_form import DraftForm
@@ -69,7 +69,7 @@ class PatternChoice(DraftForm):
     def names(self) -> tuple[str, ...]:
         """The coded quasi-identifiers: columns, or positions of codes; empty while the columns are not valid."""
         table = self.workspace.table
-        return () if table is None else tuple(domain.name for domain in table.domains)
+        return () if table is None else tuple(domain.name for domain in columns_to_hide(table.domains))
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -45,7 +45,7 @@ from tests.cases import costs as cost_cases
 from tests.cases.freeform import dyadic
 from tests.naive import diversify as naive
 from tests.naive import loss as naive_loss
-from tests.strategies import KINDS, WITHOUT_CODES, examples, loop, tables
+from tests.strategies import KINDS, examples, loop, tables
 
 SEED = 2**127 + 11
 REQUESTS: list[dict[str, Any]] = [
@@ -572,7 +572,7 @@ def test_gaps_agree_with_the_verifier(counts: list[int], which: int) -> None:
 @given(st.sampled_from(["k-concealment", "mondrian", "forest", "pattern-guided"]), st.data())
 def test_any_table_keeps_the_criterion_or_is_refused(algorithm: str, data: st.DataObject) -> None:
     """Whatever its columns: the release keeps the criterion, or what was asked is refused."""
-    table = data.draw(tables(min_n=3, kinds=WITHOUT_CODES if algorithm == "pattern-guided" else KINDS))
+    table = data.draw(tables(min_n=3, kinds=KINDS))
     values = data.draw(st.sampled_from(REQUESTS))
     k = data.draw(st.integers(2, table.n))
     try:

@@ -350,3 +350,48 @@ def test_under_strict_no_row_is_suppressed_beside_the_method(method: str, tmp_pa
     path.write_text(json.dumps(flow), encoding="utf-8")  # JSON is YAML
     with pytest.raises(InfeasibleError, match="so not every row can follow"):
         af.run(path, scheduler="threads")
+
+
+WITH_CODES = [
+    "all",
+    {"never": ["age"]},
+    {"at-most": 2},
+    ["--*", "**-"],
+    [["age"], ["age", "sex"], ["age", "sex", "job"]],
+    {"together": ["age", "job"]},
+]
+
+
+@pytest.mark.parametrize("method", ["pattern-guided", "pattern-guided-optimal"])
+@settings(deadline=None)
+@given(
+    seed=st.integers(0, 2**32),
+    k=st.integers(2, 5),
+    patterns=st.sampled_from(WITH_CODES),
+    weight=st.sampled_from([None, {"age": 3}]),
+)
+def test_numbers_with_codes_are_hidden_as_one_text_is(
+    method: str, seed: int, k: int, patterns: Any, weight: Any
+) -> None:
+    """What patterns show of a column is its value or nothing: whether some values are numbers changes nothing."""
+    rng = np.random.default_rng(seed)
+    age = rng.integers(20, 24, 30).astype(str).astype(object)
+    age[rng.random(30) < 0.3] = "N"
+    age[rng.random(30) < 0.2] = "R"
+    frame = pd.DataFrame({"age": age, "sex": rng.choice(["f", "m"], 30), "job": rng.choice(list("abc"), 30)})
+    qi = {"role": "quasi-identifier", "kind": "categorical"}
+    coded = Table(frame, {"age": {**qi, "kind": "numeric", "codes": ["N", "R"]}, "sex": qi, "job": qi})
+    texts = Table(frame, {"age": qi, "sex": qi, "job": qi})
+    options: dict[str, Any] = {"patterns": patterns, "weights": weight}
+    results = [af.anonymize(table, method, k=k, seed=1, **options) for table in (coded, texts)]
+    cells = [result.frame().astype(str) for result in results]
+    hidden = [frame == "*" for frame in cells]
+    if method == "pattern-guided":
+        pd.testing.assert_frame_equal(*cells)
+    for frame_of, result in zip(cells, results, strict=True):
+        assert bool(af.verify(result.table, result, ["covers", "k-anonymity", "pattern"], k=k))
+        assert result.facts["suppressed_entries"] == (frame_of == "*").to_numpy().sum()
+    costs = [
+        ((stars * ([(weight or {}).get(name, 1) for name in stars])).to_numpy().sum()) for stars in hidden
+    ]
+    assert costs[0] == costs[1]

@@ -55,6 +55,27 @@ def test_a_column_called_cost_has_its_own_cells() -> None:
     assert shown.count('aria-pressed="true"') == shown.count('aria-pressed="false"') == 4
 
 
+def test_numbers_with_codes_are_one_column_of_the_grid() -> None:
+    workspace = Workspace()
+    role = {"role": "quasi-identifier", "kind": "categorical"}
+    frame = pd.DataFrame({"age": ["30", "31", "N", "30", "N", "31"] * 3, "sex": list("fm" * 9)})
+    workspace.open_table(Table(frame, {"age": {**role, "kind": "numeric", "codes": ["N"]}, "sex": role}))
+    choice = PatternChoice(workspace)
+    assert choice.names == ("age", "sex")
+    assert len(choice.grid) == 4
+    workspace.set_algorithms(["pattern-guided"])
+    workspace.set_ks([4])
+    choice.start_list(row_per_column=True)
+    choice.toggle(0, "age")
+    assert patterns_of(workspace) == [["age"], ["sex"]]
+    assert (choice.problem, workspace.problems, workspace.impossible) == ("", (), {})
+    assert "age[code]" not in board(choice)
+    workspace.start()
+    workspace.wait(300)
+    assert workspace.runs[0].ok
+    workspace.close()
+
+
 def test_contradictory_patterns_are_said_before_run(workspace: Workspace) -> None:
     choice = PatternChoice(workspace)
     workspace.set_algorithms(["pattern-guided"])

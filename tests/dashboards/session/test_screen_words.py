@@ -185,13 +185,6 @@ ERRORS: dict[str, tuple[Callable[[Path], Any], str, str]] = {
         "full-domain: no hierarchy for 'job'; give each one on the screen Protect, under Hierarchies, or choose the kind suppression "
         "on the screen Data, which publishes a value or hides it",
     ),
-    "codes in patterns": (
-        anonymized("pattern-guided", WITH_CODES, {"age": CODES}),
-        "pattern-guided: column 'age' has numbers and codes, which cannot be hidden separately; recode it under prepare, say "
-        "missing: suppress if only its blanks are no numbers, or use another method",
-        "pattern-guided: column 'age' has numbers and codes, which cannot be hidden separately; recode it on the screen Prepare, "
-        "choose suppress under Without a value, on the screen Data if only its blanks are no numbers, or use another method",
-    ),
     "too many records": (
         anonymized("optimal", NUMBERS, {"age": AGE}),
         "optimal: 1200 records are too many at once; use a partition_size of 1000 at most (14 to 60 for a proof), or the method "
