@@ -91,7 +91,8 @@ def test_from_file_to_release_by_keyboard_alone(page: Any, serve: Callable[..., 
 
     def confirmed() -> None:
         page.keyboard.press("Enter")
-        waits.wait_for(state="hidden", timeout=30_000)
+        # the button goes with the question: on a busy machine a second press would look for it in vain
+        waits.wait_for(state="hidden", timeout=120_000)
 
     enter(page, "These roles are right", confirmed)
     enter(page, "Compare", appears(step_named("Compare")))
