@@ -161,7 +161,7 @@ class Generalization:
                 words = bits[layout.offset[t] : layout.offset[t + 1], rows]
                 codes = records.codes[:, a]
                 single = _ONE << (codes & 63).astype(np.uint64)
-                if len(words) == 1:
+                if len(words) == 1:  # most sets: one pass over all members
                     np.bitwise_or.reduce(single[members], axis=0, out=words[0])
                     continue
                 every = np.arange(words.shape[1])

@@ -172,7 +172,9 @@ def anonymize(
         return again
     if people is not None:
         raise ParameterError("people goes with earlier; leave it out in the first release")
-    _check_workers(workers)
+    if workers is not None:
+        words = "workers must be a whole number of at least 1, or None for one for each processor"
+        workers = check_whole(workers, 1, words)
     entropy = checked_seed(seed)
     if method.rests_on_seed(options):
         warn_of_small_seed(seed)
@@ -195,7 +197,7 @@ def anonymize(
     size = method.partition_size(size, k, options)
     index, left = divided(records, size, k, order, partition_rng(entropy, -1))
     method.check_complete(options, len(left))
-    threads = default_threads([size]) if workers is None else int(workers)
+    threads = workers or default_threads([size])
     is_over: Deadline | None = None
     least: Mapping[str, Any] = {}
     if (
@@ -377,11 +379,3 @@ def check_size(size: Any) -> int | None:
         return None
     words = "partition_size must be a whole number of at least k, or None for the whole table"
     return min(check_whole(size, 1, words), MOST_RECORDS)
-
-
-def _check_workers(workers: int | None) -> None:
-    if workers is None:
-        return
-    check_whole(
-        workers, 1, "workers must be a whole number of at least 1, or None for one for each processor"
-    )

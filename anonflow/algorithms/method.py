@@ -103,11 +103,7 @@ class Partition:
         return plan(self.records.domains, self.loss)
 
     def originals(self) -> State:
-        """Return each record as its own generalized record, in the kernels' form; O(P q).
-
-        Parameters
-        ----------
-        """
+        """Return each record as its own generalized record, in the kernels' form; O(P q)."""
         own = Generalization.of(self.records)
         return load(self.plan, own.lo, own.hi, own.bits)
 

@@ -14,7 +14,6 @@ from anonflow.algorithms.diversity.target import Targets
 from anonflow.algorithms.pilots import LOOK
 from anonflow.drawing.countdown import LONG, rough
 from anonflow.engine import publish
-from anonflow.engine.compiled_beside import compiled_beside
 from anonflow.engine.context import Session, checked_executor, checked_keep
 from anonflow.engine.countdowns import for_who_reads
 from anonflow.engine.execution.budgets import fit_flow, is_fitted, opens
@@ -47,6 +46,7 @@ from anonflow.engine.owner.last_release import LastRelease
 from anonflow.engine.owner.resume import DAYS
 from anonflow.engine.partitions import Partitions
 from anonflow.engine.report import pdf
+from anonflow.engine.second_compiler import second_compiler
 from anonflow.engine.staging import staged
 from anonflow.engine.storage.choice import storage_of
 from anonflow.engine.storage.storage import Storage
@@ -218,7 +218,7 @@ class _Runner:
         jit.announce(self._announce)
         memory = flow.spec.run.memory_bytes
         with (
-            compiled_beside() if self.compiles else nullcontext(),
+            second_compiler() if self.compiles else nullcontext(),
             storage_of(session) as storage,
             Executor(
                 session.scheduler,

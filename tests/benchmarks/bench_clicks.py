@@ -142,7 +142,8 @@ def run(small: bool) -> list[dict[str, Any]]:
                     place().click(timeout=30_000)
                     _settle(page, process)
                 except Exception as error:
-                    raise TimeoutError(f"{screen}, {name}: {error}\n{page.inner_text('body')}") from error
+                    error.add_note(f"{screen}, {name}:\n{page.inner_text('body')}")
+                    raise
                 moved, done = page.evaluate("[clicks.first - clicks.at, heard.at - clicks.at]")
                 taken.append((name, max(0.0, moved) / 1000, max(0.0, done) / 1000, _loop(process) - before))
             for at, words, most in ((1, "something moves", FEEDBACK), (2, "all is there", DONE), (3, "of the event loop", LOOP)):  # fmt: skip

@@ -13,6 +13,7 @@ import pytest
 pytest.importorskip("playwright", reason="browsers are for developers")
 from playwright.sync_api import TimeoutError
 
+from anonflow.dashboards.session.screen_words import CONFIRM
 from tests.browser.conftest import outside, ready, shot
 from tests.browser.steps import press, run_all, seen, step
 
@@ -87,14 +88,14 @@ def test_from_file_to_release_by_keyboard_alone(page: Any, serve: Callable[..., 
     enter(page, "Your own file", appears(page.get_by_text("The first line of a CSV file")))
     enter(page, "filepond--label-action", chosen)
     page.get_by_text("are unique on these quasi-identifiers").wait_for(timeout=90_000)
-    waits = page.get_by_text("Nobody has confirmed the guess").first
+    confirm = page.get_by_role("button", name=CONFIRM).filter(visible=True)
+    confirm.first.wait_for()  # it may come after the words, and no key reaches it before
 
     def confirmed() -> None:
         page.keyboard.press("Enter")
-        # the button goes with the question: on a busy machine a second press would look for it in vain
-        waits.wait_for(state="hidden", timeout=120_000)
+        confirm.first.wait_for(state="hidden", timeout=30_000)
 
-    enter(page, "These roles are right", confirmed)
+    enter(page, CONFIRM, confirmed)
     enter(page, "Compare", appears(step_named("Compare")))
     enter(page, "Run", appears(page.get_by_text("Done: 1 run").first, 60), button=True)
     enter(page, "Publish", appears(step_named("Publish")))

@@ -586,9 +586,8 @@ class _TableDiversification:
             parameters=dict(anon.parameters),
         )
         done.facts.update(anon.algorithm.whole_facts(self.records, suppressed, anon.k, anon.parameters))
-        of_k_member = (
-            matches is not None and self.way != "blind"
-        )  # the method has no part in the loss any more
+        # of classes that k-member made of a graph, the method has no part in the loss any more
+        of_k_member = matches is not None and self.way != "blind"
         done.facts["compared"] = (
             f"GCP {done.loss('ncp'):.4f}, {anon.loss('ncp'):.4f} before it was made diverse"
             + (", as much as diverse k-member, whose classes these are" if of_k_member else "")

@@ -126,7 +126,8 @@ def unmet(supply: np.ndarray, demand: np.ndarray, left: np.ndarray, right: np.nd
 def _equal_lists(starts: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return of each vertex the group of those with the same list of ends, and the first vertex of each group.
 
-    Lists are equal if their random sums are, which is then seen by comparing them.
+    Vertices are grouped by a sum of random numbers, one for each end. Then each list is compared with the first one of its group: if
+    any differs, nothing is grouped.
     """
     u, lengths = len(starts) - 1, np.diff(starts)
     keys = np.random.default_rng(0).integers(0, 2**63, int(ends.max(initial=0)) + 1)
@@ -141,7 +142,7 @@ def _equal_lists(starts: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.n
         same = np.array_equal(lengths[like], np.diff(part)) and np.array_equal(
             ends[runs(starts[like].astype(np.int64), lengths[like])], ends[part[0] : part[-1]]
         )
-        if not same:  # somebody made two lists with one sum
+        if not same:  # whoever knows the numbers can make two lists with one sum
             return np.arange(u), np.arange(u)
     return group, first
 

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import panel as pn
 
-from anonflow.dashboards.components.html import flow
+from anonflow.dashboards.components.html import in_lines
 from anonflow.dashboards.components.option_field import option_field
 from anonflow.option import Option
 from anonflow.table import Table
@@ -97,8 +97,8 @@ class MeasureForm:
     @property
     def rows(self) -> list[Any]:
         """The rows of the form: the conditions, a row each, and then the fields."""
-        rows = [flow(*form.fields) for form in self._conditions.values()]
-        return [*rows, flow(*self.fields.values())] if self.fields else rows
+        rows = [in_lines(*form.fields) for form in self._conditions.values()]
+        return [*rows, in_lines(*self.fields.values())] if self.fields else rows
 
     def condition(self, key: str) -> ConditionForm:
         """Return the form of a condition."""

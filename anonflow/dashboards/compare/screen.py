@@ -22,9 +22,9 @@ from anonflow.dashboards.components.html import (
     card,
     empty,
     facts,
-    flow,
     head,
     html,
+    in_lines,
     labelled,
     notice,
     say,
@@ -244,8 +244,8 @@ class CompareScreen(pn.viewable.Viewer):
                 self.failures,
                 self.blanks,
                 self.table,
-                flow(self.shown, self.take_up, self.filter, end=True),
-                flow(self.run_name, self.note, self.pin, self.delete, end=True),
+                in_lines(self.shown, self.take_up, self.filter, end=True),
+                in_lines(self.run_name, self.note, self.pin, self.delete, end=True),
                 lead="↓ lower is better, ↑ higher is better. A tap on a row, or on a mark in a figure, loads that run into Explore and Publish.",
             ),
             card("What each method costs", self.drawn_box, self.legend, self.figure_row),
@@ -410,7 +410,7 @@ class CompareScreen(pn.viewable.Viewer):
         self.losses = html("")
         self.pair = card(
             "Two runs side by side",
-            flow(self.first_run, self.second_run),
+            in_lines(self.first_run, self.second_run),
             pn.Row(self.differing, self.losses, css_classes=["af-two"], sizing_mode="stretch_width"),
         )
 
@@ -471,7 +471,7 @@ class CompareScreen(pn.viewable.Viewer):
             card(
                 RUN,
                 labelled(self.methods),
-                flow(self.ks, self.five, end=True),
+                in_lines(self.ks, self.five, end=True),
                 self.notice,
                 pn.Row(self.run, self.cancel),
                 self.progress,

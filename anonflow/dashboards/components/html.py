@@ -61,9 +61,9 @@ class _Lines(pn.Row):
     _direction: ClassVar[str] = "vertical"
 
 
-def flow(*inside: Any, end: bool = False) -> pn.Row:
+def in_lines(*inside: Any, end: bool = False) -> pn.Row:
     """Return parts beside each other, in as many lines as they need, set to the top or to the end of their line."""
-    classes = ["af-flow", "af-end"] if end else ["af-flow"]
+    classes = ["af-lines", "af-end"] if end else ["af-lines"]
     return _Lines(*inside, css_classes=classes, sizing_mode="stretch_width", margin=0)
 
 

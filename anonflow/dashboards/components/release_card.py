@@ -9,7 +9,7 @@ from typing import Any
 import panel as pn
 from markupsafe import Markup
 
-from anonflow.dashboards.components.html import facts, flow, html, items, notice, say, stack, verdict_of
+from anonflow.dashboards.components.html import facts, html, in_lines, items, notice, say, stack, verdict_of
 from anonflow.dashboards.session.screen_words import on_screen
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.engine.report.card import ReleaseCard, Remedy
@@ -39,7 +39,7 @@ class Remedies(pn.viewable.Viewer):
         self.price = pn.widgets.Button(
             label=PRICE, on_click=lambda event: price(), width=240, css_classes=["af-price"]
         )
-        self.buttons = flow()
+        self.buttons = in_lines()
         self.refusal = notice("af-bad")
         heading = html(Markup("<h4>{}</h4>").format(APPLY))
         self._whole = stack(heading, self.buttons, self.price, self.refusal, visible=False)

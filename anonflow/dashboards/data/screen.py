@@ -16,7 +16,7 @@ import param
 from markupsafe import Markup
 
 from anonflow import datasets
-from anonflow.dashboards.components.html import card, facts, flow, html, items, notice, say, soft, stack
+from anonflow.dashboards.components.html import card, facts, html, in_lines, items, notice, say, soft, stack
 from anonflow.dashboards.components.markup import unique_bars
 from anonflow.dashboards.components.option_field import option_field
 from anonflow.dashboards.components.upload import dropper
@@ -176,7 +176,7 @@ class DataScreen(pn.viewable.Viewer):
             label=BUILT_IN, options=list(self._about), value=first, sizing_mode="stretch_width"
         )
         self.about = html()
-        self.option_fields = flow()
+        self.option_fields = in_lines()
         self.hierarchies = pn.widgets.Checkbox(label="with the hierarchies that go with it", value=False)
         self.open = pn.widgets.Button(label="Open this table", color="primary", on_click=self._open_dataset)
         limits = self.workspace.limits
@@ -205,7 +205,7 @@ class DataScreen(pn.viewable.Viewer):
         self.again = pn.widgets.Button(label="Read the file again", align="end", visible=False)
         self.again.on_click(self._read_again)
         written = pn.Card(
-            flow(self.delimiter, self.encoding, self.missing, self.again),
+            in_lines(self.delimiter, self.encoding, self.missing, self.again),
             header=pn.pane.HTML("How the CSV file is written", margin=(4, 6)),
             collapsed=True,
             sizing_mode="stretch_width",
@@ -219,7 +219,7 @@ class DataScreen(pn.viewable.Viewer):
         )
         self._question = stack(
             self.replaced,
-            flow(self.keep_open, self.replace),
+            in_lines(self.keep_open, self.replace),
             css_classes=["af-warn"],
             visible=False,
         )
@@ -592,9 +592,9 @@ class DataScreen(pn.viewable.Viewer):
             self.columns,
             self.refusal,
             self.trouble,
-            flow(*self._many.values()),
+            in_lines(*self._many.values()),
             self.guessed,
-            flow(self.confirm, self.guess),
+            in_lines(self.confirm, self.guess),
             self.linked,
             lead=(
                 "Of each column: who could know a person's value? The answer sets its role; only you know it. Click an answer, a role or a kind to change it. "

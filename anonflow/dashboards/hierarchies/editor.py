@@ -12,7 +12,7 @@ import param
 from markupsafe import Markup
 
 from anonflow.dashboards.components.clickable import Clickable
-from anonflow.dashboards.components.html import flow, html, notice, say, soft, stack
+from anonflow.dashboards.components.html import html, in_lines, notice, say, soft, stack
 from anonflow.dashboards.components.option_field import param_field
 from anonflow.dashboards.components.shown_part import ShownPart
 from anonflow.dashboards.components.upload import dropper
@@ -93,14 +93,14 @@ class HierarchyBuilder(ShownPart):
         self.copy = pn.widgets.Button(
             label="Copy", on_click=lambda event: choice.copy_to(self.to.value) if self.to.value else None
         )
-        self.further = flow(self.to, pn.Row(self.copy, self.export, margin=(18, 0, 0, 0)))
+        self.further = in_lines(self.to, pn.Row(self.copy, self.export, margin=(18, 0, 0, 0)))
         self.state, self.problem = html(), notice("af-bad")
         self.tree = Clickable(on_click=choice.click, sizing_mode="stretch_width")
         self.legend = html(_LEGEND)
-        names = flow(self.label, pn.Row(self.group, self.rename, self.dissolve, margin=(18, 0, 0, 0)))
+        names = in_lines(self.label, pn.Row(self.group, self.rename, self.dissolve, margin=(18, 0, 0, 0)))
         self.groups = stack(self.clicks, names, self.picked)
         self.of_way = {
-            "intervals": flow(self.step, self.levels, self.fanout, self.origin),
+            "intervals": in_lines(self.step, self.levels, self.fanout, self.origin),
             "positions": pn.Row(self.hide),
             "prefixes": pn.Row(self.lengths),
             "calendar": pn.Row(self.periods),
@@ -175,7 +175,7 @@ class HierarchyBuilder(ShownPart):
 
     def __panel__(self) -> pn.viewable.Viewable:
         return stack(
-            flow(self.column, self.way, pn.Row(self.use, self.drop, margin=(18, 0, 0, 0))),
+            in_lines(self.column, self.way, pn.Row(self.use, self.drop, margin=(18, 0, 0, 0))),
             *self.of_way.values(),
             self.problem,
             self.state,

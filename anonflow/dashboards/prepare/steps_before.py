@@ -10,7 +10,7 @@ import panel as pn
 import param
 from markupsafe import Markup
 
-from anonflow.dashboards.components.html import card, facts, flow, html, notice, say, soft
+from anonflow.dashboards.components.html import card, facts, html, in_lines, notice, say, soft
 from anonflow.dashboards.components.option_field import option_field
 from anonflow.dashboards.components.upload import dropper
 from anonflow.dashboards.session.draft_spec import ColumnSpec
@@ -38,7 +38,7 @@ class StepsBefore(pn.viewable.Viewer):
         self.background = Background(self.workspace, at_once=True)
         self._counted: tuple[Any, list[Any], Any] | None = None
         self.fields: dict[str, Any] = {}
-        self._form = flow()
+        self._form = in_lines()
         self.add = pn.widgets.Button(label="Add the step", on_click=self._add)
         self.remove = pn.widgets.Button(label="Remove the last step", on_click=self._remove)
         self.codebook = dropper(
@@ -52,7 +52,7 @@ class StepsBefore(pn.viewable.Viewer):
         self.changes = html()
         self._card = card(
             "Prepare: steps before",
-            flow(self.step, self.column),
+            in_lines(self.step, self.column),
             self._form,
             pn.Row(self.add, self.remove),
             self.codebook,

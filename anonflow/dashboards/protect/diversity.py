@@ -19,7 +19,7 @@ from anonflow.algorithms.diversity.target import (
 )
 from anonflow.algorithms.diversity.within_partition import WAYS
 from anonflow.dashboards.components.draft_form import DraftForm
-from anonflow.dashboards.components.html import flow, html, stack
+from anonflow.dashboards.components.html import html, in_lines, stack
 from anonflow.dashboards.components.option_field import param_field
 from anonflow.engine.flows.spec import DiversifySpec
 from anonflow.errors import AnonflowError
@@ -195,8 +195,8 @@ class DiversityForm(pn.viewable.Viewer):
 
     def __panel__(self) -> pn.viewable.Viewable:
         return stack(
-            flow(self.criterion, self.sensitive, *self.numbers.values()),
+            in_lines(self.criterion, self.sensitive, *self.numbers.values()),
             self.meaning,
             self.feasible,
-            flow(self.chance, self.way),
+            in_lines(self.chance, self.way),
         )

@@ -9,7 +9,7 @@ import panel as pn
 import param
 
 from anonflow.dashboards.components.clickable import Clickable
-from anonflow.dashboards.components.html import flow, html, labelled, notice, say, soft, stack
+from anonflow.dashboards.components.html import html, in_lines, labelled, notice, say, soft, stack
 from anonflow.dashboards.components.option_field import param_field
 from anonflow.dashboards.components.shown_part import ShownPart
 from anonflow.dashboards.protect.patterns import METHODS, PatternChoice
@@ -109,8 +109,8 @@ class PatternBoard(ShownPart):
         )
         self.summary, self.problem = html(), notice("af-bad")
         self.predicates = stack(
-            flow(self.at_most, labelled(self.never)),
-            flow(labelled(self.pair), pn.Row(self.tie, self.rival, margin=(18, 0, 0, 0))),
+            in_lines(self.at_most, labelled(self.never)),
+            in_lines(labelled(self.pair), pn.Row(self.tie, self.rival, margin=(18, 0, 0, 0))),
             self.rules,
             self.fallback,
         )
@@ -217,5 +217,5 @@ class PatternBoard(ShownPart):
         return f'<div class="legend">{"".join(rules)}</div>' if rules else ""
 
     def __panel__(self) -> pn.viewable.Viewable:
-        weights = flow(self.weighted, self.weight)
+        weights = in_lines(self.weighted, self.weight)
         return stack(self.form, self.predicates, self.listing, self.problem, self.summary, self.grid, weights)

@@ -10,7 +10,7 @@ import param
 from markupsafe import Markup
 
 from anonflow.dashboards.components.clickable import Clickable
-from anonflow.dashboards.components.html import card, flow, html, items, labelled, say, soft, stack
+from anonflow.dashboards.components.html import card, html, in_lines, items, labelled, say, soft, stack
 from anonflow.dashboards.components.markup import methods_list, risk
 from anonflow.dashboards.components.option_field import field_value, option_field, option_value, param_field
 from anonflow.dashboards.components.shown_part import LatePart
@@ -117,7 +117,7 @@ class ProtectScreen(pn.viewable.Viewer):
     def _method_part(self) -> None:
         choice = self.protection
         self.methods = Clickable(on_click=self._toggle, sizing_mode="stretch_width")
-        self.options = flow()
+        self.options = in_lines()
         of = choice.param
         self.cut = param_field(of.cut, "The method works on", 220, options=CUTS)
         self.size = param_field(of.size, "Records in a partition", 220)
@@ -218,9 +218,9 @@ class ProtectScreen(pn.viewable.Viewer):
         return stack(
             self.methods,
             html(Markup("<h3>How it works</h3>")),
-            flow(self.cut, self.size, self.seconds, self.guarantee, self.order),
+            in_lines(self.cut, self.size, self.seconds, self.guarantee, self.order),
             self.about_cut,
-            flow(self.loss),
+            in_lines(self.loss),
             self.boundaries,
             html(Markup("<h3>Before you run</h3>")),
             self.expected,

@@ -11,7 +11,7 @@ import param
 from markupsafe import Markup
 
 from anonflow import engine
-from anonflow.dashboards.components.html import facts, flow, html, soft, stack
+from anonflow.dashboards.components.html import facts, html, in_lines, soft, stack
 from anonflow.dashboards.components.option_field import param_field
 from anonflow.dashboards.session.draft_spec import DraftSpec
 from anonflow.dashboards.session.screen_words import OPEN_FIRST, WAITING, on_screen
@@ -212,7 +212,7 @@ class TargetCard(pn.viewable.Viewer):
                     "An empty field sets no target. All other settings of this screen apply to each trial: boundaries, limits, diversity and the loss to keep low."
                 )
             ),
-            flow(self.loss, self.percent, self.guessed, self.signs, self.seconds),
+            in_lines(self.loss, self.percent, self.guessed, self.signs, self.seconds),
             self.only,
             pn.Row(self.start, self.stop),
             self.state,

@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from anonflow.algorithms.budget import AUTO
 from anonflow.criteria.registry import promise_of
-from anonflow.dashboards.components.html import card, facts, flow, html, labelled
+from anonflow.dashboards.components.html import card, facts, html, in_lines, labelled
 from anonflow.dashboards.protect.settings import Protection
 from anonflow.dashboards.session.draft_spec import DraftSpec, MethodSpec
 from anonflow.dashboards.session.screen_words import on_screen
@@ -152,7 +152,7 @@ class TwoQuestions(pn.viewable.Viewer):
     def __panel__(self) -> pn.viewable.Viewable:
         return card(
             "Two questions",
-            flow(labelled(self.strength, width=350), labelled(self.time, width=350)),
+            in_lines(labelled(self.strength, width=350), labelled(self.time, width=350)),
             self.start,
             self.answer,
             lead="Three candidates run: the method that loses least in the time, and two that publish classes of equal rows. The one of least loss is chosen.",

@@ -9,7 +9,7 @@ import panel as pn
 import param
 from markupsafe import Markup
 
-from anonflow.dashboards.components.html import badge, card, flow, html, refused, soft
+from anonflow.dashboards.components.html import badge, card, html, in_lines, refused, soft
 from anonflow.dashboards.publish.model import PublishModel
 from anonflow.dashboards.session.workspace import LONGEST_FIELD
 from anonflow.dashboards.work.screen_work import Background
@@ -64,10 +64,10 @@ class ReviewForm(pn.viewable.Viewer):
                 for section, fields in sections.items()
                 for part in (
                     html(Markup("<h4>{}. {}</h4>").format(section, SECTIONS[section - 1])),
-                    flow(*fields),
+                    in_lines(*fields),
                 )
             ),
-            flow(self.page_file, self.print, self.pdf_file),
+            in_lines(self.page_file, self.print, self.pdf_file),
             self.status,
             lead="Its measured part is drawn with the release. What you fill in is kept with the project. Signatures are by hand.",
         )

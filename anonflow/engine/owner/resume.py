@@ -27,6 +27,9 @@ from anonflow.table import Domain
 DAYS = 7
 """Default number of days for which checkpoints are kept."""
 
+_FACT = "diverse"
+"""The fact of a stored outcome that has the figures of its diversity."""
+
 
 class StoredResults:
     """The results of a run's partitions in a folder: those that it stores, and those that it finds there.
@@ -259,9 +262,6 @@ class ResumeStore(StoredResults):
         """Return the keyed hash of each path that the flow names, as it names them."""
         named = self._fingerprint().named
         return {os.path.relpath(path, self._flow.folder): self._owner.keyed(named[path]) for path in named}
-
-
-_FACT = "diverse"
 
 
 def _storable(diverse: Diverse) -> Outcome:

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from anonflow.engine import compiled_beside as module
 from anonflow.engine import run
+from anonflow.engine import second_compiler as module
 from anonflow.errors import AnonflowError
 from anonflow.kernels import jit
 from tests import ROOT
@@ -49,7 +49,7 @@ class Process:
 def processes(monkeypatch: pytest.MonkeyPatch) -> list[Process]:
     Process.started = []
     monkeypatch.setattr(module.subprocess, "Popen", Process)
-    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 1})
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
     return Process.started
 
 
@@ -79,8 +79,8 @@ def test_a_later_run_has_none(
 
 @pytest.mark.machine
 def test_a_single_core_has_no_room_for_it(processes: list[Process], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0})
-    with module.compiled_beside():
+    monkeypatch.setattr(os, "cpu_count", lambda: 1)
+    with module.second_compiler():
         assert not processes
 
 

@@ -15,14 +15,14 @@ from anonflow.table import Table
 
 
 @contextmanager
-def compiled_beside() -> Iterator[None]:
-    """Start the process, and end it with the run if it is still at work.
+def second_compiler() -> Iterator[None]:
+    """Compile in a second process, which ends with the run if it is still at work.
 
     Kernels go to the folder where all processes look for them, and none is compiled twice
     (:meth:`anonflow.kernels.cache.KernelCache.by_one_process`). Without a second core or a new process, the run compiles alone.
     """
     process = None
-    if len(os.sched_getaffinity(0)) > 1:
+    if (os.cpu_count() or 1) > 1:
         with suppress(OSError):
             process = subprocess.Popen(
                 [sys.executable, "-P", "-W", "ignore", "-m", __name__],
