@@ -346,7 +346,7 @@ class HierarchyChoice(DraftForm):
     def click(self, key: str) -> None:
         """Answer a click on the drawing, ``node:`` or ``open:`` and a number: a boundary, or a label that is picked for a group."""
         act, _, number = key.partition(":")
-        if self.tree is None or not number.isdigit() or int(number) >= self.tree.n_nodes:
+        if self.tree is None or not number.isdecimal() or int(number) >= self.tree.n_nodes:
             return
         node = int(number)
         label = self.tree.labels[node]

@@ -138,9 +138,9 @@ class PatternBoard(ShownPart):
         part, _, rest = key.partition(":")
         row, _, column = rest.partition(":")
         names = self.choice.names
-        if part == "cell" and row.isdigit() and column.isdigit() and int(column) < len(names):
+        if part == "cell" and row.isdecimal() and column.isdecimal() and int(column) < len(names):
             self.choice.toggle(int(row), names[int(column)])
-        elif part == "drop" and row.isdigit():
+        elif part == "drop" and row.isdecimal():
             self.choice.remove(int(row))
 
     def _rule(self, name: str) -> None:
@@ -153,7 +153,7 @@ class PatternBoard(ShownPart):
 
     def _drop_rule(self, key: str) -> None:
         name, _, at = key.partition(":")
-        if name in ("together", "at_most_one_of") and at.isdigit():
+        if name in ("together", "at_most_one_of") and at.isdecimal():
             groups = list(getattr(self.choice, name))
             if int(at) < len(groups):
                 del groups[int(at)]

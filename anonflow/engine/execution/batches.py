@@ -15,7 +15,6 @@ from anonflow.algorithms.method import Outcome
 from anonflow.criteria.verification import Finding
 from anonflow.engine.execution import tasks
 from anonflow.engine.execution.tasks import Failed, Matched, Measured, TaskSettings
-from anonflow.engine.storage.arrays import Rows
 from anonflow.loss import record_costs
 from anonflow.partition import Cuts
 from anonflow.system import peak_memory
@@ -83,6 +82,19 @@ def batches_of(cuts: Cuts, n: int) -> Iterator[Batch]:
             number, first, begin, waiting = number + 1, first + len(waiting), waiting[-1][1], []
         waiting.append((cut.start, cut.stop))
     yield Batch(number, first, begin, n, tuple(waiting))
+
+
+class Rows(Protocol):
+    """Rows of an order, which a task loads: its part of a table."""
+
+    def load(self, domains: tuple[Domain, ...]) -> tuple[np.ndarray, Records, np.ndarray | None]:
+        """Return their positions in the table, the records, and their values that must be diverse, if any must.
+
+        Raises
+        ------
+        OSError
+            If they cannot be read.
+        """
 
 
 class Names(Protocol):

@@ -13,10 +13,9 @@ from anonflow.algorithms.budget import AUTO, Choice, choose, choose_method, is_o
 from anonflow.algorithms.method import Algorithm
 from anonflow.algorithms.pilots import TimedTable
 from anonflow.algorithms.registry import REGISTRY
-from anonflow.engine.execution.plan import BoundaryClasses, cuts_of
+from anonflow.engine.execution.plan import BoundaryClasses, Order, cuts_of
 from anonflow.engine.flows.flow import Flow, Run
 from anonflow.engine.flows.spec import AnonymizeSpec
-from anonflow.engine.storage.arrays import TableOrder
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.loss import measure_named
 from anonflow.table import Domain, Records
@@ -37,7 +36,7 @@ def fit_flow(
     domains: tuple[Domain, ...],
     n: int,
     classes: BoundaryClasses,
-    order: Callable[[str, bool], TableOrder],
+    order: Callable[[str, bool], Order],
     workers: int | None,
     earlier: Mapping[int, Choice],
     memory: int,
@@ -103,7 +102,7 @@ def _fit(
     domains: tuple[Domain, ...],
     sizes: np.ndarray,
     names: tuple[str, ...],
-    along: TableOrder,
+    along: Order,
     workers: int | None,
     memory: int,
 ) -> Choice:
@@ -170,7 +169,7 @@ def choices_in(kept: Any) -> dict[int, Choice]:
     """Return the choices by run that a file contains; anything else is left out."""
     choices = {}
     for run, choice in (kept if isinstance(kept, Mapping) else {}).items():
-        if not str(run).isdigit() or not isinstance(choice, Mapping):
+        if not str(run).isdecimal() or not isinstance(choice, Mapping):
             continue
         name, size, options = choice.get("algorithm"), choice.get("partition-size"), choice.get("options")
         budget = choice.get("budget")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -14,10 +15,9 @@ from anonflow.algorithms.diversity.within_partition import Request
 from anonflow.criteria.classes import UNIQUENESS, check_uniqueness
 from anonflow.criteria.registry import CRITERIA
 from anonflow.criteria.request import read_criteria
-from anonflow.engine.execution.batches import Batch, batches_of
+from anonflow.engine.execution.batches import Batch, Rows, batches_of
 from anonflow.engine.execution.tasks import TaskSettings
 from anonflow.engine.flows.flow import Flow, Run
-from anonflow.engine.storage.arrays import TableOrder
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.loss import measure_named
 from anonflow.partition import Cuts
@@ -26,6 +26,13 @@ from anonflow.table.sampling_weights import WeightSummary
 
 STEPS = ("match", "verify", "measure")
 """The steps of a task for each of its partitions."""
+
+
+class Order(Protocol):
+    """A table in an order along which partitions are cut."""
+
+    def rows(self, start: int, stop: int) -> Rows:
+        """Return the rows of some consecutive places."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,14 +75,14 @@ class RunPlan:
     Attributes
     ----------
     run : Run
-    order : TableOrder
+    order : Order
     cuts : Cuts
     diversity : Request or None
         None where none is asked for, or where the whole table is made diverse at once: covers reach across partitions.
     """
 
     run: Run
-    order: TableOrder
+    order: Order
     cuts: Cuts
     diversity: Request | None = None
 
@@ -114,7 +121,7 @@ def plan_flow(
     flow: Flow,
     n: int,
     classes: BoundaryClasses,
-    order: Callable[[str, bool], TableOrder],
+    order: Callable[[str, bool], Order],
     targets: Targets | None = None,
 ) -> FlowPlan:
     """Sort and cut the table: each order once, for all runs that use it.
@@ -137,7 +144,7 @@ def plan_flow(
     InfeasibleError
         If the flow has a single run, and no partition can meet it.
     """
-    orders: dict[tuple[str, bool], TableOrder] = {}
+    orders: dict[tuple[str, bool], Order] = {}
     runs, problems = [], {}
     for run in flow.runs:
         try:

@@ -150,7 +150,7 @@ class OwnerFolder:
         home = self.path / EARLIER
         try:
             home.mkdir(mode=0o700, exist_ok=True)
-            number = 1 + max((int(p.name) for p in home.iterdir() if p.name.isdigit()), default=0)
+            number = 1 + max((int(p.name) for p in home.iterdir() if p.name.isdecimal()), default=0)
             place = home / f"{number:04d}"
             place.mkdir(mode=0o700)
             for name in present:

@@ -13,6 +13,7 @@ from anonflow.criteria.guarantee import promises_matches
 from anonflow.engine.search.best_first import ladder
 from anonflow.engine.search.trials import Candidate, SearchTarget, Setup
 from anonflow.errors import ParameterError
+from anonflow.option import check_whole
 
 KS = (2, 3, 5, 7, 10, 15, 20, 30, 50, 75, 100)
 """The ks that are tried, as far as the target and the table allow."""
@@ -59,12 +60,12 @@ class Space:
             algorithm_named(name)
         for name, own in self.options.items():
             algorithm_named(name).check_options(own)
-        if any(not _is_whole(k) or k < 2 for k in self.ks):
-            raise ParameterError("k must be whole numbers of at least 2")
-        if any(size is not None and (not _is_whole(size) or size < 2) for size in self.sizes):
-            raise ParameterError(
-                "partition_size must be whole numbers of at least 2, or None for the whole table"
-            )
+        for k in self.ks:
+            check_whole(k, 2, "k must be whole numbers of at least 2")
+        for size in self.sizes:
+            if size is not None:
+                words = "partition_size must be whole numbers of at least 2, or None for the whole table"
+                check_whole(size, 2, words)
 
     def setups(self, n: int, least: int, diverse: bool) -> tuple[Setup, ...]:
         """Return the setups for a table of n records, with ks of at least `least`.
@@ -138,7 +139,3 @@ class Space:
             for k in ks
             if setup.size is None or setup.size >= k
         )
-
-
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)

@@ -299,7 +299,3 @@ class TakenRows:
     def load(self, domains: tuple[Domain, ...]) -> tuple[np.ndarray, Records, np.ndarray | None]:
         """Return their positions in the table, the records, and their values that must be diverse, if any must."""
         return self.positions, Records(domains, self.codes), self.values
-
-
-Rows = OrderedRows | StoredRows | TakenRows
-"""Rows of an order, which a task loads: its part of a table."""

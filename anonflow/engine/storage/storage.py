@@ -380,6 +380,7 @@ class Storage:
 
 def _index(run_plan: RunPlan) -> list[np.ndarray]:
     """Return the table positions of each partition's records."""
+    assert isinstance(run_plan.order, TableOrder)
     positions = np.asarray(run_plan.order.positions)
     return [positions[cut] for cut in run_plan.cuts]
 

@@ -102,7 +102,7 @@ def test_cells_are_clicked(workspace: Workspace) -> None:
     assert patterns_of(workspace) == [["age"]]
     view._click("drop:0")  # the last one stays
     assert patterns_of(workspace) == [["age"]]
-    for key in ("cell:9:0", "cell:0:9", "cell:a:b", "nonsense", "drop:x"):
+    for key in ("cell:9:0", "cell:0:9", "cell:a:b", "cell:\u00b2:0", "nonsense", "drop:x", "drop:\u00b2"):
         view._click(key)
     assert patterns_of(workspace) == [["age"]]
     workspace.draft.undo()
