@@ -113,6 +113,8 @@ class Option:
         Whether a value is a list of lists of columns; forms take it as text, such as ``[age, sex], [zip]``.
     must : str
         What to say of another value, in words that follow the option's name; without it they are made of the bounds.
+    example : str
+        A value as a flow has it, for the message that the option is needed.
     words : tuple of str
         Words that a value of a nested type may contain, such as the names of predicates.
     pattern : str
@@ -149,6 +151,7 @@ class Option:
     mapping: bool = False
     lists: bool = False
     must: str = ""
+    example: str = "..."
     words: tuple[str, ...] = ()
     pattern: str = ""
     check: Callable[[Any], str | None] | None = None
