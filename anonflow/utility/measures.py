@@ -482,7 +482,7 @@ def _stars(prepared: None, part: Part) -> int:
 
 
 def _suppressed(prepared: None, part: Part) -> int:
-    return part.suppressed
+    return int(part.suppressed.sum())
 
 
 def _violations(prepared: None, part: Part) -> int:
@@ -844,14 +844,12 @@ def _of_analysis(
 
 def _without_hidden(part: Part) -> tuple[Part, int]:
     """Return the part without its suppressed rows, and how many these are."""
-    hidden = part.generalization.suppressed_rows() if part.hidden is None else np.asarray(part.hidden, bool)
-    kept = np.flatnonzero(~hidden)
-    if len(kept) == len(hidden):
+    kept = np.flatnonzero(~part.suppressed)
+    if len(kept) == part.records.n:
         return part, 0
     listed = None if part.candidates is None else part.candidates.take(kept)
-    return Part(part.records, part.generalization.take(kept), listed, part.homogeneous, 0), len(hidden) - len(
-        kept
-    )
+    shown = Part(part.records, part.generalization.take(kept), listed, part.homogeneous)
+    return shown, part.records.n - len(kept)
 
 
 def _all_rows_chunk(attributes: tuple[usefulness.Attribute, ...], part: Part) -> tuple[Any, int]:
