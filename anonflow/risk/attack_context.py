@@ -156,6 +156,24 @@ class AttackContext:
         """Number of people."""
         return self.table.n
 
+    def sensitive_column(self, column: str | None) -> str:
+        """Return the sensitive column that an attacker wants: the only one of the table, if it names none.
+
+        Raises
+        ------
+        ParameterError
+            If there is no such column, or several to choose from.
+        """
+        if column is None:
+            if len(self.table.sensitive) != 1:
+                raise ParameterError(
+                    f"the table has {len(self.table.sensitive)} sensitive columns; say which one: column=..."
+                )
+            return self.table.sensitive[0]
+        if column not in self.table.other_columns or column not in self.frame.columns:
+            raise ParameterError(f"{column!r} is not a published column besides the quasi-identifiers")
+        return column
+
     @cached_property
     def evidence(self) -> Evidence:
         """Originals and published rows over the same domains."""

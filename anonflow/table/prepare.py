@@ -39,8 +39,44 @@ MOST_BYTES = 1 << 25
 MOST_VALUES = 100_000
 """Entries of a table of values in a step."""
 
-Values = Annotated[Any, Option("Values")]
-Others = Annotated[Any, Option("Texts that stay")]
+_POSITIVE = "must be a positive number"
+
+
+def _is_cell(value: Any) -> bool:
+    return isinstance(value, str | int | float) and not isinstance(value, bool)
+
+
+def _texts_problem(value: Any) -> str | None:
+    is_list = isinstance(value, list | tuple) and all(isinstance(text, str) for text in value)
+    return None if is_list else "must be a list of texts"
+
+
+def _values_problem(value: Any) -> str | None:
+    if not isinstance(value, list | tuple) or not 0 < len(value) <= MOST_VALUES:
+        return "must be a list of values"
+    return None if all(map(_is_cell, value)) else "must be a list of texts and numbers"
+
+
+def _table_problem(value: Any) -> str | None:
+    if value is None:
+        return None
+    if not isinstance(value, Mapping) or not 0 < len(value) <= MOST_VALUES:
+        return f"must be a mapping of 1 to {MOST_VALUES:,} values to what they become"
+    cells = (*value, *(new for new in value.values() if new is not None))
+    return None if all(map(_is_cell, cells)) else "must be a mapping of texts and numbers"
+
+
+def _date_problem(value: Any) -> str | None:
+    try:
+        if value is not None:
+            _date(value)
+    except ValueError:
+        return "must be a date such as 2020-01-31"
+    return None
+
+
+Others = Annotated[Any, Option("Texts that stay", check=_texts_problem)]
+Values = Annotated[Any, Option("Values", check=_values_problem)]
 
 
 def top_code(
@@ -78,7 +114,10 @@ def bottom_code(
 
 
 def round_to(
-    cells: pd.Series, *, to: Annotated[float, Option("Multiples of")], others: Others = ()
+    cells: pd.Series,
+    *,
+    to: Annotated[float, Option("Multiples of", above=0, must=_POSITIVE)],
+    others: Others = (),
 ) -> pd.Series:
     """Round numbers to the nearest multiple of a number; halves go up.
 
@@ -103,7 +142,7 @@ def round_to(
 def intervals(
     cells: pd.Series,
     *,
-    width: Annotated[float, Option("Width")],
+    width: Annotated[float, Option("Width", above=0, must=_POSITIVE)],
     start: Annotated[float, Option("Start")] = 0,
     others: Others = (),
 ) -> pd.Series:
@@ -131,8 +170,11 @@ def intervals(
 def recode(
     cells: pd.Series,
     *,
-    values: Values = None,
-    file: Annotated[str | None, Option("Table file")] = None,
+    values: Annotated[Any, Option("Values", check=_table_problem)] = None,
+    file: Annotated[
+        str | None,
+        Option("Table file", pattern=r"^[^\0]+$", must="must be the path of a CSV file"),
+    ] = None,
     others: Annotated[
         Literal["keep", "missing", "refuse"], Option("Values that the table does not name")
     ] = "keep",
@@ -190,7 +232,7 @@ def date_part(
         ],
         Option("Part"),
     ],
-    on: Annotated[Any, Option("On the date")] = None,
+    on: Annotated[Any, Option("On the date", check=_date_problem)] = None,
     unknown_day: Annotated[
         Literal["refuse", "youngest", "oldest", "missing"], Option("Age without a day of birth")
     ] = "refuse",
@@ -248,7 +290,7 @@ def numbers(
     decimal: Annotated[Literal[".", ","] | None, Option("Before the fraction")] = None,
     thousands: Annotated[Literal[",", ".", " ", "'"] | None, Option("Between thousands")] = None,
     percent: Annotated[bool, Option("Percents")] = False,
-    others: Annotated[Any, Option("Other texts")] = (),
+    others: Annotated[Any, Option("Other texts", check=_texts_problem)] = (),
 ) -> pd.Series:
     """Read numbers as people write them: ``1.234,50 €`` becomes 1234.5; signs of currencies go, a minus may stand at the end.
 
@@ -277,9 +319,9 @@ def numbers(
 def dates(
     cells: pd.Series,
     *,
-    order: Annotated[str, Option("Order", words=DATES)],
+    order: Annotated[str, Option("Order", choices=DATES)],
     pivot: Annotated[int | None, Option("First year of two digits", least=0, most=9900)] = None,
-    others: Annotated[Any, Option("Other texts")] = (),
+    others: Annotated[Any, Option("Other texts", check=_texts_problem)] = (),
 ) -> pd.Series:
     """Read dates as people write them: 31.12.2014 becomes 2014-12-31; a month may be a name, and a time may follow.
 
@@ -488,7 +530,7 @@ def filter_rows(
     at_least: Annotated[float | None, Option("At least")] = None,
     at_most: Annotated[float | None, Option("At most")] = None,
     values: Values = None,
-    without: Annotated[Any, Option("Without the values")] = None,
+    without: Annotated[Any, Option("Without the values", check=_values_problem)] = None,
     missing: Annotated[Literal["drop", "keep"], Option("Rows without a value")] = "drop",
 ) -> pd.Series:
     """Return which rows stay: those whose value is in a range, among some values, or not among others.
@@ -522,7 +564,9 @@ def filter_rows(
     return pd.Series(good, index=cells.index)
 
 
-def rename(cells: pd.Series, *, to: Annotated[str, Option("New name")]) -> pd.Series:
+def rename(
+    cells: pd.Series, *, to: Annotated[str, Option("New name", pattern=r"\S", must="must not be empty")]
+) -> pd.Series:
     """Rename a column.
 
     Parameters
@@ -813,7 +857,7 @@ def _step(place: int, entry: Any, problems: list[Problem], folder: Path) -> Step
         if own is None:
             add(f"{name}: {unknown(str(key), ['column', *spelled])}", name, str(key))
             continue
-        problem = options[own].problem(value) or _own_problem(name, own, value)
+        problem = options[own].problem(value)
         if problem is not None:
             add(f"{name}: {key} {problem}", name, str(key))
         read[own] = value
@@ -883,38 +927,6 @@ def table_of_file(path: Path) -> dict[str, str | None]:
     return table
 
 
-def _own_problem(step: str, option: str, value: Any) -> str | None:
-    """Return the problem of a value that its declared type does not exclude."""
-    if (step, option) in (("round", "to"), ("intervals", "width")) and not value > 0:
-        return "must be a positive number"
-    if (step, option) == ("recode", "file") and value is not None and (not value or "\0" in value):
-        return "must be the path of a CSV file"
-    if (step, option) == ("recode", "values") and value is not None:
-        if not isinstance(value, Mapping) or not 0 < len(value) <= MOST_VALUES:
-            return f"must be a mapping of 1 to {MOST_VALUES:,} values to what they become"
-        if not all(_is_cell(old) for old in value) or not all(
-            n is None or _is_cell(n) for n in value.values()
-        ):
-            return "must be a mapping of texts and numbers"
-    if step == "filter" and option in ("values", "without"):
-        if not isinstance(value, list | tuple) or not 0 < len(value) <= MOST_VALUES:
-            return "must be a list of values"
-        if not all(_is_cell(each) for each in value):
-            return "must be a list of texts and numbers"
-    if option == "others" and step != "recode" and not _are_texts(value):
-        return "must be a list of texts"
-    if (step, option) == ("dates", "order") and value not in DATES:
-        return f"must be one of {', '.join(DATES)}"
-    if (step, option) == ("rename", "to") and not value.strip():
-        return "must not be empty"
-    if (step, option) == ("date-part", "on") and value is not None:
-        try:
-            _date(value)
-        except ValueError:
-            return "must be a date such as 2020-01-31"
-    return None
-
-
 def _together(step: str, options: Mapping[str, Any]) -> str | None:
     """Return the problem of a combination of options that are valid separately."""
     if step == "recode" and (options.get("values") is None) == (options.get("file") is None):
@@ -931,14 +943,6 @@ def _together(step: str, options: Mapping[str, Any]) -> str | None:
     if low is not None and high is not None and low > high:
         return "at-least is above at-most; no row would stay"
     return None
-
-
-def _are_texts(value: Any) -> bool:
-    return isinstance(value, list | tuple) and all(isinstance(each, str) for each in value)
-
-
-def _is_cell(value: Any) -> bool:
-    return isinstance(value, str | int | float) and not isinstance(value, bool)
 
 
 def _cell_text(value: Any) -> str:

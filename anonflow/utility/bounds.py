@@ -130,9 +130,8 @@ def is_regular(part: Part, k: int) -> bool:
     """Return whether generalized records, but for suppressed ones, have k matches each or are in classes of at least k."""
     if part.candidates is None:
         return False
-    hidden = part.generalization.suppressed_rows() if part.hidden is None else part.hidden
     sizes = part.sizes[part.labels] if part.homogeneous else part.candidates.sizes
-    return bool((sizes[~hidden] >= k).all())
+    return bool((sizes[~part.suppressed] >= k).all())
 
 
 def least_total(records: Records, k: int, measure: str, effort: float) -> float:

@@ -131,13 +131,12 @@ class Downcoding(
             sure[mine] = right[mine] * minimal[of_best[1]].sure
         risk, baseline, certain = (types.people(context, each) for each in (right, before, sure))
         each = cells[1:] / max(int(cells[0]), 1)
-        return Success(
-            len(risk.chance), risk.mean, 1.0 if certain.above(0.0) else risk.mean, certain.above(0.0), baseline.mean,
+        return risk.success(
+            baseline.mean,
             f"An attacker who knows nobody, and that cells are as fine as possible, guesses a finer cell correctly for {percent(risk.mean)} of "
             f"the people, and for {percent(baseline.mean)} without knowing that; for {percent(certain.mean)} other rows leave it no "
             f"other value. Of all generalized cells of these rows it guesses {percent(float(each[1]))} correctly, and {percent(float(each[0]))} without.",
-            counted=len(codes) < context.n,
-            households=risk.households,
+            worst=1.0 if certain.above(0.0) else risk.mean, at_risk=certain.above(0.0), counted=len(codes) < context.n,
         )  # fmt: skip
 
 

@@ -59,7 +59,7 @@ class Intersection(
         DataError
             If a release does not fit its table.
         """
-        column = sensitive_column(context, self.column)
+        column = context.sensitive_column(self.column)
         releases = (
             self.earlier
             if isinstance(self.earlier, list | tuple) and not _is_pair(self.earlier)
@@ -99,33 +99,13 @@ class Intersection(
             f" After the table's steps {uncoded:,} more cells of earlier releases read *: they say nothing here, and the figures "
             "may be too low."
         )
-        return Success(
-            len(risk.chance), risk.mean, risk.worst, sure, before.mean,
+        return risk.success(
+            before.mean,
             f"An attacker who has {len(contexts)} releases of the same people names the right {column} for {percent(risk.mean)} "
             f"of them, from this release alone for {percent(before.mean)}; for {sure:,} people it is "
             f"certain, and right.{lost if uncoded else ''}",
-            households=risk.households,
+            at_risk=sure,
         )  # fmt: skip
-
-
-def sensitive_column(context: AttackContext, column: str | None) -> str:
-    """Return the sensitive column that an attacker wants.
-
-    Raises
-    ------
-    ParameterError
-        If there is no such column, or several to choose from.
-    """
-    table = context.table
-    if column is None:
-        if len(table.sensitive) != 1:
-            raise ParameterError(
-                f"the table has {len(table.sensitive)} sensitive columns; say which one: column=..."
-            )
-        return table.sensitive[0]
-    if column not in table.other_columns or column not in context.frame.columns:
-        raise ParameterError(f"{column!r} is not a published column besides the quasi-identifiers")
-    return column
 
 
 def _is_pair(item: Any) -> bool:
