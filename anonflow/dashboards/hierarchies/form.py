@@ -23,9 +23,9 @@ from anonflow.dashboards.hierarchies.suggest import (
     plain_number,
     steps_over,
 )
-from anonflow.dashboards.hierarchies.tree_picture import TreeDrawing
 from anonflow.dashboards.session.draft_spec import ColumnSpec, written
 from anonflow.dashboards.session.hierarchy_files import copy_hierarchy, declared_hierarchy
+from anonflow.drawing.trees import TreeDrawing
 from anonflow.errors import AnonflowError, HierarchyError
 from anonflow.hierarchy import Hierarchy
 from anonflow.hierarchy.calendar import UNITS, is_partial, partial_leaf
