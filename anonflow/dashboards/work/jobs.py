@@ -60,6 +60,11 @@ class FinishedRun:
         """Whether there is a result and every check passed."""
         return self.result.ok
 
+    @property
+    def losses(self) -> dict[str, float]:
+        """The mean loss (NCP) of each column of quasi-identifiers, each between 0 and 1."""
+        return {column.column: column.loss for column in self.result.columns}
+
     def row(self) -> dict[str, Any]:
         """Return the run as a row of the table of runs, with its id and name first."""
         return {"id": self.id, "name": self.name, **self.result.row()}

@@ -19,12 +19,12 @@ pytest.importorskip("panel", reason="the dashboards are an extra")
 from anonflow.dashboards.components.clickable import Clickable
 from anonflow.dashboards.hierarchies.editor import HierarchyBuilder
 from anonflow.dashboards.hierarchies.form import HierarchyChoice
-from anonflow.dashboards.hierarchies.grouping import Grouping
-from anonflow.dashboards.hierarchies.suggest import suggested_hierarchy
 from anonflow.dashboards.protect.diversity import DiversityChoice
 from anonflow.dashboards.session.hierarchy_files import attach
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.drawing.trees import ROWS, TreeDrawing
+from anonflow.hierarchy.grouping import Grouping
+from anonflow.table.identification.suggested_hierarchy import suggested_hierarchy
 from tests.cases.drafts import value_at
 
 COUNTRIES = ["France", "Spain", "India", "Japan", "Peru", "<i>x</i>"]
