@@ -30,6 +30,7 @@ from anonflow.algorithms.method import Algorithm, Outcome, Progress
 from anonflow.algorithms.pilots import LOOK, TimedTable, run_pilots
 from anonflow.algorithms.registry import algorithm_named
 from anonflow.algorithms.solve import in_a_partition, partition_generator, partition_rng, solve
+from anonflow.algorithms.soundness import check_outcome
 from anonflow.drawing.countdown import Countdown
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.loss import measure_named
@@ -38,6 +39,9 @@ from anonflow.partition import MOST_RECORDS, bounded, divided, limited, too_few,
 from anonflow.release.randomness import checked_seed, warn_of_small_seed
 from anonflow.table import Records, Schema, Table
 from anonflow.threads import default_threads, results_of
+
+CHECKED, GROUPS = 8_192, 8
+"""The most records of partitions that are checked together, about, and the fewest groups of them for a thread."""
 
 
 def anonymize(
@@ -217,9 +221,19 @@ def anonymize(
         mine = records.take(index[at])
         generator = partition_generator(entropy, at, mine)
         try:
-            return solve(method, mine, k, measure, generator, options, watch, is_over=is_over)
+            return solve(method, mine, k, measure, generator, options, watch, is_over=is_over, check=False)
         except InfeasibleError as error:
             raise in_a_partition(error, len(index)) from None
+
+    def solve_group(group: slice) -> list[Outcome]:
+        solved = [solve_part(at) for at in range(len(index))[group]]
+        joined, rows = solved[0], index[group.start]
+        if len(solved) > 1:
+            cuts = np.cumsum([len(outcome.suppressed) for outcome in solved[:-1]])
+            rows = np.concatenate(index[group])
+            joined = gathered(records.domains, solved, np.split(np.arange(len(rows)), cuts), len(rows))
+        check_outcome(method, records.take(rows).at_floor(), k, measure, options, joined)
+        return solved
 
     outcomes: list[Outcome] = []
     smaller = len(index) == 1 and len(index[0]) > 250 and not method.whole_table
@@ -230,10 +244,12 @@ def anonymize(
         else partial(_expected, method, records, k, index, measure, options, threads)
     )
     countdown = Countdown(f"{method.name}, k = {k}", len(index), hint=hint, expect=expect)
-    with closing(results_of(solve_part, range(len(index)), threads, countdown.wait)) as results:
-        for outcome in results:
-            outcomes.append(outcome)
-            countdown.step()
+    groups = groups_of_partitions(index, threads)
+    with closing(results_of(solve_group, groups, threads, countdown.wait)) as results:
+        for solved in results:
+            outcomes += solved
+            for _ in solved:
+                countdown.step()
     if choice is not None and is_over is not None:
         units = outcomes[0].facts.get(choice.open_effort)
         if units is None:  # a tiny table takes no effort
@@ -252,6 +268,14 @@ def anonymize(
     if choice is not None:
         anonymization.facts.update(choice.facts())
     return anonymization
+
+
+def groups_of_partitions(index: Sequence[np.ndarray], threads: int) -> list[slice]:
+    """Return which partitions are checked together: neighbours of some thousand records, and enough groups for all threads."""
+    ends = np.cumsum([len(part) for part in index])
+    most = min(CHECKED, max(1, int(ends[-1]) // (GROUPS * threads))) if len(ends) else 1
+    starts = np.flatnonzero(np.diff((ends - 1) // most, prepend=-1)).tolist()
+    return [slice(start, stop) for start, stop in zip(starts, [*starts[1:], len(index)], strict=True)]
 
 
 def _expected(

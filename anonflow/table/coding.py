@@ -19,6 +19,7 @@ from anonflow.table.forms.text_columns import check_characters, value_text
 from anonflow.table.forms.text_forms import other_form
 from anonflow.table.named_settings import UNDER_PREPARE, say_missing
 from anonflow.table.published.published_cells import WHOLE, category_text, day_number, read_float
+from anonflow.table.records import ranked_values
 from anonflow.table.schema import Column
 
 
@@ -194,9 +195,9 @@ def _numeric(cells: pd.Series, missing: np.ndarray, column: Column, folder: Path
         coded = _numeric_with_codes(cells, missing, column, folder)
         return replace(coded, domains=[replace(domain, values_decide=True) for domain in coded.domains])
     values, dates = numbers_of(cells[~missing], column.name)
-    distinct, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
+    distinct, rank, counts = ranked_values(values)
     codes = np.full(len(cells), -1, np.int32)
-    codes[~missing] = inverse
+    codes[~missing] = rank
     if dates:
         points = (distinct - np.datetime64(0, _unit(distinct))) / np.timedelta64(1, "D")
         labels = _date_texts(distinct, dates)

@@ -104,7 +104,7 @@ def unit_marks(frame: pd.DataFrame, names: Sequence[str], key: str) -> np.ndarra
     Returns
     -------
     numpy.ndarray, shape (n,), uint64
-        BLAKE2b, keyed, of the keyed BLAKE2b values of a row's cells: without the key no mark follows from others.
+        SipHash of the keyed BLAKE2b values of a row's cells: without the key no mark follows from others.
     """
     if len(key) != UNIT_KEY_LENGTH:
         return _sums(frame, names, key)
@@ -130,13 +130,14 @@ def _marks_of_units(frame: pd.DataFrame, names: Sequence[str], secret: bytes) ->
             ],
             np.uint64,
         )[at]
-    rows, width = cells.tobytes(), 8 * len(names)
-    digests = [_digest(rows[start : start + width], secret) for start in range(0, len(rows), width)]
-    return np.frombuffer(b"".join(digests), "<u8").astype(np.uint64)
+    # a row is hashed without Python; it has no text, so its bytes pass any encoding
+    key = _digest(b"rows", secret, 16).decode("latin-1")
+    rows = cells.astype("<u8").view(f"V{cells.itemsize * cells.shape[1]}").ravel().astype(object)
+    return pd.util.hash_array(rows, "latin-1", key, categorize=False)
 
 
-def _digest(content: bytes, secret: bytes) -> bytes:
-    return hashlib.blake2b(content, digest_size=8, key=secret).digest()
+def _digest(content: bytes, secret: bytes, size: int = 8) -> bytes:
+    return hashlib.blake2b(content, digest_size=size, key=secret).digest()
 
 
 def _texts(cells: pd.Series) -> tuple[np.ndarray, list[str]]:

@@ -559,8 +559,7 @@ class _Discernible:
 
 
 def _discernibility_chunk(prepared: _Discernible, part: Part) -> tuple[Any, ...]:
-    first = np.unique(part.labels, return_index=True)[1]
-    return part.keys, part.sizes, part.homogeneous, part.generalization.take(first)
+    return part.keys, part.sizes, part.homogeneous, part.generalization.take(part.first)
 
 
 def _discernible_sums(prepared: _Discernible, chunks: list[tuple[Any, ...]]) -> tuple[int, int, int]:

@@ -16,6 +16,7 @@ from anonflow.errors import DataError, ParameterError
 from anonflow.generalization import Generalization
 from anonflow.table import Records, Table
 from anonflow.table.arrow import pandas_frame
+from anonflow.table.records import first_places
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,13 +70,12 @@ class Part:
 
         Two hashes of 64 bits of the cells of each class: other classes have the same with a chance of 2^-120 or so.
         """
-        _, first = np.unique(self.labels, return_index=True)
-        generalization = self.generalization.take(first)
+        generalization = self.generalization.take(self.first)
         rows = [*generalization.lo, *generalization.hi, *generalization.bits.view(np.int64)]
         if generalization.aggregates is not None:
             rows += [*np.ascontiguousarray(generalization.aggregates).view(np.int64)]
         odd = np.random.default_rng(0).integers(1 << 62, size=(2, len(rows)), dtype=np.uint64) * np.uint64(2)
-        keys = np.zeros((2, len(first)), np.uint64)
+        keys = np.zeros((2, len(self.first)), np.uint64)
         for row, factors in zip(rows, (odd + np.uint64(1)).T, strict=True):
             for key, factor in zip(keys, factors, strict=True):
                 key += _mixed(row.astype(np.uint64) + factor) * factor
@@ -85,6 +85,11 @@ class Part:
     def sizes(self) -> np.ndarray:
         """Records of each class, shape (m,), int64."""
         return np.bincount(self.labels)
+
+    @cached_property
+    def first(self) -> np.ndarray:
+        """Position of the first record of each class, shape (m,), int64."""
+        return first_places(self.labels, len(self.sizes))
 
 
 def _mixed(words: np.ndarray) -> np.ndarray:

@@ -13,6 +13,7 @@ from anonflow.generalization import Generalization
 from anonflow.table import Records, equal_columns
 from anonflow.table.domain import Domain
 from anonflow.table.forms.numbers import summable
+from anonflow.table.records import first_places
 from anonflow.table.schema import did_you_mean
 from anonflow.utility.subject import Part
 
@@ -179,8 +180,8 @@ def sums(attributes: tuple[Attribute, ...], chunks: Sequence[dict[str, Any]]) ->
     if not classes:
         return 0.0, 0
     if any("spread" in chunk for chunk in chunks):
-        _, first = np.unique(label, return_index=True)
-        return float(np.concatenate([chunk["spread"] for chunk in chunks])[first].sum()), classes
+        spread = np.concatenate([chunk["spread"] for chunk in chunks])
+        return float(spread[first_places(label, classes)].sum()), classes
     begin = np.cumsum([0, *(chunk["keys"].shape[1] for chunk in chunks)])
     sum_of = 0.0
     for a, attribute in enumerate(attributes):
@@ -211,8 +212,7 @@ def sums(attributes: tuple[Attribute, ...], chunks: Sequence[dict[str, Any]]) ->
 def _attribute(records: Records, name: str, at: tuple[int, ...], numeric: bool) -> Attribute:
     codes = records.codes[:, list(at)]
     label = equal_columns(codes.T, len(codes))
-    _, first = np.unique(label, return_index=True)
-    present = codes[first]
+    present = codes[first_places(label, int(label.max(initial=-1)) + 1)]
     # odd multipliers of 64 bits: different codes collide with a chance of 1 in 2^64, or never if they fit
     sizes = [records.domains[a].size for a in at]
     radix = np.cumprod([1, *sizes[:-1]], dtype=np.float64)
@@ -286,8 +286,7 @@ def _distinct(keys: np.ndarray) -> np.ndarray:
 
 def _extent(attributes: tuple[Attribute, ...], part: Part) -> np.ndarray:
     """Return tuple diversity of everything in the table that each class covers attribute by attribute, shape (m,)."""
-    _, first = np.unique(part.labels, return_index=True)
-    generalization = part.generalization.take(first)
+    generalization = part.generalization.take(part.first)
     spread = np.zeros(generalization.n)
     for attribute in attributes:
         inside = _covered(attribute, generalization)

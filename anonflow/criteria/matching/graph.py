@@ -18,7 +18,7 @@ import numpy as np
 from anonflow.errors import DataError
 from anonflow.generalization import Generalization
 from anonflow.table.domain import Domain
-from anonflow.table.records import Records, equal_columns
+from anonflow.table.records import Records, equal_columns, first_places
 
 EDGE_LIMIT = 250_000_000
 """More edges than this are refused: they would exceed 32-bit positions and a few GiB."""
@@ -144,8 +144,8 @@ def merge(rows: list[np.ndarray], n: int) -> DistinctRows:
     n : int
     """
     label = equal_columns(rows, n)
-    _, first, count = np.unique(label, return_index=True, return_counts=True)
-    return DistinctRows(label, first.astype(np.int64), count.astype(np.int64))
+    count = np.bincount(label)
+    return DistinctRows(label, first_places(label, len(count)), count)
 
 
 def consistency_graph(

@@ -18,6 +18,7 @@ from anonflow.algorithms.diversity.within_partition import Diverse, Request
 from anonflow.algorithms.method import Outcome, Progress
 from anonflow.algorithms.registry import algorithm_named
 from anonflow.algorithms.solve import partition_generator, solve
+from anonflow.algorithms.soundness import check_outcome
 from anonflow.candidate_lists import Candidates
 from anonflow.criteria.evidence import Subject
 from anonflow.criteria.registry import CRITERIA
@@ -180,6 +181,7 @@ def match(settings: TaskSettings, records: Records, partition: int) -> Matched |
             partition_generator(settings.entropy, partition, mine),
             settings.options,
             None if settings.watch is None else partial(settings.watch, settings.run, partition, records.n),
+            check=settings.diversity is not None,
         )
     except AnonflowError as error:
         return Failed(error, error.message)
@@ -212,6 +214,8 @@ def diversify(
 def check(settings: TaskSettings, records: Records, outcome: Outcome) -> tuple[Finding, ...] | Failed:
     """Verify a partition, or several as one: what holds in every partition holds in the table.
 
+    A method's own outcome is checked for bugs as well; one that was made diverse was checked before.
+
     Notes
     -----
     What goes wrong is the result.
@@ -221,9 +225,14 @@ def check(settings: TaskSettings, records: Records, outcome: Outcome) -> tuple[F
     guarantee = str(outcome.facts.get("guarantee") or promised)
     criteria = read_criteria(settings.criteria, guarantee)
     local = [criterion for criterion in criteria if criterion.name not in OF_THE_WHOLE]
-    if not local:
-        return ()
     try:
+        if settings.diversity is None:
+            method = algorithm_named(settings.algorithm).under(settings.options)
+            own = within(records, method, settings.boundaries).at_floor()
+            measure = loss.measure_named(settings.loss)
+            check_outcome(method, own, settings.k, measure, settings.options, outcome)
+        if not local:
+            return ()
         subject = Subject(
             records.n,
             outcome.generalization.with_suppressed(outcome.suppressed),
