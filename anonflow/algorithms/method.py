@@ -272,11 +272,6 @@ class Algorithm:
         """Return its colour and shape."""
         return Mark(self.colour, self.shape) if self.colour and self.shape else Mark.by_name(self.name)
 
-    @property
-    def takes_codes(self) -> bool:
-        """Whether it takes a column of numbers with codes, or with blanks of their own: levels have no place for them."""
-        return not self.needs_hierarchies
-
     def rests_on_seed(self, options: Mapping[str, Any]) -> bool:
         """Return whether the seed reveals the rows, because records are published with their own values."""
         return bool({**self.options, **options}.get("randomized", False))

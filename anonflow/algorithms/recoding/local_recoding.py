@@ -94,7 +94,7 @@ def local_recoding(
         raise too_few(part.n, k)
     records, heavy = part.records, weighted(part, sets, of, importance, NAME)
     everything = Generalization.of(records).with_suppressed(np.ones(records.n, bool))
-    lo, hi = everything.lo.copy(), everything.hi.copy()
+    lo, hi, bits = everything.lo.copy(), everything.hi.copy(), everything.bits.copy()
     left = np.arange(records.n)
     counts: list[int] = []
     facts: dict[str, Any] = {}
@@ -113,9 +113,10 @@ def local_recoding(
             break
         shown = left[~small]
         lo[:, shown], hi[:, shown] = cells.lo[:, ~small], cells.hi[:, ~small]
+        bits[:, shown] = cells.bits[:, ~small]
         counts.append(len(shown))
         left = left[small]
-    generalization = Generalization(records.domains, lo, hi, everything.bits)
+    generalization = Generalization(records.domains, lo, hi, bits)
     suppressed = np.zeros(records.n, bool)
     suppressed[left] = True
     facts |= {"rounds": len(counts), "published_by_round": counts, "optimal": bool(optimal)}

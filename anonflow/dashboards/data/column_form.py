@@ -10,7 +10,6 @@ import param
 
 from anonflow import datasets, strict_yaml
 from anonflow.dashboards.components.draft_form import DraftForm
-from anonflow.dashboards.hierarchies.suggest import suggested_hierarchy
 from anonflow.dashboards.protect.settings import share
 from anonflow.dashboards.session.draft_spec import ColumnSpec, columns_of, written
 from anonflow.dashboards.session.screen_words import OPEN_FIRST, on_screen
@@ -24,6 +23,7 @@ from anonflow.table.coding import column_values
 from anonflow.table.domain import missing_cells
 from anonflow.table.forms.numbers import numbers_of
 from anonflow.table.forms.text_forms import keys_text
+from anonflow.table.identification.suggested_hierarchy import suggested_hierarchy
 from anonflow.table.identification.uniqueness import unique_as_added
 from anonflow.table.identification.value_signs import numbers_in
 from anonflow.table.infer import Advice, advise, infer_columns, kind_of, read_cells

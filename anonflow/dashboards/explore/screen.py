@@ -143,7 +143,8 @@ class ExploreScreen(ShownPart):
                 (result.guarantee, "guarantee"),
             ]
         )
-        lost = self.model.missing_losses()
+        view = self.model.view()
+        lost = () if view is None else view.missing
         if lost:
             text += Markup("<h4>Records without a value</h4>{}").format(
                 items(each.sentence() for each in lost)
@@ -233,9 +234,10 @@ class ExploreScreen(ShownPart):
         )
 
     def _list_records(self, answer: FoundRecords) -> None:
-        records = self.model.records()
-        if records is None:
+        view = self.model.view()
+        if view is None:
             return
+        records = view.records
         at = answer.at[:MOST]
         names = list(records.before.columns)
         shown: dict[str, Any] = {"record": at}
@@ -278,9 +280,14 @@ class ExploreScreen(ShownPart):
         self.record = pn.widgets.IntInput(label="Record", value=0, start=0, end=0, width=140)
         pn.bind(self._record_changed, self.record, watch=True)
         self.worst = pn.widgets.Button(label="The record that loses most", width=200, align="end")
-        self.worst.on_click(lambda _: self.model.param.update(record=self.model.worst_record()))
+        self.worst.on_click(self._show_worst)
         self.graph = html("", "af-graph")
         self.sizes = html("", "af-sizes")
+
+    def _show_worst(self, _: Any) -> None:
+        view = self.model.view()
+        if view is not None:
+            self.model.record = view.worst
 
     def _record_changed(self, number: int | None) -> None:
         run = self.model.run

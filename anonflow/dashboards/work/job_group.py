@@ -94,7 +94,7 @@ class JobGroup:
         return self._over.wait(timeout)
 
     def _work(self, job: Job) -> None:
-        result = job.work(self._tell)
+        result = job.result(lambda event: self._tell())
         if job.stopped:
             self._freed()
         self._schedule(partial(self._end, job, result))
