@@ -643,14 +643,16 @@ class Step:
         DataError
             If cells do not go with the step, or a new name is there already.
         """
-        done = STEPS[self.name](frame[self.column], **self.options)
+        result = STEPS[self.name](frame[self.column], **self.options)
         if self.name == "filter":
-            return frame.loc[done.to_numpy(dtype=bool)]
+            return frame.loc[result.to_numpy(dtype=bool)]
         if self.name == "rename":
-            if done.name in frame.columns:
-                raise DataError(f"column {self.column!r}: its new name {done.name!r} is taken; take another")
-            return frame.rename(columns={self.column: done.name})
-        return frame.assign(**{self.column: done})
+            if result.name in frame.columns:
+                raise DataError(
+                    f"column {self.column!r}: its new name {result.name!r} is taken; take another"
+                )
+            return frame.rename(columns={self.column: result.name})
+        return frame.assign(**{self.column: result})
 
 
 class Preparation:

@@ -351,8 +351,8 @@ class Flow:
 
     def draws(self, run: Run) -> bool:
         """Return whether an assignment is drawn for a run: only for the run that is published or returned."""
-        wanted = self.spec.steps.draw is not None or self.spec.publish.table is not None
-        return wanted and run is self.published
+        has_draw = self.spec.steps.draw is not None or self.spec.publish.table is not None
+        return has_draw and run is self.published
 
 
 def _cut(order: str, size: Any) -> str:

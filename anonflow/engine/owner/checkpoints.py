@@ -286,7 +286,7 @@ def _headers(file: Any) -> dict[str, Any]:
 
 def _read(file: Any, names: Sequence[str], domains: Sequence[Domain]) -> dict[str, Matched]:
     results = {}
-    wanted = set(names)
+    chosen_names = set(names)
     flat = {array: file[array] for array in _ARRAYS if array in file}
     used = dict.fromkeys(_ARRAYS, 0)
     for name, header in _headers(file).items():
@@ -297,7 +297,7 @@ def _read(file: Any, names: Sequence[str], domains: Sequence[Domain]) -> dict[st
                 # a copy: one result must not keep all the others
                 arrays[array] = flat[array][start : start + size].reshape(shape).copy()
                 used[array] = start + size
-        if name not in wanted:
+        if name not in chosen_names:
             continue
         outcome = Outcome(
             Generalization(tuple(domains), arrays["lo"], arrays["hi"], arrays["bits"]),
