@@ -181,7 +181,7 @@ class Certificate:
         if not file.is_file():
             raise DataError(f"{name}: does not exist; name the certificate in the owner's folder")
         try:
-            about, read = _read(file, arrays)
+            about, read = _read_file(file, arrays)
         except (OSError, ValueError, KeyError, TypeError, EOFError, MemoryError, SyntaxError, RecursionError):
             about = None
         except (zipfile.BadZipFile, NotImplementedError, RuntimeError, OverflowError):
@@ -213,7 +213,7 @@ def versions() -> dict[str, str]:
     return {"anonflow": __version__, "numpy": np.__version__, "python": platform.python_version()}
 
 
-def _read(path: Path, arrays: Arrays) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def _read_file(path: Path, arrays: Arrays) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     with zipfile.ZipFile(path) as archive:
         items = {item.filename.removesuffix(".npy"): item for item in archive.infolist()}
         kinds = {**_ARRAYS, "about": np.uint8, **({_MARKS: np.uint32} if _MARKS in items else {})}

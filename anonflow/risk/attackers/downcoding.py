@@ -212,7 +212,7 @@ class _FinerCells:
         most = _CELLS // _POINTS
         if len(inside) > most:
             inside = np.sort(self.rng.choice(inside, most, replace=False))
-        values = [codes[self.weights[a][codes] > 0] for a, codes in enumerate(_codes(rows, at))]
+        values = [codes[self.weights[a][codes] > 0] for a, codes in enumerate(_covered_codes(rows, at))]
         if not all(map(len, values)):
             return nothing
         exact = math.prod(map(len, values)) <= _POINTS
@@ -245,7 +245,7 @@ def _children(domain: Domain, lo: int, hi: int) -> tuple[np.ndarray, np.ndarray]
     return first[filled], last[filled]
 
 
-def _codes(rows: Generalization, at: int) -> list[np.ndarray]:
+def _covered_codes(rows: Generalization, at: int) -> list[np.ndarray]:
     """Return for each QI the codes that a row covers."""
     layout = rows.layout
     codes = []
