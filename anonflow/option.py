@@ -300,9 +300,9 @@ def paragraphs(docstring: str | None) -> dict[str, str]:
             over = over or (not line.strip() and bool(names and texts[names[0]]))
             for name in [] if over else names:
                 texts[name].append(line.strip())
-    return {name: _plain(" ".join(parts)) for name, parts in texts.items()}
+    return {name: _without_markup(" ".join(parts)) for name, parts in texts.items()}
 
 
-def _plain(text: str) -> str:
+def _without_markup(text: str) -> str:
     text = re.sub(r":\w+:`~?(?:[\w.]*\.)?(\w+)`", r"\1", text)
     return text.replace("``", "").replace("`", "").strip()

@@ -93,7 +93,7 @@ def top_code(
         Texts that stay beside the numbers, such as codes.
     """
     bound = _exact(at)
-    return _numbers(cells, lambda number: min(number, bound), bound == int(bound), others)
+    return _changed_numbers(cells, lambda number: min(number, bound), bound == int(bound), others)
 
 
 def bottom_code(
@@ -110,7 +110,7 @@ def bottom_code(
         Texts that stay beside the numbers, such as codes.
     """
     bound = _exact(at)
-    return _numbers(cells, lambda number: max(number, bound), bound == int(bound), others)
+    return _changed_numbers(cells, lambda number: max(number, bound), bound == int(bound), others)
 
 
 def round_to(
@@ -131,7 +131,7 @@ def round_to(
     """
     unit = _exact(to)
     half = Decimal("0.5")
-    return _numbers(
+    return _changed_numbers(
         cells,
         lambda number: _floor(number / unit + half) * unit,
         unit == int(unit),
@@ -162,7 +162,7 @@ def intervals(
 
     def interval(number: Decimal) -> str:
         low = first + _floor((number - first) / step) * step
-        return f"[{_plain(low)}, {_plain(low + step)})"
+        return f"[{_decimal_text(low)}, {_decimal_text(low + step)})"
 
     return _texts_of_numbers(cells, interval, others)
 
@@ -210,7 +210,7 @@ def recode(
                 f"column {cells.name!r}: {absent} cells have a value that `recode` does not name; add it to its "
                 "values, or say others: keep or missing"
             )
-    return _texts(cells, lambda text: table.get(text, text if others == "keep" else None))
+    return _changed_texts(cells, lambda text: table.get(text, text if others == "keep" else None))
 
 
 def date_part(
@@ -464,7 +464,7 @@ def normalize_text(
             text = unicodedata.normalize("NFC", "".join(c for c in letters if not unicodedata.combining(c)))
         return text or None
 
-    return _texts(cells, normal)
+    return _changed_texts(cells, normal)
 
 
 Length = Annotated[int, Option("Characters", least=1)]
@@ -517,7 +517,9 @@ def _cut(cells: pd.Series, part: slice, length: int, shorter: str, step: str) ->
             f"column {cells.name!r}: {_cells_have(int(short.sum()))} fewer than the {length} characters of `{step}`; give a "
             "smaller length, or say shorter: keep or missing"
         )
-    return _texts(texts, lambda text: None if len(text) < length and shorter == "missing" else text[part])
+    return _changed_texts(
+        texts, lambda text: None if len(text) < length and shorter == "missing" else text[part]
+    )
 
 
 def _cells_have(count: int) -> str:
@@ -551,7 +553,7 @@ def filter_rows(
     good = np.ones(len(cells), bool)
     if at_least is not None or at_most is not None:
         numbers = np.zeros(len(cells))
-        numbers[~lacking] = _read(cells, lacking)
+        numbers[~lacking] = _numbers_there(cells, lacking)
         good &= numbers >= (-np.inf if at_least is None else at_least)
         good &= numbers <= (np.inf if at_most is None else at_most)
     if values is not None or without is not None:
@@ -643,14 +645,16 @@ class Step:
         DataError
             If cells do not go with the step, or a new name is there already.
         """
-        done = STEPS[self.name](frame[self.column], **self.options)
+        result = STEPS[self.name](frame[self.column], **self.options)
         if self.name == "filter":
-            return frame.loc[done.to_numpy(dtype=bool)]
+            return frame.loc[result.to_numpy(dtype=bool)]
         if self.name == "rename":
-            if done.name in frame.columns:
-                raise DataError(f"column {self.column!r}: its new name {done.name!r} is taken; take another")
-            return frame.rename(columns={self.column: done.name})
-        return frame.assign(**{self.column: done})
+            if result.name in frame.columns:
+                raise DataError(
+                    f"column {self.column!r}: its new name {result.name!r} is taken; take another"
+                )
+            return frame.rename(columns={self.column: result.name})
+        return frame.assign(**{self.column: result})
 
 
 class Preparation:
@@ -965,7 +969,7 @@ def _floor(number: Decimal) -> Decimal:
     return whole - 1 if whole > number else whole
 
 
-def _plain(number: Decimal) -> str:
+def _decimal_text(number: Decimal) -> str:
     return number_text(int(number) if number == int(number) else float(number))
 
 
@@ -973,7 +977,7 @@ _ADVICE = "recode them in a step before, or " + NAME_MISSING
 _STAY = _ADVICE + "; codes stay: " + setting("others", "name them under 'others' of the step")
 
 
-def _read(cells: pd.Series, missing: np.ndarray) -> np.ndarray:
+def _numbers_there(cells: pd.Series, missing: np.ndarray) -> np.ndarray:
     """Return the numbers of the cells that have a value."""
     if missing.all():
         return np.zeros(0, np.int64)
@@ -1003,7 +1007,7 @@ def _without(cells: pd.Series, others: Iterable[Any]) -> np.ndarray:
     return missing | cells.isin(texts).to_numpy(dtype=bool)
 
 
-def _numbers(
+def _changed_numbers(
     cells: pd.Series, function: Callable[[Decimal], Decimal], whole: bool, others: Iterable[Any] = ()
 ) -> pd.Series:
     """Return another number for each: numbers stay numbers, and texts of numbers texts.
@@ -1011,9 +1015,9 @@ def _numbers(
     The type depends on that of the column alone, never on its values: all pieces of a table get the same.
     """
     if not pd.api.types.is_numeric_dtype(cells.dtype):
-        return _texts_of_numbers(cells, lambda number: _plain(function(number)), others)
+        return _texts_of_numbers(cells, lambda number: _decimal_text(function(number)), others)
     missing = missing_cells(cells)
-    numbers = _distinct(_read(cells, missing), function)
+    numbers = _distinct(_numbers_there(cells, missing), function)
     if pd.api.types.is_integer_dtype(cells.dtype) and whole:
         # a bound may lie outside a small type, and pandas writes the cells that do not fit into its error
         nullable = isinstance(cells.dtype, pd.api.extensions.ExtensionDtype)
@@ -1031,7 +1035,7 @@ def _texts_of_numbers(
 ) -> pd.Series:
     missing = _without(cells, others)
     out = np.full(len(cells), None, object)
-    out[~missing] = _distinct(_read(cells, missing), function)
+    out[~missing] = _distinct(_numbers_there(cells, missing), function)
     stays = missing & ~missing_cells(cells)
     out[stays] = [_cell_text(text) for text in cells[stays]]
     return pd.Series(out, index=cells.index, name=cells.name, dtype=text_type())
@@ -1039,10 +1043,10 @@ def _texts_of_numbers(
 
 def _cells(cells: pd.Series) -> pd.Series:
     """Return the cells as texts, missing where they are."""
-    return _texts(cells, lambda text: text)
+    return _changed_texts(cells, lambda text: text)
 
 
-def _texts(cells: pd.Series, function: Callable[[str], str | None]) -> pd.Series:
+def _changed_texts(cells: pd.Series, function: Callable[[str], str | None]) -> pd.Series:
     """Return another text for each value, computed once for each distinct one."""
     codes, distinct = pd.factorize(cells)
     results = np.array([None, *(function(_cell_text(value)) for value in distinct)], object)

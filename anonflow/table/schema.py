@@ -392,7 +392,7 @@ class Schema(Mapping[str, Column]):
                 self._columns[name] = entry
             else:
                 noted = _ColumnProblems(name)
-                column = _column(noted, entry)
+                column = _checked_column(noted, entry)
                 problems += noted.problems
                 if column is not None:
                     self._columns[name] = column
@@ -627,7 +627,7 @@ class _ColumnProblems:
             return otherwise
 
 
-def _column(noted: _ColumnProblems, entry: Any) -> Column | None:
+def _checked_column(noted: _ColumnProblems, entry: Any) -> Column | None:
     """Check one entry."""
     name = noted.name
     if not isinstance(entry, Mapping):
@@ -671,7 +671,7 @@ def _column(noted: _ColumnProblems, entry: Any) -> Column | None:
         at_least=noted.read(_of_kind, kind, entry, "at-least"),
         aggregate=noted.read(_of_kind, kind, entry, "aggregate"),
         notation=noted.read(_notation, entry),
-        codes=noted.read(_codes, kind, entry, otherwise=()),
+        codes=noted.read(_checked_codes, kind, entry, otherwise=()),
         code_weight=noted.read(_code_weight, kind, entry, otherwise=CODE_WEIGHT),
         domain=noted.read(_domain, kind, entry),
         form=form,
@@ -795,7 +795,7 @@ def _missing(kind: str, entry: Mapping[str, Any]) -> str:
     return str(rule)
 
 
-def _codes(kind: str, entry: Mapping[str, Any]) -> tuple[str, ...]:
+def _checked_codes(kind: str, entry: Mapping[str, Any]) -> tuple[str, ...]:
     codes = entry.get("codes")
     if codes is None:
         return ()

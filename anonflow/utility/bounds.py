@@ -408,7 +408,7 @@ def _relaxed(weighted: _WeightedRecords, effort: float = 1.0) -> tuple[np.ndarra
     for a, level, start in zip(order, levels, level_at, strict=False):
         codes = weighted.records.codes[:, a]
         for row in range(len(level.look)):
-            key[start + row] = _numbers(level.look[row], int(start) + row)[codes]
+            key[start + row] = _hashes_of_cells(level.look[row], int(start) + row)[codes]
             cost[start + row] = level.cost[row][codes]
     # every record can have everything hidden
     best = np.full(n, np.inf)
@@ -477,7 +477,7 @@ def _nodes(plan: CostPlan, t: int, size: int) -> _Levels:
     return _Levels(np.array(rows), np.array(costs), True)
 
 
-def _numbers(look: np.ndarray, salt: int) -> np.ndarray:
+def _hashes_of_cells(look: np.ndarray, salt: int) -> np.ndarray:
     """Return a fixed random 64-bit number for each cell at a level (Steele, Lea and Flood's splitmix64)."""
     with np.errstate(over="ignore"):
         z = (look.astype(np.int64) + 2).astype(np.uint64) + np.uint64(salt + 1) * np.uint64(

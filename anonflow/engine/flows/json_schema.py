@@ -165,7 +165,7 @@ def _steps(described: dict[str, Any]) -> dict[str, Any]:
             "type": "array",
             "minItems": 1,
             "description": described[name]["description"],
-            "items": {"anyOf": [{"enum": list(known)}, {"type": "string"}, _named(known)]},
+            "items": {"anyOf": [{"enum": list(known)}, {"type": "string"}, _names_with_options(known)]},
         }
         for name, known in lists.items()
     }
@@ -188,7 +188,7 @@ def _steps(described: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _named(known: Mapping[str, Mapping[str, Option]]) -> dict[str, Any]:
+def _names_with_options(known: Mapping[str, Mapping[str, Option]]) -> dict[str, Any]:
     """Return a mapping of a name to its options, or to the first of them; the loader checks combinations."""
     entries = {}
     for name, options in known.items():

@@ -65,10 +65,10 @@ class Disclosive(
         correct = disclosive & (least[person] == truth)
         alone = (graph.originals.count[person] == 1) & (context.covering() == 1)
         risk, unique = (PeopleAtRisk.of(context.table, each.astype(float)) for each in (correct, alone))
-        many, n = risk.above(0.0), len(risk.chance)
+        certain, n = risk.above(0.0), len(risk.chance)
         return risk.success(
             0.0,
-            f"For {many:,} of {n:,} people all rows that cover them show one {column}, and it is theirs (DiSCO "
-            f"{percent(many / n)}); {unique.above(0.0):,} are unique and covered by one row alone (repU "
+            f"For {certain:,} of {n:,} people all rows that cover them show one {column}, and it is theirs (DiSCO "
+            f"{percent(certain / n)}); {unique.above(0.0):,} are unique and covered by one row alone (repU "
             f"{percent(unique.mean)}).",
         )  # fmt: skip

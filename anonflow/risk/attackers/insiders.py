@@ -107,9 +107,9 @@ class Insider(
             others = np.array(list(dict.fromkeys(unit[np.concatenate(around)].tolist())), np.int64)
             others = context.rng.permutation(others[others != person])[: self.c]
             known = np.concatenate([rows_of(other) for other in others.tolist()] or [np.empty(0, np.int64)])
-            mine = own[attacked[own]].tolist()
-            chosen += mine
-            knows += [known] * len(mine)
+            targets_of_person = own[attacked[own]].tolist()
+            chosen += targets_of_person
+            knows += [known] * len(targets_of_person)
         left = np.empty(len(chosen), np.int64)
         for at, (target, known) in enumerate(zip(chosen, knows, strict=True)):
             inside = order[first[component[target]] : first[component[target] + 1]]

@@ -89,8 +89,8 @@ class Intersection(
         kind = np.full(values, -1)
         kind[codes[0]] = of_value[0]
         truth = of_value[1]
-        alone, _ = _named(counts[:1], prior, kind, truth)
-        rate, is_sure = _named(counts, prior, kind, truth)
+        alone, _ = _best_guesses(counts[:1], prior, kind, truth)
+        rate, is_sure = _best_guesses(counts, prior, kind, truth)
         risk, before, certain = (
             PeopleAtRisk.of(context.table, chance) for chance in (rate, alone, is_sure.astype(float))
         )
@@ -138,7 +138,7 @@ def _counts(context: AttackContext, code: np.ndarray, values: int, people: Any) 
     return csr_array(chosen @ counts)
 
 
-def _named(
+def _best_guesses(
     counts: Sequence[csr_array], prior: np.ndarray, kind: np.ndarray, truth: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return for each person the probability that the best guess is right, with ties shared, and whether it is certain and right."""

@@ -166,17 +166,17 @@ def linked_by_all(table: Table, release: Any, earlier: Any, k: int) -> Success:
             f"{Linker.name}: with earlier releases it needs a release in memory, or one that was kept in the owner's folder"
         )
     in_table = np.isin(history.marks, marks)
-    mine, gone = history.people_left[in_table], history.people_left[~in_table]
-    chance = 1.0 / mine
+    left, gone = history.people_left[in_table], history.people_left[~in_table]
+    chance = 1.0 / left
     more = (
         f" {len(gone):,} people are in earlier releases only, and have at least {gone.min():,}."
         if len(gone)
         else ""
     )
     return Success(
-        len(chance), float(chance.mean()), float(chance.max()), int((mine < k).sum()), 1 / k,
+        len(chance), float(chance.mean()), float(chance.max()), int((left < k).sum()), 1 / k,
         f"An attacker who has {len(history.releases):,} releases of these people, and sees which rows are one person's, has at least "
-        f"{mine.min():,} people left for each person of this one and is right for {percent(float(chance.mean()))} of them.{more}",
+        f"{left.min():,} people left for each person of this one and is right for {percent(float(chance.mean()))} of them.{more}",
     )  # fmt: skip
 
 

@@ -450,7 +450,7 @@ def _codings(texts: Sequence[str], own: np.ndarray, domains: Sequence[Domain]) -
     n, counts = len(own), np.bincount(own, minlength=len(texts))
     if len(texts) < 0.9 * n or n < 50:
         yield np.arange(len(texts))
-    numbers = _numbers(texts)
+    numbers = _numbers_or_days(texts)
     if numbers is not None:
         yield from _coarser(numbers, counts)
         return
@@ -484,7 +484,7 @@ def _labelled(values: Iterable[object]) -> np.ndarray:
     return np.array([labels.setdefault(value, len(labels)) for value in values], np.int64)
 
 
-def _numbers(texts: Sequence[str]) -> np.ndarray | None:
+def _numbers_or_days(texts: Sequence[str]) -> np.ndarray | None:
     """Return the values as numbers or as days, the missing ones at the middle; None if they are neither."""
     numbers = np.full(len(texts), np.nan)
     for at, text in enumerate(texts):
@@ -521,7 +521,7 @@ def _curves(
     records: Records, own: np.ndarray, texts: Sequence[str], left_out: _LeftOut
 ) -> Iterator[tuple[float, _Curve]]:
     """Yield a curve for each numeric QI, and the nats a record that it explains."""
-    numbers = _numbers(texts)
+    numbers = _numbers_or_days(texts)
     if numbers is None or len(np.unique(numbers)) <= _BINS[-1]:
         return
     values, rank = np.unique(numbers, return_inverse=True)
