@@ -432,13 +432,14 @@ class _SetFilter:
             self.tables.append(table)
 
     def narrow(self, left: np.ndarray, begin: int, stop: int) -> None:
-        digits, at = np.unique(self.digits[begin:stop], axis=0, return_inverse=True)
+        distinct = merge(list(self.digits[begin:stop].T), stop - begin)
+        digits = self.digits[begin:stop][distinct.first]
         inside = self.tables[0][digits[:, 0]]
         for d, table in enumerate(self.tables[1:], start=1):
             used = np.flatnonzero(digits[:, d])
             if len(used):
                 inside[used] |= table[digits[used, d]]
-        left &= inside[np.ravel(at)]
+        left &= inside[distinct.label]
 
     def check(self, box: np.ndarray, record: np.ndarray) -> np.ndarray:
         codes = self.codes[record]

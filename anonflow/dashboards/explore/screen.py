@@ -13,12 +13,10 @@ from markupsafe import Markup
 
 from anonflow.algorithms.recoding.lattice_view import lattice_view
 from anonflow.dashboards.components.clickable import Clickable
-from anonflow.dashboards.components.direction import directed
 from anonflow.dashboards.components.html import (
     badge,
     card,
     card_heading,
-    cards,
     empty,
     facts,
     html,
@@ -29,7 +27,7 @@ from anonflow.dashboards.components.html import (
     stack,
     verdict_of,
 )
-from anonflow.dashboards.components.release_card import Remedies, card_lines
+from anonflow.dashboards.components.release_card import Remedies, card_lines, run_numbers
 from anonflow.dashboards.components.run_select import RunSelect
 from anonflow.dashboards.components.shown_part import ShownPart
 from anonflow.dashboards.explore.association_card import AssociationCard
@@ -130,19 +128,7 @@ class ExploreScreen(ShownPart):
         if run is None:
             return
         self._name(f"Run: {run.name} (#{run.id})", False)
-        result = run.result
-        text = cards(
-            [
-                (f"{result.records:,}", "records"),
-                (str(result.k), "k"),
-                (
-                    f"{result.measures.get('gcp', float('nan')):.4f}",
-                    directed("information loss (GCP)", "gcp"),
-                ),
-                (f"{result.suppressed:,}", directed("suppressed", "suppressed")),
-                (result.guarantee, "guarantee"),
-            ]
-        )
+        text = run_numbers(run.result)
         view = self.model.view()
         lost = () if view is None else view.missing
         if lost:
@@ -151,7 +137,7 @@ class ExploreScreen(ShownPart):
             )
         self.facts.object = str(text)
         self.column.param.update(options=self.model.columns, value=self.model.column)
-        self.record.param.update(end=result.records - 1, value=self.model.record)
+        self.record.param.update(end=run.result.records - 1, value=self.model.record)
         self._show_lattice()
         self._show_distribution()
         self._show_records()

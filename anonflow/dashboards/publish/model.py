@@ -13,9 +13,10 @@ from typing import Any
 
 import param
 
+from anonflow.archive import zipped
 from anonflow.criteria.guarantee import promises_classes
 from anonflow.criteria.registry import promise_of
-from anonflow.dashboards.components.figure_files import figures_of_run, zipped
+from anonflow.dashboards.components.figure_files import figures_of_run
 from anonflow.dashboards.components.released_before import ReleasesModel
 from anonflow.dashboards.session import share_link
 from anonflow.dashboards.session.as_script import script
