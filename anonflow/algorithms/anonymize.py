@@ -218,10 +218,10 @@ def anonymize(
         options[choice.open_effort] = AHEAD * max(options[choice.open_effort], 1)
 
     def solve_part(at: int) -> Outcome:
-        mine = records.take(index[at])
-        generator = partition_generator(entropy, at, mine)
+        part = records.take(index[at])
+        generator = partition_generator(entropy, at, part)
         try:
-            return solve(method, mine, k, measure, generator, options, watch, is_over=is_over, check=False)
+            return solve(method, part, k, measure, generator, options, watch, is_over=is_over, check=False)
         except InfeasibleError as error:
             raise in_a_partition(error, len(index)) from None
 

@@ -58,7 +58,7 @@ def column_values(cells: pd.Series, name: str) -> tuple[list[str], np.ndarray]:
     DataError
         If it has values that are no single value, infinite, or that read the same as text.
     """
-    texts, codes = _texts(cells, missing_cells(cells), name)
+    texts, codes = _distinct_texts(cells, missing_cells(cells), name)
     return ["" if text is None else text for text in texts], np.bincount(codes, minlength=len(texts))
 
 
@@ -288,7 +288,7 @@ def _unit(dates: np.ndarray) -> Any:
     return np.datetime_data(dates.dtype)[0]
 
 
-def _texts(cells: pd.Series, missing: np.ndarray, name: str) -> tuple[list[str | None], np.ndarray]:
+def _distinct_texts(cells: pd.Series, missing: np.ndarray, name: str) -> tuple[list[str | None], np.ndarray]:
     """Return the distinct values as text (None: missing), sorted with the missing one first, and each row's place."""
     if isinstance(cells.dtype, pd.CategoricalDtype):
         cells = cells.astype(cells.cat.categories.dtype)
@@ -296,7 +296,7 @@ def _texts(cells: pd.Series, missing: np.ndarray, name: str) -> tuple[list[str |
         at, distinct = pd.factorize(cells)
     except TypeError:
         raise DataError(f"column {name!r}: has lists or other values that are no single value") from None
-    texts = [_text(value, name) for value in distinct]
+    texts = [_checked_text(value, name) for value in distinct]
     check_characters(texts, name)
     repeated = len(texts) - len(set(texts))
     if repeated:
@@ -314,7 +314,7 @@ def _texts(cells: pd.Series, missing: np.ndarray, name: str) -> tuple[list[str |
     return values, rank[at]
 
 
-def _text(value: object, name: str) -> str:
+def _checked_text(value: object, name: str) -> str:
     if isinstance(value, float | np.floating) and np.isinf(value):
         raise DataError(f"column {name!r}: has infinite values; replace or drop them")
     if isinstance(value, bytes):
@@ -323,7 +323,7 @@ def _text(value: object, name: str) -> str:
 
 
 def _categorical(cells: pd.Series, missing: np.ndarray, column: Column, folder: Path) -> Coded:
-    texts, codes = _texts(cells, missing, column.name)
+    texts, codes = _distinct_texts(cells, missing, column.name)
     labels = tuple(category_text(text) for text in texts)
     counts = np.bincount(codes, minlength=len(labels)).astype(np.int64)
     tree = Hierarchy.suppression(labels) if column.kind == "suppression" else None
@@ -342,7 +342,7 @@ def _categorical(cells: pd.Series, missing: np.ndarray, column: Column, folder: 
 
 
 def _hierarchy(cells: pd.Series, missing: np.ndarray, column: Column, folder: Path) -> Coded:
-    texts, codes = _texts(cells, missing, column.name)
+    texts, codes = _distinct_texts(cells, missing, column.name)
     values = ["" if text is None else text for text in texts]
     if len(set(values)) < len(values):
         raise DataError(
@@ -458,7 +458,7 @@ def _tree(column: Column, values: list[str], folder: Path) -> Hierarchy:
 
 
 def _positions(cells: pd.Series, missing: np.ndarray, column: Column, folder: Path) -> Coded:
-    texts, at = _texts(cells, missing, column.name)
+    texts, at = _distinct_texts(cells, missing, column.name)
     values = [text or "" for text in texts]
     lengths = {len(value) for value in values}
     if len(lengths) != 1 or lengths == {0}:

@@ -130,9 +130,8 @@ def is_regular(part: Part, k: int) -> bool:
     """Return whether generalized records, but for suppressed ones, have k matches each or are in classes of at least k."""
     if part.candidates is None:
         return False
-    hidden = part.generalization.suppressed_rows() if part.hidden is None else part.hidden
     sizes = part.sizes[part.labels] if part.homogeneous else part.candidates.sizes
-    return bool((sizes[~hidden] >= k).all())
+    return bool((sizes[~part.suppressed] >= k).all())
 
 
 def least_total(records: Records, k: int, measure: str, effort: float) -> float:
@@ -409,7 +408,7 @@ def _relaxed(weighted: _WeightedRecords, effort: float = 1.0) -> tuple[np.ndarra
     for a, level, start in zip(order, levels, level_at, strict=False):
         codes = weighted.records.codes[:, a]
         for row in range(len(level.look)):
-            key[start + row] = _numbers(level.look[row], int(start) + row)[codes]
+            key[start + row] = _hashes_of_cells(level.look[row], int(start) + row)[codes]
             cost[start + row] = level.cost[row][codes]
     # every record can have everything hidden
     best = np.full(n, np.inf)
@@ -478,7 +477,7 @@ def _nodes(plan: CostPlan, t: int, size: int) -> _Levels:
     return _Levels(np.array(rows), np.array(costs), True)
 
 
-def _numbers(look: np.ndarray, salt: int) -> np.ndarray:
+def _hashes_of_cells(look: np.ndarray, salt: int) -> np.ndarray:
     """Return a fixed random 64-bit number for each cell at a level (Steele, Lea and Flood's splitmix64)."""
     with np.errstate(over="ignore"):
         z = (look.astype(np.int64) + 2).astype(np.uint64) + np.uint64(salt + 1) * np.uint64(

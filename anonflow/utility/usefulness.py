@@ -136,7 +136,7 @@ def chunk(attributes: tuple[Attribute, ...], part: Part) -> dict[str, Any]:
             covered.append(_bits(attribute, part.records, original, starts))
         else:
             owner = np.repeat(np.arange(len(edges)), edges)
-            covered.append(_pairs(owner, attribute.codes(part.records)[original]))
+            covered.append(_distinct_pairs(owner, attribute.codes(part.records)[original]))
     return {"keys": part.keys, "found": covered}
 
 
@@ -197,7 +197,7 @@ def sums(attributes: tuple[Attribute, ...], chunks: Sequence[dict[str, Any]]) ->
         elif attribute.values is None:
             owner = np.concatenate([label[start + pair[0]] for start, pair in zip(begin, covered)])
             value = np.concatenate([pair[1] for pair in covered])
-            pairs = len(value) if len(chunks) == 1 else len(_pairs(owner, value)[0])
+            pairs = len(value) if len(chunks) == 1 else len(_distinct_pairs(owner, value)[0])
             sum_of += pairs / attribute.size
         elif attribute.width:
             least = np.full(classes, np.inf)
@@ -224,7 +224,7 @@ def _attribute(records: Records, name: str, at: tuple[int, ...], numeric: bool) 
         ) + np.uint64(1)
     values, least, width = None, 0.0, 0.0
     if numeric:
-        values = summable(_numbers(name, records.domains[at[0]], present[:, 0]))
+        values = summable(_numbers_of_codes(name, records.domains[at[0]], present[:, 0]))
         known = values[present[:, 0][present[:, 0] >= 0]]
         known = known[~np.isnan(known)]
         if len(known):
@@ -232,7 +232,7 @@ def _attribute(records: Records, name: str, at: tuple[int, ...], numeric: bool) 
     return Attribute(name, at, values, least, width, multipliers, present)
 
 
-def _numbers(name: str, domain: Domain, present: np.ndarray) -> np.ndarray:
+def _numbers_of_codes(name: str, domain: Domain, present: np.ndarray) -> np.ndarray:
     """Return the number of each code; only those of values that occur need be numbers."""
     if domain.kind == "numeric":
         return domain.points
@@ -267,7 +267,7 @@ def _ends(attribute: Attribute, records: Records) -> tuple[np.ndarray, np.ndarra
     return least, np.where(missing, attribute.least + attribute.width, number)
 
 
-def _pairs(owner: np.ndarray, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _distinct_pairs(owner: np.ndarray, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the distinct pairs of two arrays of integers."""
     least = int(value.min())
     span = int(value.max()) - least + 1

@@ -119,20 +119,23 @@ def test_of_eight_people_whoever_leaves_or_comes_back_all_worlds_leave_enough(
     anon = af.anonymize(year(list(range(8)), 0), method, k=k, **options)
     begun = published(anon.table, anon.release(seed=2**127, owner=first))
     tried = 0
+
+    def goes_on(number: int, people_of_year: Any, before: Path) -> tuple[Path, list[Any]]:
+        """A folder in which the release of a year lies beside those before it, and the release; nothing where there is none."""
+        folder = tmp_path / f"year {number}"
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(before, folder)
+        table = year([*people_of_year], number)
+        try:
+            again = af.anonymize(table, method, k=k, earlier=folder, **options, **left_to_all)
+        except InfeasibleError:
+            return folder, []  # nobody of this table can be published
+        return folder, [published(again.table, again.release(seed=2**127 + number, owner=folder))]
+
     for second in (part for size in (5, 6, 7) for part in combinations(range(8), size)):
+        folder, released = goes_on(1, second, first)
         for third in (second[1:], range(8)):
-            folder = tmp_path / "again"
-            shutil.rmtree(folder, ignore_errors=True)
-            shutil.copytree(first, folder)
-            several = [begun]
-            for t, numbers in enumerate((second, third), 1):
-                try:
-                    again = af.anonymize(
-                        year([*numbers], t), method, k=k, earlier=folder, **options, **left_to_all
-                    )
-                except InfeasibleError:
-                    continue  # nobody of this table can be published
-                several.append(published(again.table, again.release(seed=2**127 + t, owner=folder)))
+            several = [begun, *released, *goes_on(2, third, folder)[1]]
             for chances in linked(seen(several, method == "greedy")).values():
                 assert max(chances.values()) * least <= 1
             tried += len(several) > 1

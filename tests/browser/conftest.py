@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests import ROOT
+from tests.browser.forks import Fork
 
 OUT = ROOT / "out"
 """Screenshots are kept here."""
@@ -105,19 +106,30 @@ def shot(page: Any, name: str, **settings: Any) -> Path:
 
 
 class Served:
-    """A server in a process of its own."""
+    """A server in a process of its own: a fork, or, if `fresh`, one that a shell starts."""
 
-    def __init__(self, arguments: tuple[str, ...], folder: Path, stdin: str | None = None) -> None:
+    def __init__(self, arguments: tuple[str, ...], folder: Path, *, fresh: bool = False) -> None:
         self.log = folder / f"server-{time.monotonic_ns()}.log"
-        with self.log.open("wb") as log:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "anonflow", "dashboard", "--no-browser", "--port", "0", *arguments],
-                cwd=ROOT,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-                env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(folder), "PYTHONFAULTHANDLER": "1"},
-            )
+        self.process: Any
+        arguments = ("dashboard", "--no-browser", "--port", "0", *arguments)
+        if not fresh:
+            self.log.touch()
+            self.process = Fork(*arguments, log=self.log)
+        else:
+            with self.log.open("wb") as log:
+                self.process = subprocess.Popen(
+                    [sys.executable, "-m", "anonflow", *arguments],
+                    cwd=ROOT,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                    env={
+                        **os.environ,
+                        "PYTHONPATH": str(ROOT),
+                        "TMPDIR": str(folder),
+                        "PYTHONFAULTHANDLER": "1",
+                    },
+                )
         until = time.monotonic() + 90
         while "the dashboards are at" not in (text := self.text()):
             assert self.process.poll() is None, text

@@ -41,7 +41,7 @@ def test_what_was_open_when_a_server_was_killed(
     pd.DataFrame(
         {"age": [20 + i % 50 for i in range(120)], "town": [f"Town{i % 5}" for i in range(120)]}
     ).to_csv(table, index=False)
-    served = Served(arguments, tmp_path)
+    served = Served(arguments, tmp_path, fresh=True)
     page, running, stranger = new_page(), new_page(), new_page()
     page.goto(served.url)
     ready(page)
@@ -59,7 +59,7 @@ def test_what_was_open_when_a_server_was_killed(
     killed(served)
     assert uploads(tmp_path) == ["people.csv"]
 
-    served = Served(arguments, tmp_path)
+    served = Served(arguments, tmp_path, fresh=True)
     assert uploads(tmp_path) == ["people.csv"]
     # a stranger has nothing of it; neither does an address, whatever it names
     stranger.goto(served.url)
@@ -93,7 +93,7 @@ def test_what_was_open_when_a_server_was_killed(
     # what is kept for a second is swept after two
     for lock in tmp_path.glob("anonflow-sessions-*/*/lock"):
         os.utime(lock, (lock.stat().st_mtime - 2,) * 2)
-    served = Served((*arguments, "--keep", "1s"), tmp_path)
+    served = Served((*arguments, "--keep", "1s"), tmp_path, fresh=True)
     try:
         assert uploads(tmp_path) == []
         page.goto(served.url)
@@ -105,6 +105,6 @@ def test_what_was_open_when_a_server_was_killed(
     finally:
         served.stop()
     assert uploads(tmp_path) == ["people.csv"]
-    served = Served((*arguments, "--keep", "0"), tmp_path)
+    served = Served((*arguments, "--keep", "0"), tmp_path, fresh=True)
     served.stop()
     assert uploads(tmp_path) == []

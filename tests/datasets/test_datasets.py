@@ -292,6 +292,7 @@ def test_cmc_has_the_published_rows(data_folder: Path) -> None:
 
 
 SMALL = "16,2,3,0,1,1,2,3,0,1\n45,1,3,10,1,1,3,4,0,2\n"
+SECRET = "person-4711"
 
 
 def small_cmc(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -330,10 +331,10 @@ def test_fetched_once_and_checked(repository: Path, monkeypatch: pytest.MonkeyPa
 def test_another_file_is_refused_and_not_kept(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     small_cmc(monkeypatch)
     served = repository / "cmc" / "cmc.data"
-    served.write_text(SMALL.replace("45", "4711"))
+    served.write_text(SMALL.replace("45", SECRET))
     with pytest.raises(DataError, match="checksum differs") as caught:
         datasets.cmc()
-    assert "4711" not in str(caught.value)
+    assert SECRET not in str(caught.value)
     served.write_text(SMALL)
     assert len(datasets.cmc()) == 2
 
@@ -359,7 +360,7 @@ def test_layouts_of_the_folder(name: str, nowhere: Path, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize(
-    "damage", [b"", b"\xff\xfe\x00", SMALL.replace("16", "4711").encode()], ids=["empty", "bytes", "other"]
+    "damage", [b"", b"\xff\xfe\x00", SMALL.replace("16", SECRET).encode()], ids=["empty", "bytes", "other"]
 )
 def test_damaged_files_are_refused_without_their_content(
     damage: bytes, nowhere: Path, monkeypatch: pytest.MonkeyPatch
@@ -368,7 +369,7 @@ def test_damaged_files_are_refused_without_their_content(
     (nowhere / "cmc.csv").write_bytes(damage)
     with pytest.raises(DataError, match=r"cmc\.csv: .*remove") as caught:
         datasets.cmc()
-    assert "4711" not in str(caught.value)
+    assert SECRET not in str(caught.value)
     (nowhere / "cmc.csv").unlink()
     (nowhere / "cmc.csv.gz").write_bytes(gzip.compress(SMALL.encode())[:-9])
     with pytest.raises(DataError, match="cannot be read"):

@@ -314,7 +314,7 @@ def test_cancel_from_another_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_a_bug_in_a_task_names_the_partition_and_no_value(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(*_: Any) -> Any:
+    def broken(*_: Any, **settings: Any) -> Any:
         raise KeyError("Athens")
 
     monkeypatch.setattr(tasks, "solve", broken)
@@ -330,7 +330,7 @@ def test_a_bug_in_a_task_names_the_partition_and_no_value(
 def test_thousands_of_partitions_that_fail_are_a_few_lines(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(*_: Any) -> Any:
+    def broken(*_: Any, **settings: Any) -> Any:
         raise MemoryError
 
     monkeypatch.setattr(tasks, "solve", broken)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
 from itertools import permutations
-from math import prod
+from math import lcm, prod
 
 import numpy as np
 
@@ -94,17 +94,20 @@ def left(years: Sequence[Published], shares: Mapping[Hashable, Fraction] | None 
     is as probable as its people's values are.
     """
     result = {}
+    # all worlds of the same people: shares of a common denominator are as good, and whole numbers are quicker
+    common = lcm(*(share.denominator for share in (shares or {}).values()))
+    number = {value: int(share * common) for value, share in (shares or {}).items()}
     for people in connected(years):
-        total = Fraction(0)
-        row_weight: dict[tuple[Person, int, int], Fraction] = defaultdict(Fraction)
-        value_weight: dict[tuple[Person, Hashable], Fraction] = defaultdict(Fraction)
+        total = 0
+        row_weight: dict[tuple[Person, int, int], int] = defaultdict(int)
+        value_weight: dict[tuple[Person, Hashable], int] = defaultdict(int)
         beliefs = {person: Left() for person in people}
         for world in worlds(years, people):
             values = {
                 person: next(years[t].shown[row] for t, row in enumerate(rows) if row is not None)
                 for person, rows in world.items()
             }
-            weight = prod((shares[value] for value in values.values()) if shares else (), start=Fraction(1))
+            weight = prod(number[value] for value in values.values()) if shares else 1
             total += weight
             for person, rows in world.items():
                 beliefs[person].rows.add(rows)
@@ -114,9 +117,9 @@ def left(years: Sequence[Published], shares: Mapping[Hashable, Fraction] | None 
                     if row is not None:
                         row_weight[person, t, row] += weight
         for (person, _, _), weight in row_weight.items():
-            beliefs[person].likeliest_row = max(beliefs[person].likeliest_row, weight / total)
+            beliefs[person].likeliest_row = max(beliefs[person].likeliest_row, Fraction(weight, total))
         for (person, _), weight in value_weight.items():
-            beliefs[person].likeliest_value = max(beliefs[person].likeliest_value, weight / total)
+            beliefs[person].likeliest_value = max(beliefs[person].likeliest_value, Fraction(weight, total))
         result.update(beliefs)
     return result
 
@@ -138,23 +141,45 @@ def linked(years: Sequence[Published]) -> dict[Person, dict[Hashable, Fraction]]
             }.values(),
             key=str,
         )
-        fits = np.ones((len(people), len(tracks)), bool)
-        for year in years:
-            listed = dict(zip(year.shown, year.lists, strict=True))
-            for i, person in enumerate(people):
-                for j, track in enumerate(tracks):
-                    there = person in year.people
-                    fits[i, j] &= there == (track in listed) and (not there or person in listed[track])
-        worlds = bijections(len(people))
-        worlds = worlds[fits[np.arange(len(people)), worlds].all(axis=1)]
-        for i, person in enumerate(people):
-            often = np.bincount(worlds[:, i], minlength=len(tracks)).tolist()
+        column = {track: j for j, track in enumerate(tracks)}
+        place = {person: i for i, person in enumerate(people)}
+        listed = tuple(
+            tuple(
+                sorted(
+                    (column[shown], tuple(sorted(place[person] for person in members)))
+                    for shown, members in zip(year.shown, year.lists, strict=True)
+                    if members & set(people)
+                )
+            )
+            for year in years
+        )
+        often, number = ways(len(people), len(tracks), listed)
+        for person, i in place.items():
             result[person] = {
-                track: Fraction(count, len(worlds))
-                for track, count in zip(tracks, often, strict=True)
-                if count
+                track: Fraction(often[i][j], number) for track, j in column.items() if often[i][j]
             }
     return result
+
+
+@cache
+def ways(
+    people: int, tracks: int, years: tuple[tuple[tuple[int, tuple[int, ...]], ...], ...]
+) -> tuple[list[list[int]], int]:
+    """How many bijections give each of the people each track, and how many there are; a year has tracks and whom they list.
+
+    Many sequences of releases have the same parts: each is tried once.
+    """
+    fits = np.ones((people, tracks), bool)
+    for year in years:
+        listed = np.zeros((people, tracks), bool)
+        for track, members in year:
+            listed[list(members), track] = True
+        present = listed.any(axis=1)[:, None]
+        of_year = listed.any(axis=0)[None, :]
+        fits &= (present == of_year) & (~present | listed)
+    worlds = bijections(people)
+    worlds = worlds[fits[np.arange(people), worlds].all(axis=1)]
+    return [np.bincount(column, minlength=tracks).tolist() for column in worlds.T], len(worlds)
 
 
 @cache

@@ -101,14 +101,14 @@ def local_recoding(
     optimal = True
     while len(left) >= k and len(counts) < rounds:
         with errors_of(NAME, shared="full-domain"):
-            done = search(heavy.take(left), k, 1.0, widths, time_limit, pool=False)
-        cells, _, small = done.lattice.published(done.best.node, k)
+            lattice_search = search(heavy.take(left), k, 1.0, widths, time_limit, pool=False)
+        cells, _, small = lattice_search.lattice.published(lattice_search.best.node, k)
         hidden = small | cells.suppressed_rows()
         if counts or small.any() or not hidden.all():
             # `*` for all records is a class; for some of them it looks like the rows that are left
             small = hidden
-        optimal &= done.bound >= done.best.loss
-        facts = facts or {"levels": done.facts()["levels"]}
+        optimal &= lattice_search.bound >= lattice_search.best.loss
+        facts = facts or {"levels": lattice_search.facts()["levels"]}
         if small.all():
             break
         shown = left[~small]

@@ -441,9 +441,9 @@ class Refinement(
             sentence += (
                 f" {percent(float(unknown.mean()))} of the rows were not looked at: their cells are too wide."
             )
-        return Success(
-            len(risk.chance), risk.mean, risk.worst, risk.above(0.0), 0.0, sentence,
-            counted=len(codes) < context.n, households=risk.households,
+        return risk.success(
+            0.0, sentence,
+            counted=len(codes) < context.n,
         )  # fmt: skip
 
 
