@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from typing import Any
 
@@ -13,6 +13,7 @@ from anonflow.algorithms.limits.enforce import run_within_limits
 from anonflow.algorithms.method import Algorithm, Outcome, Partition, Progress
 from anonflow.algorithms.soundness import check_form, check_outcome
 from anonflow.errors import InfeasibleError
+from anonflow.partition import limited
 from anonflow.release.randomness import derived_seed
 from anonflow.table import Records
 
@@ -56,6 +57,39 @@ def solve(
     else:
         check_form(method, records.n, outcome)
     return outcome
+
+
+def solve_together(
+    method: Algorithm, records: Records, sizes: Sequence[int], k: int, loss: str, options: Mapping[str, Any]
+) -> list[Outcome] | None:
+    """Run a method on several partitions at once; None where it has no quicker way than one after the other.
+
+    Parameters
+    ----------
+    method : Algorithm
+    records : Records
+        Those of the partitions, one after the other.
+    sizes : sequence of int
+        Of each.
+    k, loss, options
+        As :func:`solve` takes them.
+
+    Returns
+    -------
+    list of Outcome or None
+        To be checked together.
+    """
+    if method.together is None or len(sizes) < 2 or min(sizes) < k or limited(records):
+        return None
+    part = Partition(records.at_floor(), loss, _no_generator)
+    outcomes = method.together(part, np.cumsum([0, *sizes]), k, **options)
+    for size, outcome in zip(sizes, outcomes or (), strict=False):
+        check_form(method, size, outcome)
+    return outcomes
+
+
+def _no_generator() -> np.random.Generator:
+    raise TypeError("each partition has a generator of its own")
 
 
 def in_a_partition(error: InfeasibleError, partitions: int) -> InfeasibleError:

@@ -157,7 +157,7 @@ RIGHT = {"greedy": matched, "k-member": classed, "k-concealment": covered, "opti
 
 
 def broken(monkeypatch: pytest.MonkeyPatch, name: str, method: Method) -> None:
-    monkeypatch.setitem(REGISTRY, name, replace(REGISTRY[name], run=method))
+    monkeypatch.setitem(REGISTRY, name, replace(REGISTRY[name], run=method, together=None))
 
 
 def table(n: int = 40) -> af.Table:
@@ -252,7 +252,7 @@ def mutual(
 def test_a_degree_more_is_right_for_matches_both_ways_whatever_the_option_is_called(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    method = replace(REGISTRY["greedy"], name="mutual", run=mutual, effort=None)
+    method = replace(REGISTRY["greedy"], name="mutual", run=mutual, together=None, effort=None)
     monkeypatch.setitem(REGISTRY, "mutual", method)
     matches = af.anonymize(table(9), "mutual", k=4, both_ways=True).matches
     assert matches is not None

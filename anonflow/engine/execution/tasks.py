@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from typing import Any
@@ -17,7 +18,7 @@ from anonflow.algorithms.diversity.diversify import diverse_part
 from anonflow.algorithms.diversity.within_partition import Diverse, Request
 from anonflow.algorithms.method import Outcome, Progress
 from anonflow.algorithms.registry import algorithm_named
-from anonflow.algorithms.solve import partition_generator, solve
+from anonflow.algorithms.solve import partition_generator, solve, solve_together
 from anonflow.algorithms.soundness import check_outcome
 from anonflow.candidate_lists import Candidates
 from anonflow.criteria.evidence import Subject
@@ -188,6 +189,41 @@ def match(settings: TaskSettings, records: Records, partition: int) -> Matched |
     except Exception as error:  # any bug: its message may contain a cell
         return bug(error)
     return Matched(outcome, time.perf_counter() - start)
+
+
+def match_together(
+    settings: TaskSettings, records: Records, parts: Sequence[np.ndarray], partitions: Sequence[int]
+) -> list[Matched | Failed]:
+    """Run the method on several partitions: at once where it has a quick way, else one after the other.
+
+    Parameters
+    ----------
+    settings : TaskSettings
+    records : Records
+    parts : sequence of numpy.ndarray
+        Positions of each partition's records.
+    partitions : sequence of int
+        Their numbers.
+
+    Returns
+    -------
+    list of Matched or Failed
+        Of partitions that are solved at once, each has a share of the seconds.
+    """
+    if len(parts) > 1 and settings.diversity is None:
+        start = time.perf_counter()
+        with suppress(Exception):  # one after the other, it shows whose error it is
+            method = algorithm_named(settings.algorithm).under(settings.options)
+            together = within(records.take(np.concatenate(parts)), method, settings.boundaries)
+            sizes = [len(at) for at in parts]
+            measure = loss.measure_named(settings.loss)
+            outcomes = solve_together(method, together, sizes, settings.k, measure, settings.options)
+            if outcomes is not None:
+                of_record = (time.perf_counter() - start) / together.n
+                return [
+                    Matched(outcome, of_record * size) for outcome, size in zip(outcomes, sizes, strict=True)
+                ]
+    return [match(settings, records.take(at), number) for at, number in zip(parts, partitions, strict=True)]
 
 
 def diversify(
