@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import param
 from markupsafe import Markup
 
 from anonflow.dashboards.components.html import card, empty, facts, head, html, in_lines, notice, say, soft
-from anonflow.dashboards.components.option_field import option_field
+from anonflow.dashboards.components.option_field import option_field, plain_number
 from anonflow.dashboards.components.upload import dropper
 from anonflow.dashboards.session.draft_spec import ColumnSpec
 from anonflow.dashboards.session.screen_words import NO_TABLE, on_screen
@@ -80,9 +81,7 @@ class PrepareScreen(pn.viewable.Viewer):
                 value = _read_value(self.step.value, name, value)
             if value in (None, "", [], {}, option.default):
                 continue
-            if isinstance(value, float) and value.is_integer():
-                value = int(value)
-            filled[name.replace("_", "-")] = value
+            filled[name.replace("_", "-")] = plain_number(value)
         return filled
 
     def _make_fields(self, *steps: str) -> None:
@@ -132,7 +131,7 @@ class PrepareScreen(pn.viewable.Viewer):
     def _take(self, steps: list[Any]) -> None:
         """Put the steps into the draft, if they go with the table; of many records that is seen in a thread of its own."""
         workspace = self.workspace
-        frame, folder = workspace.frame, workspace.draft.folder
+        frame = workspace.frame
         if frame is None:
             return
         try:
@@ -141,29 +140,12 @@ class PrepareScreen(pn.viewable.Viewer):
             self._refuse(" ".join(map(on_screen, error.problems[:3])))
             return
 
-        def work() -> tuple[str, Any]:
-            try:
-                changes = Preparation(steps, folder).changes(frame) if steps else None
-            except AnonflowError as error:
-                return " ".join(map(on_screen, error.problems[:3])), None
-            return "", changes
-
-        def done(result: tuple[str, Any]) -> None:
-            refusal, changes = result
-            self._be_busy(False)
-            self._refuse(refusal)
-            if not refusal and workspace.frame is frame:
-                self._counted = frame, steps, changes
+        def fits() -> None:
+            self._refuse("")
+            if workspace.frame is frame:
                 workspace.draft.put(spec)
-            self._show()
 
-        self._be_busy(True)
-        self.background.of_records(len(frame), work, done, self._failed)
-
-    def _failed(self, problem: str) -> None:
-        self._be_busy(False)
-        self._refuse(problem)
-        self.changes.object = ""
+        self._count(frame, steps, fits)
 
     def _be_busy(self, busy: bool) -> None:
         self.add.disabled = busy
@@ -221,18 +203,26 @@ class PrepareScreen(pn.viewable.Viewer):
         names_of_keys = ("step", "cells changed", "rows removed", "distinct before", "after")
         self.changes.object = str(facts(names_of_keys, rows, numbers=range(1, 5)))
 
-    def _count(self, frame: Any, steps: list[Any]) -> None:
-        """Count what the steps change, and show it: after an undo, or of a flow that was opened."""
+    def _count(self, frame: Any, steps: list[Any], then: Callable[[], None] = lambda: None) -> None:
+        """Count what the steps change, and show it; where they do not go with the table, say why."""
         folder = self.workspace.draft.folder
 
         def done(changes: Any) -> None:
             self._be_busy(False)
             self._counted = frame, steps, changes
+            then()
             self._show()
+
+        def refused(problem: str) -> None:
+            self._be_busy(False)
+            self._refuse(problem)
+            self.changes.object = ""
+            if steps != self._steps():
+                self._show()
 
         self._be_busy(True)
         self.background.of_records(
-            len(frame), lambda: Preparation(steps, folder).changes(frame), done, self._failed
+            len(frame), lambda: Preparation(steps, folder).changes(frame) if steps else None, done, refused
         )
 
     def __panel__(self) -> pn.viewable.Viewable:

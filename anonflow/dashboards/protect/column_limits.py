@@ -11,6 +11,7 @@ import param
 
 from anonflow.dashboards.components.draft_form import DraftForm
 from anonflow.dashboards.components.html import html, notice, say, soft, stack
+from anonflow.dashboards.components.option_field import plain_number
 from anonflow.dashboards.session.draft_spec import written
 from anonflow.errors import ParameterError
 
@@ -35,11 +36,7 @@ class LimitChoice(DraftForm):
     refusal = param.String(default="", doc="Why the last number was not taken; empty if it was.")
     rows = param.Parameter(default=None, doc="The table, a DataFrame, or None.")
 
-    def __init__(self, workspace: Any, **params: Any) -> None:
-        self._seen: Any = None
-        super().__init__(workspace, **params)
-
-    def table(self) -> pd.DataFrame:
+    def _table(self) -> pd.DataFrame:
         """Return a row for each quasi-identifier; NaN where nothing is said."""
         rows = []
         for name in self.quasi_identifiers:
@@ -72,7 +69,7 @@ class LimitChoice(DraftForm):
         least, words = LIMITS[field][1:3]
         if number is not None and (number < least or (number == 0 and words == "above 0")):
             raise ParameterError(f"column {column!r}: {field} is a number {words}")
-        plain = None if number is None else int(number) if number.is_integer() else number
+        plain = plain_number(number)
         if field == "weight":
             self.workspace.set_column(column, weight=None if plain == 1 else plain)
         elif field == "interval":
@@ -80,12 +77,11 @@ class LimitChoice(DraftForm):
         else:
             self.workspace.set_column(column, **{field: plain})
 
+    def _now(self) -> tuple[Any, ...]:
+        return self.workspace.named, self.flow.columns
+
     def _read(self) -> None:
-        seen = (self.workspace.named, self.flow.columns)
-        if self._seen is not None and seen[0] is self._seen[0] and seen[1] == self._seen[1]:
-            return
-        self._seen = seen
-        self.rows = None if self.workspace.named is None else self.table()
+        self.rows = None if self.workspace.named is None else self._table()
 
 
 def _read(value: Any) -> float | None:
