@@ -80,6 +80,11 @@ def in_threads(
         return run_each(pool, work, items)
 
 
+def in_blocks(work: Callable[[int, int], object], n: int, size: int) -> None:
+    """Run work on the positions from 0 to n in blocks of a size, in threads: it gets the start and the end of each block."""
+    in_threads(lambda start: work(start, min(start + size, n)), range(0, n, size))
+
+
 def results_of(
     work: Callable[[Item], Result],
     items: Iterable[Item],

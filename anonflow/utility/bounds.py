@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,9 +20,9 @@ from anonflow.kernels.state import Plan as CostPlan
 from anonflow.loss import LOSSES, measure_named, plan
 from anonflow.loss.costs import ROUNDED
 from anonflow.table import Records
-from anonflow.threads import in_threads
+from anonflow.threads import in_blocks
 from anonflow.utility.record_prices import PricedRecords, priced_total
-from anonflow.utility.subject import Part
+from anonflow.utility.subject import Part, mixed
 
 PAIRS = 2e10
 """The most cells of pairs of records that are priced: about ten seconds on two cores."""
@@ -350,7 +349,7 @@ def _pairs(weighted: _WeightedRecords) -> np.ndarray:
     def work(start: int, stop: int) -> None:
         kth_costs_jit(weighted.plan, origin, weighted.weight, weighted.k, start, stop, out)
 
-    _in_blocks(work, len(out))
+    in_blocks(work, len(out), BLOCK)
     return out
 
 
@@ -361,12 +360,8 @@ def _covers(weighted: _WeightedRecords, joins: int) -> tuple[np.ndarray, np.ndar
     def work(start: int, stop: int) -> None:
         cover_bounds_jit(weighted.plan, origin, weighted.weight, weighted.k, joins, start, stop, out, exact)
 
-    _in_blocks(work, len(out))
+    in_blocks(work, len(out), BLOCK)
     return out, exact
-
-
-def _in_blocks(work: Callable[[int, int], None], n: int) -> None:
-    in_threads(lambda start: work(start, min(start + BLOCK, n)), range(0, n, BLOCK))
 
 
 # --- levels ---------------------------------------------------------------------------------------------
@@ -483,7 +478,4 @@ def _hashes_of_cells(look: np.ndarray, salt: int) -> np.ndarray:
         z = (look.astype(np.int64) + 2).astype(np.uint64) + np.uint64(salt + 1) * np.uint64(
             0x9E3779B97F4A7C15
         )
-        z = z * np.uint64(0xD1342543DE82EF95)
-        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.asarray(z ^ (z >> np.uint64(31)))
+    return mixed(z * np.uint64(0xD1342543DE82EF95))

@@ -78,7 +78,7 @@ class Part:
         keys = np.zeros((2, len(self.first)), np.uint64)
         for row, factors in zip(rows, (odd + np.uint64(1)).T, strict=True):
             for key, factor in zip(keys, factors, strict=True):
-                key += _mixed(row.astype(np.uint64) + factor) * factor
+                key += mixed(row.astype(np.uint64) + factor) * factor
         return keys.view(np.int64)
 
     @cached_property
@@ -92,7 +92,7 @@ class Part:
         return first_places(self.labels, len(self.sizes))
 
 
-def _mixed(words: np.ndarray) -> np.ndarray:
+def mixed(words: np.ndarray) -> np.ndarray:
     """Return words in which each bit depends on all bits of the given ones, by the finalizer of SplitMix64."""
     words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
