@@ -18,7 +18,7 @@ from anonflow.dashboards.hierarchies.editor import HierarchyBuilder
 from anonflow.dashboards.hierarchies.form import HierarchyChoice
 from anonflow.dashboards.protect.column_limits import LimitChoice, LimitTable
 from anonflow.dashboards.protect.diversity import DiversityChoice, DiversityForm
-from anonflow.dashboards.protect.expected_card import ExpectedCard, ExpectedRuns
+from anonflow.dashboards.protect.expected_card import ExpectedCard
 from anonflow.dashboards.protect.pattern_grid import PatternBoard
 from anonflow.dashboards.protect.patterns import PatternChoice
 from anonflow.dashboards.protect.settings import CUTS, Protection, share
@@ -59,7 +59,7 @@ class ProtectScreen(pn.viewable.Viewer):
         )
         self.questions = TwoQuestions(self.protection)
         self.unfold = pn.widgets.Button(label=UNFOLD, css_classes=["af-unfold"])
-        self.expected = ExpectedCard(model=ExpectedRuns(self.workspace))
+        self.expected = ExpectedCard(self.workspace)
         self._fields: dict[tuple[str, str], Any] = {}
         self._k_part()
         self._method_part()
