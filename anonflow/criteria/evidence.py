@@ -125,12 +125,12 @@ def subject_of(subject: Any, table: Table | Schema | None = None) -> Subject:
     arrays = table.arrays if isinstance(table, Table) else IN_MEMORY
     if isinstance(subject, str | PathLike):
         subject = plain_release(subject, table.schema if isinstance(table, Table) else table, arrays=arrays)
-    given = subject_in_memory(subject, arrays)
-    if given is None:
+    described = subject_in_memory(subject, arrays)
+    if described is None:
         raise ParameterError(
             f"cannot verify a {type(subject).__name__}; give an anonymization, a release, its frame or its file"
         )
-    return given
+    return described
 
 
 def subject_in_memory(subject: Any, arrays: Arrays = IN_MEMORY) -> Subject | None:

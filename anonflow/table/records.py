@@ -146,11 +146,11 @@ def ranked_values(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarra
     -----
     O(n + d log d) for d distinct values, where :func:`numpy.unique` sorts all n.
     """
-    at, found = pd.factorize(values.view(np.int64) if values.dtype.kind == "M" else values)
-    order = np.argsort(found)
+    at, distinct = pd.factorize(values.view(np.int64) if values.dtype.kind == "M" else values)
+    order = np.argsort(distinct)
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))
-    return found[order].view(values.dtype), rank[at], np.bincount(at, minlength=len(order))[order]
+    return distinct[order].view(values.dtype), rank[at], np.bincount(at, minlength=len(order))[order]
 
 
 def first_places(labels: np.ndarray, distinct: int) -> np.ndarray:

@@ -118,20 +118,20 @@ def part_of(records: Records | Table, subject: Any) -> Part:
         If it has another number of rows than the table, or its cells cannot be read.
     """
     own = records.records if isinstance(records, Table) else records
-    given = (
+    read = (
         Subject(subject.n, subject, None)
         if isinstance(subject, Generalization)
         else subject_in_memory(subject)
     )
-    if given is None:
+    if read is None:
         raise ParameterError(
             f"cannot measure a {type(subject).__name__}; give an anonymization, a release or a published table"
         )
-    if given.rows != own.n:
+    if read.rows != own.n:
         raise DataError(
-            f"{given.rows} generalized records for {own.n} originals; give the table that they were made from"
+            f"{read.rows} generalized records for {own.n} originals; give the table that they were made from"
         )
-    return _release(own, given) if given.generalization is None else _anonymization(own, given)
+    return _release(own, read) if read.generalization is None else _anonymization(own, read)
 
 
 def _anonymization(records: Records, subject: Subject) -> Part:
