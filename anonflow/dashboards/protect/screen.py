@@ -16,7 +16,7 @@ from anonflow.dashboards.components.option_field import field_value, option_fiel
 from anonflow.dashboards.components.shown_part import LatePart
 from anonflow.dashboards.hierarchies.editor import HierarchyBuilder
 from anonflow.dashboards.hierarchies.form import HierarchyChoice
-from anonflow.dashboards.protect.column_limits import LimitChoice, LimitTable
+from anonflow.dashboards.protect.column_limits import LimitTable
 from anonflow.dashboards.protect.diversity import DiversityChoice, DiversityForm
 from anonflow.dashboards.protect.expected_card import ExpectedCard
 from anonflow.dashboards.protect.pattern_grid import PatternBoard
@@ -46,7 +46,6 @@ class ProtectScreen(pn.viewable.Viewer):
     workspace = param.ClassSelector(class_=Workspace)
     protection = param.ClassSelector(class_=Protection)
     diversity = param.ClassSelector(class_=DiversityChoice)
-    limits = param.ClassSelector(class_=LimitChoice)
     title = "Protect"
 
     def __init__(self, **params: Any) -> None:
@@ -54,7 +53,6 @@ class ProtectScreen(pn.viewable.Viewer):
         super().__init__(
             protection=Protection(space),
             diversity=DiversityChoice(space),
-            limits=LimitChoice(space),
             **params,
         )
         self.questions = TwoQuestions(self.protection)
@@ -244,7 +242,7 @@ class ProtectScreen(pn.viewable.Viewer):
             "Hierarchies": self._late("tree", lambda: HierarchyBuilder(choice=HierarchyChoice(space))),
             "Patterns": self._late("board", lambda: PatternBoard(choice=PatternChoice(space))),
             "Diversity": self._late("diverse", lambda: DiversityForm(self.diversity)),
-            "Limits and weights": self._late("limit_table", lambda: LimitTable(self.limits)),
+            "Limits and weights": self._late("limit_table", lambda: LimitTable(space)),
         }
         tabs = pn.Tabs(("Methods", self._methods_page()), *late.items(), sizing_mode="stretch_width")
         details = stack(
