@@ -115,14 +115,15 @@ class Candidates:
             parts = np.arange(offsets.size - 1, dtype=np.int32), offsets, np.asarray(claim.originals)
         else:
             parts = _parts_of_matrix(np.asarray(claim))
-        if not _is_sound(*parts):
+        lists = cls(*parts)
+        if not lists.is_sound:
             raise DataError("the certificate is damaged; use the one that was made with the release")
-        if rows is not None and len(parts[0]) != rows:
+        if rows is not None and lists.rows != rows:
             raise DataError(
-                f"the certificate is about {len(parts[0])} rows, the release has {rows}; "
+                f"the certificate is about {lists.rows} rows, the release has {rows}; "
                 "use the one that was made with the release"
             )
-        return cls(parts[0], parts[1].astype(np.int64, copy=False), parts[2])
+        return cls(lists.row_list, lists.offsets.astype(np.int64, copy=False), lists.originals)
 
     def with_class(self, rows: np.ndarray, originals: np.ndarray) -> Candidates:
         """Return the same, but some of the rows, given as a mask, share a list; as it is if that list is empty."""
@@ -144,6 +145,29 @@ class Candidates:
             return self
         row_list = np.where(rows, len(self.offsets) - 1, self.row_list)
         return Candidates(row_list, np.append(self.offsets, self.offsets[-1]), self.originals)
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether its arrays are lists, and rows that have one each; whoever reads a file or a claim asks this first."""
+        arrays = self.row_list, self.offsets, self.originals
+        if not all(array.ndim == 1 and array.dtype.kind in "iu" for array in arrays) or not len(self.offsets):
+            return False
+        return (
+            self.offsets[0] == 0
+            and self.offsets[-1] == len(self.originals)
+            and bool((self.offsets[1:] >= self.offsets[:-1]).all())
+            and (not self.rows or 0 <= self.row_list.min() <= self.row_list.max() < len(self.offsets) - 1)
+        )
+
+    def is_ascending(self, n: int) -> bool:
+        """Return whether every list has positions in a table of n records, ascending."""
+        if len(self.originals) and not 0 <= self.originals.min() <= self.originals.max() < n:
+            return False
+        falls = np.zeros(len(self.originals), bool)
+        np.less_equal(self.originals[1:], self.originals[:-1], out=falls[1:])
+        starts = self.offsets[:-1]
+        falls[starts[starts < len(self.originals)]] = False  # the next list may start lower
+        return not falls.any()
 
     @property
     def rows(self) -> int:
@@ -306,16 +330,3 @@ def _parts_of_matrix(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.nda
         offsets = np.arange(len(matrix) + 1, dtype=np.int64) * matrix.shape[1]
         return row_list, offsets, np.ascontiguousarray(matrix).reshape(-1)
     return row_list, _ends(present.sum(axis=1)), matrix[present]
-
-
-def _is_sound(row_list: np.ndarray, offsets: np.ndarray, originals: np.ndarray) -> bool:
-    """Return whether three arrays are lists, and rows that have one each."""
-    arrays = row_list, offsets, originals
-    if not all(array.ndim == 1 and array.dtype.kind in "iu" for array in arrays) or not len(offsets):
-        return False
-    return (
-        offsets[0] == 0
-        and offsets[-1] == len(originals)
-        and bool((offsets[1:] >= offsets[:-1]).all())
-        and (not len(row_list) or 0 <= row_list.min() <= row_list.max() < len(offsets) - 1)
-    )

@@ -113,8 +113,14 @@ class Option:
         Whether a value is a list of lists of columns; forms take it as text, such as ``[age, sex], [zip]``.
     must : str
         What to say of another value, in words that follow the option's name; without it they are made of the bounds.
+    example : str
+        A value as a flow has it, for the message that the option is needed.
     words : tuple of str
         Words that a value of a nested type may contain, such as the names of predicates.
+    pattern : str
+        A regular expression (ECMAScript, too) of which a text has a match.
+    check : callable or None
+        Returns what a value must be whose type alone allows more, in words that follow the option's name; None if it is allowed.
     symmetric : bool
         Whether the option makes matches reciprocal: record j covers original i wherever record i covers original j.
     name : str
@@ -124,7 +130,7 @@ class Option:
     kind : type or None
         bool, int, float or str, from the annotation. None allows any value, which the function checks itself.
     choices : tuple of str
-        The words of a Literal annotation.
+        The words of a Literal annotation, or those given here.
     optional : bool
         Whether None is allowed.
     default : object
@@ -145,7 +151,10 @@ class Option:
     mapping: bool = False
     lists: bool = False
     must: str = ""
+    example: str = "..."
     words: tuple[str, ...] = ()
+    pattern: str = ""
+    check: Callable[[Any], str | None] | None = None
     symmetric: bool = False
     name: str = ""
     sentence: str = ""
@@ -156,7 +165,9 @@ class Option:
 
     def problem(self, value: Any) -> str | None:
         """Return what the value must be, in words that follow the option's name, or None if the value is allowed."""
-        return None if self._may_be(value) else self.must or f"must be {self.value_words()}"
+        if not self._may_be(value):
+            return self.must or f"must be {self.value_words()}"
+        return None if self.check is None or (value is None and self.optional) else self.check(value)
 
     def value_words(self) -> str:
         """Return in words which values are allowed."""
@@ -178,8 +189,10 @@ class Option:
             return True
         if self.choices:
             return isinstance(value, str) and value in self.choices
-        if self.kind in (bool, str):
-            return isinstance(value, self.kind)
+        if self.kind is str:
+            return isinstance(value, str) and (not self.pattern or re.search(self.pattern, value) is not None)
+        if self.kind is bool:
+            return isinstance(value, bool)
         if not is_finite(value) or (self.kind is int and not isinstance(value, Integral)):
             return False
         number = float(value)
@@ -229,7 +242,7 @@ def options_of(function: Callable[..., Any], keyword_only: bool = True) -> Mappi
         kinds = set(get_args(hint)) if _is_union(hint) else {hint}
         optional = NoneType in kinds
         (kind,) = kinds - {NoneType} if len(kinds - {NoneType}) == 1 else (None,)
-        choices = get_args(kind) if get_origin(kind) is Literal else ()
+        choices = get_args(kind) if get_origin(kind) is Literal else option.choices
         if hint is None and parameter.default not in (NEEDED, None):
             kind = type(parameter.default)
         options[parameter.name] = replace(
@@ -287,9 +300,9 @@ def paragraphs(docstring: str | None) -> dict[str, str]:
             over = over or (not line.strip() and bool(names and texts[names[0]]))
             for name in [] if over else names:
                 texts[name].append(line.strip())
-    return {name: _plain(" ".join(parts)) for name, parts in texts.items()}
+    return {name: _without_markup(" ".join(parts)) for name, parts in texts.items()}
 
 
-def _plain(text: str) -> str:
+def _without_markup(text: str) -> str:
     text = re.sub(r":\w+:`~?(?:[\w.]*\.)?(\w+)`", r"\1", text)
     return text.replace("``", "").replace("`", "").strip()

@@ -152,16 +152,16 @@ def unit_layers(place: np.ndarray, units: np.ndarray, within: np.ndarray) -> np.
     other in lexicographic order of their first record: every layer is a thinned copy of the table.
     """
     n = len(place)
-    own = equal_columns([within, units], n)
-    first = np.full(int(own.max(initial=-1)) + 1, np.iinfo(np.int64).max)
-    np.minimum.at(first, own, place)
-    many = np.zeros(int(within.max(initial=-1)) + 1, np.int64)
-    np.maximum.at(many, within, np.bincount(own)[own])
-    order = np.lexsort([place, first[own], within])
+    unit_in_label = equal_columns([within, units], n)
+    first = np.full(int(unit_in_label.max(initial=-1)) + 1, np.iinfo(np.int64).max)
+    np.minimum.at(first, unit_in_label, place)
+    layers_of_label = np.zeros(int(within.max(initial=-1)) + 1, np.int64)
+    np.maximum.at(layers_of_label, within, np.bincount(unit_in_label)[unit_in_label])
+    order = np.lexsort([place, first[unit_in_label], within])
     start = np.cumsum(np.bincount(within)) - np.bincount(within)
-    dealt = within[order]
+    label = within[order]
     layers = np.empty(n, np.int64)
-    layers[order] = (np.arange(n) - start[dealt]) % many[dealt]
+    layers[order] = (np.arange(n) - start[label]) % layers_of_label[label]
     return layers
 
 

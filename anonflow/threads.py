@@ -20,13 +20,15 @@ SMALL, FEW = 1_000, 4
 """Partitions of at most so many records are worked on by at most so many threads, if nobody says how many."""
 
 
-def default_threads(sizes: Iterable[int | str | None]) -> int:
+def default_threads(sizes: Iterable[int | str | None], together: bool = False) -> int:
     """Return how many threads work on partitions of some sizes by default.
 
     Parameters
     ----------
     sizes : iterable of int, "auto" or None
         Records of a partition; None is the whole table.
+    together : bool, optional
+        Whether one call of a kernel solves many partitions.
 
     Returns
     -------
@@ -36,11 +38,15 @@ def default_threads(sizes: Iterable[int | str | None]) -> int:
     Notes
     -----
     Python runs in one thread at a time, and what it does around a small partition's kernel takes nearly as long as the kernel: on 16 cores,
-    ``greedy`` in partitions of 250 took 0.69 s with one thread for Adult, 0.26 s with four, and 0.51 s with sixteen; for 1,000,000 x 10
-    records 14 s with four, and 21 s with sixteen. Processes do not wait for each other.
+    ``greedy`` in partitions of 250 took 0.69 s with one thread for Adult, 0.26 s with four, and 0.51 s with sixteen when each partition was a
+    call of its own. Processes do not wait for each other.
     """
     cores = os.cpu_count() or 1
-    return min(cores, FEW) if all(isinstance(size, int) and size <= SMALL for size in sizes) else cores
+    return (
+        min(cores, FEW)
+        if not together and all(isinstance(size, int) and size <= SMALL for size in sizes)
+        else cores
+    )
 
 
 def run_each(pool: ThreadPoolExecutor, work: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
@@ -72,6 +78,11 @@ def in_threads(
     """
     with ThreadPoolExecutor(workers or os.cpu_count()) as pool:
         return run_each(pool, work, items)
+
+
+def in_blocks(work: Callable[[int, int], object], n: int, size: int) -> None:
+    """Run work on the positions from 0 to n in blocks of a size, in threads: it gets the start and the end of each block."""
+    in_threads(lambda start: work(start, min(start + size, n)), range(0, n, size))
 
 
 def results_of(

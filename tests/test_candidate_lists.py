@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from types import SimpleNamespace
 
 import numpy as np
@@ -30,6 +31,40 @@ def test_rows_that_list_a_stranger_or_one_original_twice_are_told(ascending: boo
             lists = [sorted(each) for each in lists]
         bad = [len(set(each)) < len(each) or any(not 0 <= place < n for place in each) for each in lists]
         assert listing_of(lists).strangers(n).tolist() == bad
+
+
+def test_what_a_file_says_is_checked_before_it_is_read() -> None:
+    """Random arrays are lists, and ascend, exactly where reading them row by row says so."""
+    rng = np.random.default_rng(6)
+    sound, ascending = 0, 0
+    for _ in range(4_000):
+        lists, n = int(rng.integers(1, 4)), 4
+        originals = np.sort(rng.integers(-1, n + 1, int(rng.integers(0, 5))))
+        ends = np.sort(rng.integers(0, len(originals) + 1, lists))
+        offsets = np.append(0, ends)
+        offsets[-1] = len(originals)
+        rng.shuffle(offsets[int(rng.integers(0, lists + 1)) :])
+        row_list = rng.integers(-1 if rng.random() < 0.2 else 0, lists + (rng.random() < 0.2), 3)
+        candidates = Candidates(row_list, offsets, originals)
+        cuts = offsets.tolist()
+        is_sound = (
+            cuts[0] == 0
+            and cuts[-1] == len(originals)
+            and cuts == sorted(cuts)
+            and all(0 <= place < lists for place in row_list.tolist())
+        )
+        assert candidates.is_sound == is_sound
+        if is_sound:
+            members = [originals[start:stop].tolist() for start, stop in itertools.pairwise(cuts)]
+            good = all(
+                sorted(set(places)) == places and all(0 <= place < n for place in places)
+                for places in members
+            )
+            assert candidates.is_ascending(n) == good
+            sound, ascending = sound + 1, ascending + good
+    assert min(sound, sound - ascending, ascending) > 100
+    assert not Candidates(np.zeros(1, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64)).is_sound
+    assert not Candidates(np.zeros(1), np.zeros(2, np.int64), np.zeros(0, np.int64)).is_sound
 
 
 def test_lists_that_ascend_are_not_sorted_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -99,3 +99,4 @@ def test_small_partitions_are_worked_on_by_few_threads(
 ) -> None:
     monkeypatch.setattr(os, "cpu_count", lambda: cores)
     assert default_threads(sizes) == threads
+    assert default_threads(sizes, together=True) == cores

@@ -29,7 +29,14 @@ from anonflow.algorithms.cohorts import anonymized_again
 from anonflow.algorithms.method import Algorithm, Outcome, Progress
 from anonflow.algorithms.pilots import LOOK, TimedTable, run_pilots
 from anonflow.algorithms.registry import algorithm_named
-from anonflow.algorithms.solve import in_a_partition, partition_generator, partition_rng, solve
+from anonflow.algorithms.solve import (
+    in_a_partition,
+    partition_generator,
+    partition_rng,
+    solve,
+    solve_together,
+)
+from anonflow.algorithms.soundness import check_outcome
 from anonflow.drawing.countdown import Countdown
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.loss import measure_named
@@ -38,6 +45,12 @@ from anonflow.partition import MOST_RECORDS, bounded, divided, limited, too_few,
 from anonflow.release.randomness import checked_seed, warn_of_small_seed
 from anonflow.table import Records, Schema, Table
 from anonflow.threads import default_threads, results_of
+
+CHECKED = 8_192
+"""The most records of partitions that are checked together, about."""
+
+GROUPS, FEW_GROUPS = 8, 2
+"""The fewest groups of them for a thread; with few, threads may wait for the last ones, so only where groups are solved in one call."""
 
 
 def anonymize(
@@ -83,7 +96,7 @@ def anonymize(
         For methods that use randomness; the same seed gives the same bits whatever the workers. Of methods whose
         secrecy rests on it (k-concealment) it is a secret as that of a release, 128 bits.
     workers : int, optional
-        Threads; by default as many as there are processors, for partitions of at most 1,000 records at most four
+        Threads; by default as many as there are processors, for partitions of at most 1,000 records as a rule at most four
         (:func:`anonflow.threads.default_threads`).
     boundaries : bool, optional
         Whether the method works inside the schema's boundaries. Then records that too few others may be
@@ -197,7 +210,7 @@ def anonymize(
     size = method.partition_size(size, k, options)
     index, left = divided(records, size, k, order, partition_rng(entropy, -1))
     method.check_complete(options, len(left))
-    threads = workers or default_threads([size])
+    threads = workers or default_threads([size], method.together is not None)
     is_over: Deadline | None = None
     least: Mapping[str, Any] = {}
     if (
@@ -214,12 +227,24 @@ def anonymize(
         options[choice.open_effort] = AHEAD * max(options[choice.open_effort], 1)
 
     def solve_part(at: int) -> Outcome:
-        mine = records.take(index[at])
-        generator = partition_generator(entropy, at, mine)
+        part = records.take(index[at])
+        generator = partition_generator(entropy, at, part)
         try:
-            return solve(method, mine, k, measure, generator, options, watch, is_over=is_over)
+            return solve(method, part, k, measure, generator, options, watch, is_over=is_over, check=False)
         except InfeasibleError as error:
             raise in_a_partition(error, len(index)) from None
+
+    def solve_group(group: slice) -> list[Outcome]:
+        sizes = [len(part) for part in index[group]]
+        rows = np.concatenate(index[group])
+        solved = solve_together(method, records.take(rows), sizes, k, measure, options)
+        solved = solved or [solve_part(at) for at in range(len(index))[group]]
+        joined = solved[0]
+        if len(solved) > 1:
+            cuts = np.cumsum(sizes[:-1])
+            joined = gathered(records.domains, solved, np.split(np.arange(len(rows)), cuts), len(rows))
+        check_outcome(method, records.take(rows).at_floor(), k, measure, options, joined)
+        return solved
 
     outcomes: list[Outcome] = []
     smaller = len(index) == 1 and len(index[0]) > 250 and not method.whole_table
@@ -230,10 +255,12 @@ def anonymize(
         else partial(_expected, method, records, k, index, measure, options, threads)
     )
     countdown = Countdown(f"{method.name}, k = {k}", len(index), hint=hint, expect=expect)
-    with closing(results_of(solve_part, range(len(index)), threads, countdown.wait)) as results:
-        for outcome in results:
-            outcomes.append(outcome)
-            countdown.step()
+    groups = groups_of_partitions(index, threads * (FEW_GROUPS if method.together else GROUPS))
+    with closing(results_of(solve_group, groups, threads, countdown.wait)) as results:
+        for solved in results:
+            outcomes += solved
+            for _ in solved:
+                countdown.step()
     if choice is not None and is_over is not None:
         units = outcomes[0].facts.get(choice.open_effort)
         if units is None:  # a tiny table takes no effort
@@ -252,6 +279,14 @@ def anonymize(
     if choice is not None:
         anonymization.facts.update(choice.facts())
     return anonymization
+
+
+def groups_of_partitions(index: Sequence[np.ndarray], least: int) -> list[slice]:
+    """Return which partitions are checked together: neighbours of some thousand records, in about `least` groups or more."""
+    ends = np.cumsum([len(part) for part in index])
+    most = min(CHECKED, max(1, int(ends[-1]) // least)) if len(ends) else 1
+    starts = np.flatnonzero(np.diff((ends - 1) // most, prepend=-1)).tolist()
+    return [slice(start, stop) for start, stop in zip(starts, [*starts[1:], len(index)], strict=True)]
 
 
 def _expected(

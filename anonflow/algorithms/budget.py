@@ -362,7 +362,7 @@ def choose(
             )
         effort = None
     limit = n if most is None else min(n, max(k, most(method, options)))
-    wanted = min(size, n) if isinstance(size, int) else limit if size == AUTO else n
+    size_at_most = min(size, n) if isinstance(size, int) else limit if size == AUTO else n
     least, greatest = ({}, {}) if effort is None else method.efforts(options)
     idle = least if effort is None else {**least, effort: 0}
     slow, quick = (effort and method.slow_or_quick and method.slow_or_quick(k, options)) or ({}, {})
@@ -372,8 +372,8 @@ def choose(
         if option.time_limit
     }
 
-    largest = min(wanted, 2 * SETTLED) if method.linear and size != AUTO else wanted
-    at_once = threads if size == AUTO else min(threads, -(-n // wanted))
+    largest = min(size_at_most, 2 * SETTLED) if method.linear and size != AUTO else size_at_most
+    at_once = threads if size == AUTO else min(threads, -(-n // size_at_most))
     timed = partial(run_pilots, method, table, k, loss=loss, seconds=SHARE * budget, at_once=at_once)
 
     def expected(at: int) -> float:
@@ -391,7 +391,7 @@ def choose(
         squared = timed(options={**settings, **slow}, largest=model.pilots[-1].records)
         models.append(replace(squared, linear=False))
         spent += squared.spent
-        if expected(wanted) <= START * MARGIN * (budget - spent):
+        if expected(size_at_most) <= START * MARGIN * (budget - spent):
             start = {}  # the method may choose
         else:
             models.pop()

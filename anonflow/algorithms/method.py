@@ -221,6 +221,10 @@ class Algorithm:
     slow_or_quick : callable, optional
         k, options -> two mappings of options that the caller leaves open: values with which the time grows with the square
         of the records, and values with which it does not; None where the method takes the second ones anyway.
+    together : callable, optional
+        ``together(partition, starts, k, **options) -> list of Outcome, or None``: what `run` returns for each of several partitions
+        that lie one after the other, in less time; None where these options have no quicker way. Only of methods that use no
+        randomness.
     variants : tuple of mapping, optional
         Options with which a search tries it.
     gone : mapping, optional
@@ -256,6 +260,7 @@ class Algorithm:
     effort_before: Mapping[str, int] = field(default_factory=dict, hash=False)
     memory: Callable[[Sequence[Domain], int, int, Mapping[str, Any]], int] | None = None
     linear: bool = False
+    together: Callable[..., list[Outcome] | None] | None = None
     slow_or_quick: (
         Callable[[int, Mapping[str, Any]], tuple[Mapping[str, Any], Mapping[str, Any]] | None] | None
     ) = None
@@ -271,11 +276,6 @@ class Algorithm:
     def look(self) -> Mark:
         """Return its colour and shape."""
         return Mark(self.colour, self.shape) if self.colour and self.shape else Mark.by_name(self.name)
-
-    @property
-    def takes_codes(self) -> bool:
-        """Whether it takes a column of numbers with codes, or with blanks of their own: levels have no place for them."""
-        return not self.needs_hierarchies
 
     def rests_on_seed(self, options: Mapping[str, Any]) -> bool:
         """Return whether the seed reveals the rows, because records are published with their own values."""

@@ -259,7 +259,7 @@ class CandidateTable:
         read = tuple(
             _described(frame[name], described[name])
             if declared is None and name in described
-            else _column(frame[name], declared, trees or {})
+            else _declared_column(frame[name], declared, trees or {})
             for name in names
         )
         taken = [code_name(column.name) for column in read if len(column.codes)]
@@ -307,14 +307,14 @@ def _matches(general: Sequence[np.ndarray], n: int, criterion: str, k: int | Non
 def _described(cells: pd.Series, about: ColumnMetadata) -> CandidateColumn:
     """Return a column as the release describes it."""
     if about.notation == CODED:
-        return _numbers(cells, coded=True)
+        return _range_column(cells, coded=True)
     values_are_unknown = about.bounds is None and about.values is None and about.tree is None
     if values_are_unknown and stars(cells).all():  # it stays as it is
         return _categories(cells, None, exact=True)
     if about.notation == "range":
-        return _numbers(cells, about.bounds, about.has_domain and not about.missing)
+        return _range_column(cells, about.bounds, about.has_domain and not about.missing)
     if about.notation == "positions":
-        return _codes(cells)
+        return _code_column(cells)
     if about.notation in AGGREGATED:
         return _aggregated(cells)
     if about.notation == EXACT:
@@ -324,13 +324,15 @@ def _described(cells: pd.Series, about: ColumnMetadata) -> CandidateColumn:
     return replace(column, labels=about.notation == "node" and about.tree is None)
 
 
-def _column(cells: pd.Series, schema: Schema | None, trees: Mapping[str, Hierarchy]) -> CandidateColumn:
+def _declared_column(
+    cells: pd.Series, schema: Schema | None, trees: Mapping[str, Hierarchy]
+) -> CandidateColumn:
     name = str(cells.name)
     column = schema[name] if schema is not None and name in schema else None
     published_as_is = column is not None and column.role != "quasi-identifier"
     kind = None if column is None else column.kind
     if column is not None and column.has_codes:
-        return _numbers(cells, coded=True)
+        return _range_column(cells, coded=True)
     if column is not None and column.aggregate is not None:
         return _aggregated(cells)
     if pd.api.types.is_bool_dtype(cells.dtype):
@@ -342,12 +344,12 @@ def _column(cells: pd.Series, schema: Schema | None, trees: Mapping[str, Hierarc
     if stars(cells).all():  # its values are unknown: it stays as it is
         return _categories(cells, None, exact=True)
     if kind == "numeric" or (kind is None and _reads_as_numbers(cells)):
-        return _numbers(cells)
+        return _range_column(cells)
     tree = trees.get(name)
     if tree is None and column is not None and kind == "hierarchy" and schema is not None:
         tree = hierarchy_of(column, schema)
     if kind == "positions":
-        return _codes(cells)
+        return _code_column(cells)
     # a missing value is in no tree
     closed = tree is not None and column is not None and column.missing != "value"
     return _categories(cells, tree, exact=False, closed=closed)
@@ -365,7 +367,7 @@ def _as_it_was(cells: pd.Series) -> CandidateColumn:
     numbers = (
         hidden.any() and len(visible) and written_numbers(visible) is not visible and not cells.isna().any()
     )
-    return _numbers(cells) if numbers else _categories(cells, None, exact=True)
+    return _range_column(cells) if numbers else _categories(cells, None, exact=True)
 
 
 def _aggregated(cells: pd.Series) -> CandidateColumn:
@@ -407,7 +409,7 @@ def _exact_numbers(cells: pd.Series) -> CandidateColumn:
     )
 
 
-def _numbers(
+def _range_column(
     cells: pd.Series, bounds: tuple[str, str] | None = None, closed: bool = False, *, coded: bool = False
 ) -> CandidateColumn:
     """Return a column of ranges: the ends of all rows are candidate values, and what lies between where they are few.
@@ -549,7 +551,7 @@ def _rare_as_one(codes: np.ndarray, at: np.ndarray) -> np.ndarray:
     return np.unique(rank[codes], return_inverse=True)[1]
 
 
-def _codes(cells: pd.Series) -> CandidateColumn:
+def _code_column(cells: pd.Series) -> CandidateColumn:
     """Return codes with hidden positions: the codes that some row shows in full, where one goes with a pattern."""
     published = PublishedCells.of(cells)
     texts = published.texts

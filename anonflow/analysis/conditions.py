@@ -100,7 +100,7 @@ class ColumnCondition:
             If the column has dates, and a value is a number, or a date that could be read in two ways.
         """
         values = self.values or frozenset()
-        read = {value: day_number(value) if dates else _number(value) for value in values}
+        read = {value: day_number(value) if dates else _number_from(value) for value in values}
         unread = [value for value, number in read.items() if number is None] if dates else []
         if any(_days(value) is not None for value in unread if _DIGIT.search(value)):
             raise self._needs_dates("the values")
@@ -148,7 +148,7 @@ def _condition(name: Any, condition: Any, columns: Sequence[str]) -> ColumnCondi
                 f"condition on {name!r}: a range is {{from: NUMBER, to: NUMBER}}, or one of the two"
             )
         ends = {key: end for key, end in condition.items() if end is not None}
-        numbers = {key: _number(end) for key, end in ends.items()}
+        numbers = {key: _number_from(end) for key, end in ends.items()}
         has_dates = bool(ends) and all(number is None for number in numbers.values())
         if has_dates:
             numbers = {key: _days(end) for key, end in ends.items()}
@@ -237,7 +237,7 @@ def _days(value: Any) -> float | None:
     return None if np.isnan(days) else float(days)
 
 
-def _number(value: Any) -> float | None:
+def _number_from(value: Any) -> float | None:
     if isinstance(value, bool):
         return None
     if isinstance(value, Real):

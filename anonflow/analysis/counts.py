@@ -101,11 +101,11 @@ def count(
     (2, 3, 2.5)
     """
     candidates = CandidateTable.of(release, schema, k)
-    wanted = conditions(where, candidates.names)
+    required = conditions(where, candidates.names)
     n = candidates.n
     certain, possible, uniform = np.ones(n, bool), np.ones(n, bool), np.ones(n)
     likely = np.ones(n, bool)  # rows that count in expectation: a label is only itself
-    for condition in wanted:
+    for condition in required:
         column = candidates[condition.column]
         all_of, some_of, share = rows_meeting(column, condition)
         if not share.any():  # a hidden cell may be any value, also one that is misspelt
@@ -118,7 +118,7 @@ def count(
         possible &= some_of
         uniform *= share
         likely &= all_of if column.exact else some_of
-    fitted = _fitted(candidates, wanted, likely, classes, seed)
+    fitted = _fitted(candidates, required, likely, classes, seed)
     return Count(n, int(certain.sum()), int(possible.sum()), float(uniform.sum()), fitted)
 
 
@@ -130,8 +130,18 @@ def _share_of_candidates(column: CandidateColumn, condition: ColumnCondition) ->
     points, edges = np.asarray(column.points), np.asarray(column.edges)
     met = np.concatenate([[0], np.cumsum(condition.inside(points, column.dates))])
     at = np.searchsorted(points, edges, side="left")
-    many = np.diff(at)
-    return np.concatenate([np.divide(np.diff(met[at]), many, out=np.zeros(len(many)), where=many > 0), codes])
+    points_of_candidate = np.diff(at)
+    return np.concatenate(
+        [
+            np.divide(
+                np.diff(met[at]),
+                points_of_candidate,
+                out=np.zeros(len(points_of_candidate)),
+                where=points_of_candidate > 0,
+            ),
+            codes,
+        ]
+    )
 
 
 def _fitted(

@@ -34,7 +34,7 @@ def weights_of(table: pd.DataFrame, weights: Weights) -> np.ndarray | None:
     """
     if weights is None:
         return None
-    values = numbers_of(_column(table, weights)) if isinstance(weights, str) else np.asarray(weights)
+    values = numbers_of(_existing_column(table, weights)) if isinstance(weights, str) else np.asarray(weights)
     if values is None or values.dtype.kind not in "iuf" or values.shape != (len(table),):
         raise ParameterError("weights: give the name of a column of numbers, or a number for each row")
     numbers = values.astype(np.float64)
@@ -49,7 +49,7 @@ def mean(table: pd.DataFrame, column: str, weights: Weights = None) -> Estimate:
     With weights the variance is the linearized one of a ratio of two totals, for rows that are drawn independently with
     unequal chances.
     """
-    numbers, own = _numbers(table, column, weights)
+    numbers, own = _numbers_and_weights(table, column, weights)
     return *_ratio(numbers, own), len(numbers) - 1.0
 
 
@@ -74,7 +74,7 @@ def quantiles(table: pd.DataFrame, column: str, at: Sequence[float], weights: We
     at = [float(each) for each in at]
     if not at or any(not 0 < each < 1 for each in at):
         raise ParameterError("quantiles: give numbers between 0 and 1, such as [0.25, 0.5, 0.75]")
-    numbers, own = _numbers(table, column, weights)
+    numbers, own = _numbers_and_weights(table, column, weights)
     order = np.argsort(numbers, kind="stable")
     numbers, own = numbers[order], own[order]
     if weights is None:
@@ -140,8 +140,8 @@ def group_means(
     table: pd.DataFrame, column: str, by: str, known: list[str], weights: Weights = None
 ) -> Estimate:
     """Return the means of a column in groups, their variances and degrees of freedom; NaN where a group has no row, or one."""
-    numbers, own = _numbers(table, column, weights, every=True)
-    group = texts(_column(table, by)).to_numpy()
+    numbers, own = _numbers_and_weights(table, column, weights, every=True)
+    group = texts(_existing_column(table, by)).to_numpy()
     present = ~np.isnan(numbers)
     each = [present & (group == value) for value in known]
     pairs = [_ratio(numbers[rows], own[rows]) for rows in each]
@@ -162,7 +162,7 @@ def levels(tables: Iterable[pd.DataFrame], names: Sequence[str]) -> dict[str, li
     values_of: dict[str, set[str]] = {name: set() for name in names}
     for table in tables:
         for name in names:
-            values_of[name] |= set(texts(_column(table, name)).unique())
+            values_of[name] |= set(texts(_existing_column(table, name)).unique())
     return {name: sorted(values) for name, values in values_of.items()}
 
 
@@ -173,7 +173,7 @@ def texts(cells: pd.Series) -> pd.Series:
     return pd.Series(words[at], name=cells.name)
 
 
-def _column(table: pd.DataFrame, name: str) -> pd.Series:
+def _existing_column(table: pd.DataFrame, name: str) -> pd.Series:
     if name not in table.columns:
         raise ParameterError(
             f"there is no column {name!r}{did_you_mean(str(name), tuple(map(str, table.columns)))}"
@@ -185,7 +185,7 @@ def _no_numbers(name: str) -> ParameterError:
     return ParameterError(f"column {name!r} has no numbers; take shares or a cross table")
 
 
-def _numbers(
+def _numbers_and_weights(
     table: pd.DataFrame, name: str, weights: Weights, every: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the numbers of a column and their weights, of all rows or of those that have one.
@@ -197,7 +197,7 @@ def _numbers(
     DataError
         If all are missing.
     """
-    numbers = numbers_among(_column(table, name))
+    numbers = numbers_among(_existing_column(table, name))
     if numbers is None:
         raise ParameterError(f"column {name!r} has no numbers; take shares or a cross table")
     own = weights_of(table, weights)

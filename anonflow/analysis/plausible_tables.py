@@ -403,7 +403,7 @@ def _table(model: Model, fitted: Mixture, rng: np.random.Generator) -> pd.DataFr
         if column.name in drawn and not column.numeric:
             columns[column.name] = pd.array(np.asarray(column.values)[code], dtype="str")
         elif column.numeric:
-            columns[column.name] = _numbers(column, code, rng)
+            columns[column.name] = _drawn_numbers(column, code, rng)
         else:
             columns[column.name] = column.cells.reset_index(drop=True)
         if len(column.codes):
@@ -414,7 +414,7 @@ def _table(model: Model, fitted: Mixture, rng: np.random.Generator) -> pd.DataFr
     return table
 
 
-def _numbers(column: CandidateColumn, code: np.ndarray, rng: np.random.Generator) -> Any:
+def _drawn_numbers(column: CandidateColumn, code: np.ndarray, rng: np.random.Generator) -> Any:
     """Return a number of the drawn candidate of each row; missing where that is a code."""
     is_number = column.is_number[code]
     ends = np.asarray(column.low)[column.at], np.asarray(column.high)[column.at]

@@ -103,10 +103,6 @@ def init(
             cells, keys = read_cells(frame[name], shape)
             kind = kind_of(cells) if chosen == "quasi-identifier" else {}
             entries[name] = {"role": chosen, **kind, **(keys if chosen not in UNPUBLISHED else {})}
-    if algorithm != AUTO and not algorithm_named(algorithm).takes_codes:
-        for entry in entries.values():
-            if entry.get("missing") == "value" and "codes" not in entry:
-                entry["missing"] = "suppress"
     if k is None:
         k = _asked_k() if asks else USUAL_K
     anonymize: dict[str, Any] = {"algorithm": algorithm, "k": k}

@@ -139,12 +139,12 @@ def watched() -> Output:
         except OSError:
             closed.append(number)
             os.open(os.devnull, os.O_RDWR)  # gets the lowest number that is free
-    sys.stdout, output = _text(1, closed)
-    sys.stderr, _ = _text(2, closed)
+    sys.stdout, output = _text_stream(1, closed)
+    sys.stderr, _ = _text_stream(2, closed)
     return output
 
 
-def _text(number: int, closed: list[int]) -> tuple[io.TextIOWrapper, Output]:
+def _text_stream(number: int, closed: list[int]) -> tuple[io.TextIOWrapper, Output]:
     now: Any = {1: sys.stdout, 2: sys.stderr}[number]
     raw = (_Closed if number in closed else Output)(number, "wb", closefd=False)
     text = io.TextIOWrapper(

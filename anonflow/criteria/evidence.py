@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
@@ -29,7 +29,7 @@ from anonflow.table.schema import UNPUBLISHED
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """The subject of a verification: an anonymization or a release, with the data that it has.
+    """What is verified, attacked or measured: an anonymization or a release, with the data that it has.
 
     Attributes
     ----------
@@ -44,6 +44,10 @@ class Subject:
         The matches of an anonymization.
     k : int or None
     guarantee : str or None
+    classes : numpy.ndarray, shape (n,), int64, or None
+        The equivalence classes of an anonymization, where its method makes them.
+    partitions : sequence of numpy.ndarray, int64, or None
+        Positions of each partition's records, of an anonymization.
     patterns : object
         The patterns of a pattern-guided method.
     fallback : object
@@ -63,6 +67,8 @@ class Subject:
     listing: Candidates | None = None
     k: int | None = None
     guarantee: str | None = None
+    classes: np.ndarray | None = None
+    partitions: Sequence[np.ndarray] | None = None
     patterns: Any = None
     fallback: Any = None
     certificate: Any = None
@@ -119,17 +125,32 @@ def subject_of(subject: Any, table: Table | Schema | None = None) -> Subject:
     arrays = table.arrays if isinstance(table, Table) else IN_MEMORY
     if isinstance(subject, str | PathLike):
         subject = plain_release(subject, table.schema if isinstance(table, Table) else table, arrays=arrays)
-    subject = pandas_frame(subject)
-    if isinstance(subject, pd.DataFrame):
-        return Subject(len(subject), None, subject, arrays=arrays)
+    described = subject_in_memory(subject, arrays)
+    if described is None:
+        raise ParameterError(
+            f"cannot verify a {type(subject).__name__}; give an anonymization, a release, its frame or its file"
+        )
+    return described
+
+
+def subject_in_memory(subject: Any, arrays: Arrays = IN_MEMORY) -> Subject | None:
+    """Return an anonymization, the outcome of a method, a release or its frame as a subject; None for anything else.
+
+    Parameters
+    ----------
+    subject : object
+    arrays : Arrays, optional
+        Where arrays of the size of a frame are made.
+    """
+    frame = pandas_frame(subject)
+    if isinstance(frame, pd.DataFrame):
+        return Subject(len(frame), None, frame, arrays=arrays)
     certificate = getattr(subject, "certificate", None)
     k = getattr(subject, "k", None) or getattr(certificate, "k", None)
     guarantee = getattr(subject, "guarantee", None) or getattr(certificate, "criterion", None)
     generalization = getattr(subject, "generalization", None)
     if isinstance(generalization, Generalization):
         matches = getattr(subject, "matches", None)
-        parameters = getattr(subject, "parameters", None) or {}
-        patterns = given_patterns(parameters)
         return Subject(
             generalization.n,
             generalization,
@@ -138,23 +159,22 @@ def subject_of(subject: Any, table: Table | Schema | None = None) -> Subject:
             None if matches is None else Candidates.of_claim(matches, generalization.n),
             k,
             guarantee,
-            patterns.get("patterns"),
-            patterns.get("fallback"),
+            getattr(subject, "classes", None),
+            getattr(subject, "partitions", None),
+            **given_patterns(getattr(subject, "parameters", None) or {}),
         )
     frame = getattr(subject, "frame", None)
-    if isinstance(frame, pd.DataFrame):
-        return Subject(
-            len(frame),
-            None,
-            frame,
-            k=k,
-            guarantee=guarantee,
-            certificate=certificate,
-            truth=getattr(subject, "truth", None),
-            arrays=getattr(subject, "arrays", IN_MEMORY),
-        )
-    raise ParameterError(
-        f"cannot verify a {type(subject).__name__}; give an anonymization, a release, its frame or its file"
+    if not isinstance(frame, pd.DataFrame):
+        return None
+    return Subject(
+        len(frame),
+        None,
+        frame,
+        k=k,
+        guarantee=guarantee,
+        certificate=certificate,
+        truth=getattr(subject, "truth", None),
+        arrays=getattr(subject, "arrays", IN_MEMORY),
     )
 
 

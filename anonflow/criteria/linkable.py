@@ -139,19 +139,9 @@ def candidates(evidence: Evidence) -> Candidates:
         matches = match_edges(evidence)
         if matches is not None:
             graph = graph.only(matches)
-        boxes, people = graph.published, graph.originals
-        order = np.lexsort((graph.end, graph.box))
-        box, end = graph.box[order], graph.end[order]
-        size = people.count[end]
-        if int(size.sum()) > _MOST:
+        if int(graph.degrees()[1].sum()) > _MOST:
             raise DataError(f"more than {_MOST:,} pairs of a person and a row; give the certificate")
-        members = np.argsort(people.label, kind="stable")
-        first = np.concatenate([[0], np.cumsum(people.count)[:-1]])
-        within = np.arange(int(size.sum())) - np.repeat(np.cumsum(size) - size, size)
-        originals = members[np.repeat(first[end], size) + within]
-        sizes = np.bincount(box, size, boxes.size).astype(np.int64)
-        offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        pairs = Candidates(boxes.label, offsets, originals)
+        pairs = graph.lists()
     # the other columns of exempt rows are "*": there is nothing to link with
     return pairs.without(evidence.exempt)
 

@@ -39,9 +39,9 @@ def units(evidence: Evidence) -> Finding:
     kept = ~evidence.exempt
     shares = largest_shares(evidence, unit)
     if shares is None:
-        many = _matching_units(evidence, unit)
-        detail = f"each row may be the row of at least {int(many[kept].min(initial=evidence.n)):,} units, as far as the rows tell"
-        return Finding.of("units", (many < k) & kept, "published", detail, {"k": k})
+        units_of_row = _matching_units(evidence, unit)
+        detail = f"each row may be the row of at least {int(units_of_row[kept].min(initial=evidence.n)):,} units, as far as the rows tell"
+        return Finding.of("units", (units_of_row < k) & kept, "published", detail, {"k": k})
     most = float(shares[kept].max(initial=0.0))
     rows = int(np.bincount(unit).max())
     detail = (
@@ -88,15 +88,15 @@ def _matching_units(evidence: Evidence, unit: np.ndarray) -> np.ndarray:
     graph = graph.only(matches)
     kind_unit = np.unique(np.stack([graph.originals.label, unit]), axis=1)
     start = np.searchsorted(kind_unit[0], np.arange(graph.originals.size + 1))
-    many = np.diff(start)[graph.end]
-    if many.sum() > _MOST:
+    units_of_edge = np.diff(start)[graph.end]
+    if units_of_edge.sum() > _MOST:
         raise DataError(f"more than {_MOST:,} pairs of a row and a unit; verify a part of the table")
     at = (
-        np.repeat(start[:-1][graph.end], many)
-        + np.arange(many.sum())
-        - np.repeat(np.cumsum(many) - many, many)
+        np.repeat(start[:-1][graph.end], units_of_edge)
+        + np.arange(units_of_edge.sum())
+        - np.repeat(np.cumsum(units_of_edge) - units_of_edge, units_of_edge)
     )
-    pairs = np.unique(np.stack([np.repeat(graph.box, many), kind_unit[1][at]]), axis=1)
+    pairs = np.unique(np.stack([np.repeat(graph.box, units_of_edge), kind_unit[1][at]]), axis=1)
     of_kind: np.ndarray = np.bincount(pairs[0], minlength=graph.published.size)
     return of_kind[graph.published.label]
 

@@ -177,7 +177,7 @@ class Verification:
         checks = [
             {
                 "criterion": finding.criterion,
-                "parameters": {name: _plain(value) for name, value in finding.parameters.items()},
+                "parameters": {name: _json_parameter(value) for name, value in finding.parameters.items()},
                 "holds": finding.holds,
                 "failed": finding.failed,
                 "side": finding.side,
@@ -231,5 +231,5 @@ def _where(finding: Finding) -> str:
     return f"{finding.side}: {', '.join(map(str, finding.positions))}{more}"
 
 
-def _plain(value: Any) -> Any:
+def _json_parameter(value: Any) -> Any:
     return value if isinstance(value, bool | int | float | str | None) else type(value).__name__

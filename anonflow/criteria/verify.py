@@ -304,7 +304,7 @@ def _strongest(evidence: Evidence, guarantee: str | None) -> list[Finding]:
 
     Where the promise is of sets of columns, nothing is to hold on all of them together.
     """
-    promises = [each for name in promised_criteria(guarantee) for each in _read(name)]
+    promises = [each for name in promised_criteria(guarantee) for each in _promised_requests(name)]
     findings = []
     of_sets = any(each.declared.of_sets for each in promises)
     for name in () if of_sets else _STRONGEST_FIRST:
@@ -320,7 +320,7 @@ def _strongest(evidence: Evidence, guarantee: str | None) -> list[Finding]:
     return findings
 
 
-def _read(name: str) -> list[CriterionRequest]:
+def _promised_requests(name: str) -> list[CriterionRequest]:
     """Return a promised criterion; none if a description names what does not exist."""
     try:
         return read_criteria(name, None)
@@ -337,9 +337,9 @@ def _promised(
     failed, unchecked = [], []
     stated = evidence if about.k == evidence.k else replace(evidence, k=about.k)
     for name in promised_criteria(about.guarantee):
-        if not _read(name):
+        if not _promised_requests(name):
             failed.append("what is no criterion")
-        for each in _read(name):
+        for each in _promised_requests(name):
             if evidence.alone and CRITERIA[each.name].need(each.parameters) != "rows":
                 unchecked.append(each.name)
             elif any(finding.holds is False for finding in _findings(stated, each.name, each.parameters)):

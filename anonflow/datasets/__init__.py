@@ -221,7 +221,7 @@ def _qi(kind: str, *columns: str) -> dict[str, dict[str, Any]]:
     return {column: {"role": "quasi-identifier", "kind": kind} for column in columns}
 
 
-def _plain(role: str, *columns: str) -> dict[str, dict[str, Any]]:
+def _with_role(role: str, *columns: str) -> dict[str, dict[str, Any]]:
     return {column: {"role": role} for column in columns}
 
 
@@ -237,7 +237,7 @@ def _with_trees(
 
 def _adult(hierarchies: bool) -> dict[str, dict[str, Any]]:
     names = ("workclass", "education", "marital-status", "occupation", "race", "sex", "native-country")
-    columns = _qi("numeric", "age") | _qi("categorical", *names) | _plain("sensitive", "salary-class")
+    columns = _qi("numeric", "age") | _qi("categorical", *names) | _with_role("sensitive", "salary-class")
     return _with_trees(columns, adult_hierarchies()) if hierarchies else columns
 
 
@@ -252,7 +252,7 @@ def _census(hierarchies: bool) -> dict[str, dict[str, Any]]:
     columns: dict[str, dict[str, Any]] = {}
     for name in names:
         columns |= _qi(kinds.get(name, "categorical"), name)
-    return columns | _plain("sensitive", "Salary-class")
+    return columns | _with_role("sensitive", "Salary-class")
 
 
 def _cmc(hierarchies: bool) -> dict[str, dict[str, Any]]:
@@ -262,7 +262,7 @@ def _cmc(hierarchies: bool) -> dict[str, dict[str, Any]]:
         | _qi("numeric", "children_born")
         | _qi("categorical", "wife_religion", "wife_working", "husband_occupation", "SOL_index")
         | _qi("categorical", "media_exposure")
-        | _plain("sensitive", "contraceptive_method_use")
+        | _with_role("sensitive", "contraceptive_method_use")
     )
     return _with_trees(columns, cmc_hierarchies()) if hierarchies else columns
 
@@ -283,23 +283,23 @@ def _freeform(hierarchies: bool) -> dict[str, dict[str, Any]]:
 
 def _zip(hierarchies: bool) -> dict[str, dict[str, Any]]:
     return (
-        _plain("identifier", "Name")
+        _with_role("identifier", "Name")
         | _qi("positions", "Zip code")
         | _qi("suppression", "Gender", "Country")
-        | _plain("sensitive", "Income")
+        | _with_role("sensitive", "Income")
     )
 
 
 def _location(hierarchies: bool) -> dict[str, dict[str, Any]]:
-    columns = _plain("identifier", "Name", "SSN") | _qi("numeric", "Age") | _qi("categorical", "Location")
+    columns = _with_role("identifier", "Name", "SSN") | _qi("numeric", "Age") | _qi("categorical", "Location")
     columns = _with_trees(columns, {"Location": location_tree()})
     columns["Location"]["boundary"] = list(location_boundary())
-    return columns | _qi("categorical", "Sex", "Race") | _plain("sensitive", "Diagnosis", "Income")
+    return columns | _qi("categorical", "Sex", "Race") | _with_role("sensitive", "Diagnosis", "Income")
 
 
 def _patients(hierarchies: bool) -> dict[str, dict[str, Any]]:
-    columns = _plain("identifier", "name") | _qi("numeric", "age") | _qi("categorical", "zipcode")
-    return _with_trees(columns, patients_trees()) | _plain("sensitive", "disease")
+    columns = _with_role("identifier", "name") | _qi("numeric", "age") | _qi("categorical", "zipcode")
+    return _with_trees(columns, patients_trees()) | _with_role("sensitive", "disease")
 
 
 _OURS = "BSD-3-Clause"

@@ -39,7 +39,7 @@ def freeform_example_anonymized() -> pd.DataFrame:
     pandas.DataFrame, shape (8, 2), text
         Row i stands in the place of original i.
     """
-    return _texts(
+    return _text_frame(
         ("Age", "Salary"),
         "53-59 25-34 / 53-59 25-34 / 28-39 41-59 / 28-41 20-59 / "
         "40-59 20-35 / 28-39 41-59 / 39-41 20-47 / 40-57 27-35",
@@ -83,7 +83,7 @@ def zip_example_public() -> pd.DataFrame:
     -------
     pandas.DataFrame, shape (7, 4), text
     """
-    return _texts(
+    return _text_frame(
         ("Name", "Zip code", "Gender", "Country"),
         "Alan 94221 M US / Betiina 94112 F US / Christina 94121 F US / Devola 94111 M Canada / "
         "Edmond 94222 M Canada / Flora 94122 F UK / Georgia 93111 M Canada",
@@ -110,7 +110,7 @@ def zip_example_global() -> pd.DataFrame:
         ``Zip code``, ``Gender``, ``Country``; row i stands in the place of original i.
     """
     text = "9*2** M * / 9*1** F * / 9*1** F * / 9*1** M * / 9*2** M * / 9*1** F * / 9*1** M *"
-    return _texts(_ZIP, text, _SEVEN)
+    return _text_frame(_ZIP, text, _SEVEN)
 
 
 def zip_example_local() -> pd.DataFrame:
@@ -121,7 +121,7 @@ def zip_example_local() -> pd.DataFrame:
     pandas.DataFrame, shape (7, 3), text
     """
     text = "9422* M * / 941** F * / 941** F * / 9*111 M Canada / 9422* M * / 941** F * / 9*111 M Canada"
-    return _texts(_ZIP, text, _SEVEN)
+    return _text_frame(_ZIP, text, _SEVEN)
 
 
 def zip_example_heterogeneous(mended: bool = True) -> pd.DataFrame:
@@ -139,7 +139,7 @@ def zip_example_heterogeneous(mended: bool = True) -> pd.DataFrame:
     """
     third, sixth = ("941** F US", "9412* F *") if mended else ("941*1 F US", "941** F *")
     text = f"9422* M * / 941*2 F * / {third} / 9*111 M Canada / 9422* M * / {sixth} / 9*111 M Canada"
-    return _texts(_ZIP, text, _SEVEN)
+    return _text_frame(_ZIP, text, _SEVEN)
 
 
 # --- Miller 2008 ----------------------------------------------------------------------------------------
@@ -181,7 +181,7 @@ def location_example() -> pd.DataFrame:
         ``Name``, ``SSN`` (identifiers), ``Age`` int64, ``Location``, ``Sex``, ``Race`` (quasi-identifiers),
         ``Diagnosis`` and ``Income`` int64 (sensitive); index ``r1``..``r7``.
     """
-    frame = _texts(
+    frame = _text_frame(
         ("Name", "SSN", "Age", "Location", "Sex", "Race", "Diagnosis", "Income"),
         "Alice 123456789 32 San_Diego M W AIDS 17000 / Bob 323232323 30 Los_Angeles M W Asthma 68000 / "
         "Charley 232345656 42 Wichita M W Asthma 80000 / Dave 333333333 30 Kansas_City M W Asthma 55000 / "
@@ -219,7 +219,7 @@ def location_example_masked(which: str) -> pd.DataFrame:
     }
     if which not in rows:
         raise ParameterError("which must be 'MM1' or 'MM2'")
-    return _texts(("Age", "Location", "Sex", "Race"), rows[which], _SEVEN)
+    return _text_frame(("Age", "Location", "Sex", "Race"), rows[which], _SEVEN)
 
 
 # --- Tassa 2012 -----------------------------------------------------------------------------------------
@@ -233,7 +233,7 @@ def patients_example() -> pd.DataFrame:
     pandas.DataFrame, shape (5, 4)
         ``name``, ``age`` int64, ``zipcode`` and the sensitive ``disease``.
     """
-    frame = _texts(
+    frame = _text_frame(
         ("name", "age", "zipcode", "disease"),
         "Alice 30 10055 Measles / Bob 21 10055 Flu / Carol 21 10023 Angina / David 55 10165 Flu / "
         "Eve 47 10224 Diabetes",
@@ -260,7 +260,7 @@ def patients_anonymized() -> pd.DataFrame:
     pandas.DataFrame, shape (5, 2), text
     """
     text = "21-30 100** / 21-30 100** / 21-30 100** / 47-55 10*** / 47-55 10***"
-    return _texts(("age", "zipcode"), text)
+    return _text_frame(("age", "zipcode"), text)
 
 
 def patients_concealed() -> pd.DataFrame:
@@ -271,7 +271,7 @@ def patients_concealed() -> pd.DataFrame:
     pandas.DataFrame, shape (5, 2), text
     """
     text = "21-30 10055 / 21 100** / 21-30 100** / 47-55 10*** / 47-55 10***"
-    return _texts(("age", "zipcode"), text)
+    return _text_frame(("age", "zipcode"), text)
 
 
 def concealment_examples(k: int) -> dict[str, pd.DataFrame]:
@@ -328,7 +328,7 @@ _SEVEN = [f"r{row}" for row in range(1, 8)]
 _ZIP = ("Zip code", "Gender", "Country")
 
 
-def _texts(columns: tuple[str, ...], text: str, index: list[str] | None = None) -> pd.DataFrame:
+def _text_frame(columns: tuple[str, ...], text: str, index: list[str] | None = None) -> pd.DataFrame:
     """Return a frame of text from rows separated by " / ", cells by blanks; a blank in a cell is "_"."""
     import pandas as pd
 

@@ -10,7 +10,8 @@ from os import PathLike
 from pathlib import Path
 from typing import TypeVar
 
-from anonflow.algorithms.budget import Choice
+from anonflow.algorithms.budget import AUTO, Choice
+from anonflow.algorithms.registry import algorithm_named
 from anonflow.engine.execution.events import EventStream, StepDone, StepStarted
 from anonflow.engine.execution.schedulers import checked_workers, is_scheduler
 from anonflow.engine.flows.fingerprint import Fingerprint
@@ -131,7 +132,9 @@ class Session:
         self.clock = time.perf_counter()
         self.scheduler, self.workers = checked_executor(flow, scheduler, workers)
         sizes = [run.partition.size for run in flow.runs] if self.scheduler == "threads" else [None]
-        self.partition_workers = self.workers or default_threads(sizes)
+        methods = {run.anonymize.algorithm for run in flow.runs}
+        together = all(name != AUTO and algorithm_named(name).together is not None for name in methods)
+        self.partition_workers = self.workers or default_threads(sizes, together)
         self.owner = OwnerFolder(flow.owner_folder) if flow.path is not None else None
         self.replayed = replay is not None
         if replay is not None:

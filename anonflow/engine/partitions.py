@@ -104,9 +104,9 @@ class Partitions:
         begin = time.perf_counter()
         session.events.emit(StepStarted(step="anonymize", tasks=plan.partitions))
         combining = 0.0
-        for call, done in self._executor.stream(self._calls(), self._shared, waiting=session.waiting):
+        for call, result in self._executor.stream(self._calls(), self._shared, waiting=session.waiting):
             run_plan, batch = call.key
-            self._take(run_plan, batch, done)
+            self._take(run_plan, batch, result)
             if self.totals[run_plan.run.number].rows == plan.n:
                 start = time.perf_counter()
                 self._finish(run_plan)

@@ -59,7 +59,7 @@ def staged(flow: Flow, source: Any = None) -> Iterator[Flow]:
     if flow.path is None:
         with (
             TemporaryDirectory(prefix="anonflow-") as place,
-            _named(brought := _brought(flow, source, Path(place)), name, folder_name),
+            _names_of_user(brought := _brought(flow, source, Path(place)), name, folder_name),
         ):
             yield brought
         return
@@ -69,14 +69,14 @@ def staged(flow: Flow, source: Any = None) -> Iterator[Flow]:
     shutil.rmtree(folder, ignore_errors=True)  # of a run that was ended
     folder.mkdir(mode=0o700)
     try:
-        with _named(brought := _brought(flow, source, folder), name, folder_name):
+        with _names_of_user(brought := _brought(flow, source, folder), name, folder_name):
             yield brought
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager
-def _named(flow: Flow, source: str, folder: str) -> Iterator[None]:
+def _names_of_user(flow: Flow, source: str, folder: str) -> Iterator[None]:
     """Give problems with a source, or with the folder of a release, the names that the user knows."""
     try:
         yield

@@ -307,7 +307,7 @@ def _is_above(node: int, start: int, parents: Sequence[int]) -> bool:
 # --- numbers in intervals ---------------------------------------------------------------------------
 
 
-def _numbers(values: Iterable[Any]) -> tuple[list[tuple[Fraction, str]], bool]:
+def _distinct_numbers(values: Iterable[Any]) -> tuple[list[tuple[Fraction, str]], bool]:
     """Return distinct (number, label) in order, and whether there is a blank."""
     known: dict[str, Fraction] = {}
     blank, wrong = False, 0
@@ -358,7 +358,7 @@ def from_intervals(
     for option, count, most in (("levels", levels, MAX_LEVELS), ("fanout", fanout, MAX_FANOUT)):
         if count > most:
             raise HierarchyError(f"intervals: {option} must be at most {most:,}")
-    numbers, blank = _numbers(values)
+    numbers, blank = _distinct_numbers(values)
     if not numbers:
         raise HierarchyError("intervals: no numbers to put into intervals")
     whole = all(number.denominator == 1 for number, _ in [*numbers, (width, ""), (start, "")])

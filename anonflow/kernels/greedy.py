@@ -6,9 +6,18 @@ import numpy as np
 
 from anonflow.kernels.costs import increase_row, move, widen
 from anonflow.kernels.jit import NO_NANS, jit
-from anonflow.kernels.state import Plan, State
+from anonflow.kernels.state import Plan, State, empty_state
 
-__all__ = ["augment", "augment_jit", "greedy_rounds", "greedy_rounds_jit", "least", "least_jit"]
+__all__ = [
+    "augment",
+    "augment_jit",
+    "greedy_parts",
+    "greedy_parts_jit",
+    "greedy_rounds",
+    "greedy_rounds_jit",
+    "least",
+    "least_jit",
+]
 
 _BLOCK = 1024
 _FAR = np.int64(2**62)
@@ -227,3 +236,48 @@ def greedy_rounds(
 
 
 greedy_rounds_jit = jit(greedy_rounds)
+
+
+def greedy_parts(
+    plan: Plan,
+    origin: State,
+    starts: np.ndarray,
+    order: np.ndarray,
+    matches: np.ndarray,
+    assigned: np.ndarray,
+    facts: np.ndarray,
+) -> None:
+    """Find the assignments of the Greedy algorithm in each of several partitions, which lie one after the other.
+
+    Parameters
+    ----------
+    plan : Plan
+    origin : State
+        n originals.
+    starts : numpy.ndarray, shape (p + 1,), int64
+        Where each partition begins; the last one is n.
+    order : numpy.ndarray, shape (n,), int64
+        As :func:`greedy_rounds` takes it, for each partition.
+    matches, assigned : numpy.ndarray, shape (n, k), int32
+        Written, for each partition: positions in it.
+    facts : numpy.ndarray, shape (p, 2), int64
+        Added to.
+    """
+    most = 0
+    for p in range(len(facts)):
+        most = max(most, int(starts[p + 1] - starts[p]))
+    own = empty_state(plan, most)
+    state = empty_state(plan, most)
+    work = empty_state(plan, most)
+    for p in range(len(facts)):
+        start = starts[p]
+        stop = starts[p + 1]
+        for j in range(stop - start):
+            move(own, j, start + j, origin)
+            move(state, j, start + j, origin)
+        greedy_rounds(
+            plan, own, state, work, order[start:stop], matches[start:stop], assigned[start:stop], facts[p]
+        )
+
+
+greedy_parts_jit = jit(greedy_parts)

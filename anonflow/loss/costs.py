@@ -89,12 +89,7 @@ def cell_costs(generalization: Generalization, measure: str = "ncp") -> np.ndarr
     cells = np.zeros((len(generalization.domains), generalization.n))
     layout = generalization.layout
     for t, a in enumerate(layout.ranges):
-        domain = generalization.domains[a]
-        if domain.size > 1:
-            # an empty run (read from a file, or a code beside the numbers) costs as much as the run of one value
-            lo = np.minimum(generalization.lo[t], domain.size - 1)
-            costs = loss.run_costs(domain, lo, np.maximum(generalization.hi[t], lo))
-            cells[a] = np.where(generalization.lo[t] > generalization.hi[t], 0.0, costs)
+        cells[a] = run_costs(loss, generalization.domains[a], generalization.lo[t], generalization.hi[t])
     counts = generalization.counts()
     for t, a in enumerate(layout.sets):
         domain = generalization.domains[a]
@@ -102,6 +97,17 @@ def cell_costs(generalization: Generalization, measure: str = "ncp") -> np.ndarr
             bits = generalization.bits[layout.offset[t] : layout.offset[t + 1]]
             cells[a] = loss.set_costs(domain, bits, counts[t])
     return cells
+
+
+def run_costs(loss: Loss, domain: Domain, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
+    """Return the costs of runs of a domain's codes, shape (n,), float64.
+
+    An empty run (read from a file, or a code beside the numbers) costs as much as the run of one value: nothing.
+    """
+    if domain.size <= 1:
+        return np.zeros(lo.shape)
+    first = np.minimum(lo, domain.size - 1)
+    return np.where(lo > hi, 0.0, loss.run_costs(domain, first, np.maximum(hi, first)))
 
 
 def suppressed_cells(generalization: Generalization) -> int:

@@ -134,7 +134,7 @@ def shares(
     2  0.33  0.33  0.33
     """
     published = PublishedCells.of(cells)
-    named = [_named(text, hierarchy) for text in published.texts]
+    named = [_values_of_text(text, hierarchy) for text in published.texts]
     if values is None:
         values = (
             hierarchy.leaves
@@ -193,7 +193,7 @@ def _domain(domain: tuple[object, object] | None, ends: np.ndarray, dates: bool,
     return whole
 
 
-def _named(text: str, hierarchy: Hierarchy | None) -> list[str] | None:
+def _values_of_text(text: str, hierarchy: Hierarchy | None) -> list[str] | None:
     """Return the values that a published text names; None for `*`, all of them."""
     if text == WHOLE:
         return None

@@ -181,7 +181,7 @@ class Certificate:
         if not file.is_file():
             raise DataError(f"{name}: does not exist; name the certificate in the owner's folder")
         try:
-            about, read = _read(file, arrays)
+            about, read = _read_file(file, arrays)
         except (OSError, ValueError, KeyError, TypeError, EOFError, MemoryError, SyntaxError, RecursionError):
             about = None
         except (zipfile.BadZipFile, NotImplementedError, RuntimeError, OverflowError):
@@ -213,7 +213,7 @@ def versions() -> dict[str, str]:
     return {"anonflow": __version__, "numpy": np.__version__, "python": platform.python_version()}
 
 
-def _read(path: Path, arrays: Arrays) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def _read_file(path: Path, arrays: Arrays) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     with zipfile.ZipFile(path) as archive:
         items = {item.filename.removesuffix(".npy"): item for item in archive.infolist()}
         kinds = {**_ARRAYS, "about": np.uint8, **({_MARKS: np.uint32} if _MARKS in items else {})}
@@ -253,23 +253,11 @@ def _sound(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> bool:
     texts = [about.get(name) for name in _TEXTS] + [item for pair in known.items() for item in pair]
     if not all(isinstance(text, str) and len(text) <= _SHORT and text.isprintable() for text in texts):
         return False
-    rows, offsets, originals = (arrays[name] for name in _ARRAYS)
+    lists = Candidates(*(arrays[name] for name in _ARRAYS))
     if _MARKS in arrays:
         key = about.get("key")
         if not isinstance(key, str) or len(key) != KEY_LENGTH or not key.isascii():
             return False
-        if len(arrays[_MARKS]) != len(rows):
+        if len(arrays[_MARKS]) != lists.rows:
             return False
-    if not len(offsets) or offsets[0] != 0 or offsets[-1] != len(originals):
-        return False
-    if (offsets[1:] < offsets[:-1]).any():
-        return False
-    if len(rows) and not (rows.min() >= 0 and rows.max() < len(offsets) - 1):
-        return False
-    if len(originals) and not (originals.min() >= 0 and originals.max() < len(rows)):
-        return False
-    falls = np.zeros(len(originals), bool)
-    np.less_equal(originals[1:], originals[:-1], out=falls[1:])
-    starts = offsets[:-1]
-    falls[starts[starts < len(originals)]] = False  # the next list may start lower
-    return not falls.any()
+    return lists.is_sound and lists.is_ascending(lists.rows)

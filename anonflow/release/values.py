@@ -54,7 +54,7 @@ class PlainColumn:
             else value
             for value in list(distinct)
         ]
-        numbers = None if hidden else _numbers(values, bool((code < 0).any()))
+        numbers = None if hidden else _as_numbers(values, bool((code < 0).any()))
         if numbers is not None:
             return cls(code, numbers)
         if any(isinstance(value, bytes) for value in values):
@@ -85,7 +85,7 @@ class PlainColumn:
         return texts_at(np.append(self.values, WHOLE), np.where(hidden, len(self.values), code))
 
 
-def _numbers(values: list[Any], missing: bool) -> np.ndarray | None:
+def _as_numbers(values: list[Any], missing: bool) -> np.ndarray | None:
     """Return the values as plain numbers, NaN last if any is missing; None where they must be text."""
     kinds = {type(value) for value in values}
     if kinds == {bool} and not missing:

@@ -156,6 +156,24 @@ class AttackContext:
         """Number of people."""
         return self.table.n
 
+    def sensitive_column(self, column: str | None) -> str:
+        """Return the sensitive column that an attacker wants: the only one of the table, if it names none.
+
+        Raises
+        ------
+        ParameterError
+            If there is no such column, or several to choose from.
+        """
+        if column is None:
+            if len(self.table.sensitive) != 1:
+                raise ParameterError(
+                    f"the table has {len(self.table.sensitive)} sensitive columns; say which one: column=..."
+                )
+            return self.table.sensitive[0]
+        if column not in self.table.other_columns or column not in self.frame.columns:
+            raise ParameterError(f"{column!r} is not a published column besides the quasi-identifiers")
+        return column
+
     @cached_property
     def evidence(self) -> Evidence:
         """Originals and published rows over the same domains."""
@@ -342,7 +360,7 @@ class AttackContext:
 
     @cached_property
     def row_candidates(self) -> Candidates:
-        """The originals that distinct rows may be of: of the certificate, else whoever a row covers.
+        """The originals that each row may be of: of the certificate, else whoever it covers.
 
         Of more than 20 million pairs of a row and an original, lists are the components of the graph.
         """
@@ -354,9 +372,7 @@ class AttackContext:
         if graph.degrees()[1].sum() > PAIRS:
             lists = Candidates.of_lists(np.diff(graph.start), graph.end)
             return Candidates.of_classes(lists.components(graph.originals.size)[graph.originals.label])
-        alike = Candidates.of_classes(graph.originals.label)
-        originals = Candidates(graph.end, alike.offsets, alike.originals).pairs()[1]
-        return Candidates.of_lists(graph.degrees()[1], originals)
+        return graph.lists()
 
     def covering(self) -> np.ndarray:
         """Return how many rows cover each original, shape (n,), int64; hidden rows do not count beside others.
@@ -403,21 +419,16 @@ class AttackContext:
 
         Those of the certificate where there is one, else of all perfect matchings.
         """
-        if self.listing is not None:
-            rows, originals = self.listing.pairs()
-            return originals.astype(np.int64), rows.astype(np.int64)
-        graph = self.graph.only(self.matches)
-        boxes, people = graph.published, graph.originals
-        each = boxes.count[graph.box] * people.count[graph.end]
-        if each.sum() > PAIRS:
-            raise ParameterError(
-                f"more than {PAIRS:,} pairs of a person and a row; attack a part of the table"
-            )
-        box_rows = np.split(np.argsort(boxes.label, kind="stable"), np.cumsum(boxes.count)[:-1])
-        persons = np.split(np.argsort(people.label, kind="stable"), np.cumsum(people.count)[:-1])
-        original = [np.repeat(persons[i], boxes.count[b]) for i, b in zip(graph.end, graph.box, strict=True)]
-        row = [np.tile(box_rows[b], people.count[i]) for i, b in zip(graph.end, graph.box, strict=True)]
-        return np.concatenate(original).astype(np.int64), np.concatenate(row).astype(np.int64)
+        lists = self.listing
+        if lists is None:
+            graph = self.graph.only(self.matches)
+            if int(graph.degrees()[1] @ graph.published.count) > PAIRS:
+                raise ParameterError(
+                    f"more than {PAIRS:,} pairs of a person and a row; attack a part of the table"
+                )
+            lists = graph.lists()
+        rows, originals = lists.pairs()
+        return originals.astype(np.int64), rows.astype(np.int64)
 
     def judged(self) -> np.ndarray:
         """Return a truth for the evaluation: the real one, or one drawn like the release's, shape (n,), int64.

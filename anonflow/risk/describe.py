@@ -68,11 +68,11 @@ class Description:
         return iter(self.figures)
 
     def __getitem__(self, name: str | tuple[str, str]) -> float:
-        wanted = (name, "") if isinstance(name, str) else name
+        key = (name, "") if isinstance(name, str) else name
         for figure in self.figures:
-            if (figure.name, figure.column) == wanted:
+            if (figure.name, figure.column) == key:
                 return figure.value
-        raise ParameterError(f"no figure {wanted[0]!r}; there are {', '.join(f.name for f in self.figures)}")
+        raise ParameterError(f"no figure {key[0]!r}; there are {', '.join(f.name for f in self.figures)}")
 
     def frame(self) -> pd.DataFrame:
         """Return the figures as a table: figure, column, value, not seen."""

@@ -333,9 +333,9 @@ def _people_of_boxes(graph: Bipartite, person: np.ndarray) -> np.ndarray:
     start = np.searchsorted(ends, np.arange(graph.originals.size + 1))
     if len(owners) == len(person) == int(person.max(initial=-1)) + 1:  # a row a person
         return graph.degrees()[1]
-    many = np.diff(start)[graph.end]
-    box = np.repeat(graph.box, many)
-    within = np.arange(len(box)) - np.repeat(np.cumsum(many) - many, many)
-    own = owners[np.repeat(start[graph.end], many) + within]
+    owners_of_edge = np.diff(start)[graph.end]
+    box = np.repeat(graph.box, owners_of_edge)
+    within = np.arange(len(box)) - np.repeat(np.cumsum(owners_of_edge) - owners_of_edge, owners_of_edge)
+    own = owners[np.repeat(start[graph.end], owners_of_edge) + within]
     pairs = np.unique(np.stack([box.astype(np.int64), own]), axis=1)[0]
     return np.bincount(pairs, minlength=graph.published.size).astype(np.int64)

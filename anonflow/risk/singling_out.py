@@ -161,7 +161,7 @@ class Conditions:
 
     def counts(self, points: Points) -> np.ndarray:
         """Return how many points fit each condition, shape (m,), int64. O(m n c)."""
-        many = np.empty(self.m, np.int64)
+        fitting = np.empty(self.m, np.int64)
         for start in range(0, self.m, _BLOCK):
             block = slice(start, start + _BLOCK)
             fits = np.ones((len(self.columns[block]), len(points.values)), bool)
@@ -170,8 +170,8 @@ class Conditions:
             ):
                 own = points.values.T[column]
                 fits &= (own >= low[:, None]) & (own <= high[:, None])
-            many[block] = fits.sum(axis=1)
-        return many
+            fitting[block] = fits.sum(axis=1)
+        return fitting
 
 
 def plausible_points(

@@ -149,22 +149,22 @@ def three_questions(
 
     Where the schema has units, people are attacked: by one of their rows, drawn at random.
     """
-    mine, theirs = (_row_of_each(each, rng) for each in (table, controls))
-    size = min(_MOST, len(mine), len(theirs))
+    inside, theirs = (_row_of_each(each, rng) for each in (table, controls))
+    size = min(_MOST, len(inside), len(theirs))
     if size < 1 or len(frame) < 1:
         raise ParameterError("nobody to attack: the table has too few records to hold some out")
 
     def people(many: int) -> tuple[Table, ...]:
         return tuple(
             each.take(np.sort(rng.choice(at, many, replace=False)))
-            for each, at in ((table, mine), (controls, theirs))
+            for each, at in ((table, inside), (controls, theirs))
         )
 
     sides = people(size)
     rows = Generalization.parse(frame, table.domains)
     others = [name for name in table.other_columns if name in frame.columns]
     labels = row_labels([frame, *(side.frame for side in sides)], others)
-    everybody = min(_PEOPLE, len(mine), len(theirs))
+    everybody = min(_PEOPLE, len(inside), len(theirs))
     answers = [
         strongest(_singling_out(rows, frame, others, people(everybody) if everybody > size else sides, rng))
     ]

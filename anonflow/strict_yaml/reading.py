@@ -95,11 +95,11 @@ class Document:
 
 
 class Problems:
-    """Problems of a document, collected and raised as one error, in the order of the file."""
+    """Problems of a document, each once, collected and raised as one error, in the order of the file."""
 
     def __init__(self, document: Document) -> None:
         self._document = document
-        self._problems: list[tuple[Place, Problem]] = []
+        self._problems: dict[tuple[Place, Problem], None] = {}
 
     def __len__(self) -> int:
         return len(self._problems)
@@ -114,7 +114,7 @@ class Problems:
 
     def add(self, path: Sequence[str | int], text: str, *, value: bool = False) -> None:
         """Record a problem of the part at `path`."""
-        self._problems.append((self._document.place(path, value=value), Problem(tuple(path), text)))
+        self._problems[self._document.place(path, value=value), Problem(tuple(path), text)] = None
 
     def add_unknown_keys(self, path: Sequence[str | int], keys: Iterable[Any], known: Iterable[str]) -> None:
         """Record every key of the mapping at `path` that is not in `known`."""

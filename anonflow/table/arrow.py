@@ -62,10 +62,10 @@ def plain_table(table: pa.Table, named: Collection[str] | None = None) -> pa.Tab
             column.validate(full=True)
         except pa.ArrowInvalid:
             raise DataError(f"column {name!r}: is not text in UTF-8, or is damaged; write it again") from None
-    return pa.table([_plain(column) for column in table.columns], names=table.column_names)
+    return pa.table([_dense_column(column) for column in table.columns], names=table.column_names)
 
 
-def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def _dense_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return a column's values themselves, texts of one kind; none of lists or structures."""
     if pa.types.is_nested(column.type) and not pa.types.is_run_end_encoded(column.type):
         return pa.chunked_array([pa.nulls(len(column))])

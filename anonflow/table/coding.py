@@ -19,6 +19,7 @@ from anonflow.table.forms.text_columns import check_characters, value_text
 from anonflow.table.forms.text_forms import other_form
 from anonflow.table.named_settings import UNDER_PREPARE, say_missing
 from anonflow.table.published.published_cells import WHOLE, category_text, day_number, read_float
+from anonflow.table.records import ranked_values
 from anonflow.table.schema import Column
 
 
@@ -57,7 +58,7 @@ def column_values(cells: pd.Series, name: str) -> tuple[list[str], np.ndarray]:
     DataError
         If it has values that are no single value, infinite, or that read the same as text.
     """
-    texts, codes = _texts(cells, missing_cells(cells), name)
+    texts, codes = _distinct_texts(cells, missing_cells(cells), name)
     return ["" if text is None else text for text in texts], np.bincount(codes, minlength=len(texts))
 
 
@@ -194,9 +195,9 @@ def _numeric(cells: pd.Series, missing: np.ndarray, column: Column, folder: Path
         coded = _numeric_with_codes(cells, missing, column, folder)
         return replace(coded, domains=[replace(domain, values_decide=True) for domain in coded.domains])
     values, dates = numbers_of(cells[~missing], column.name)
-    distinct, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
+    distinct, rank, counts = ranked_values(values)
     codes = np.full(len(cells), -1, np.int32)
-    codes[~missing] = inverse
+    codes[~missing] = rank
     if dates:
         points = (distinct - np.datetime64(0, _unit(distinct))) / np.timedelta64(1, "D")
         labels = _date_texts(distinct, dates)
@@ -287,7 +288,7 @@ def _unit(dates: np.ndarray) -> Any:
     return np.datetime_data(dates.dtype)[0]
 
 
-def _texts(cells: pd.Series, missing: np.ndarray, name: str) -> tuple[list[str | None], np.ndarray]:
+def _distinct_texts(cells: pd.Series, missing: np.ndarray, name: str) -> tuple[list[str | None], np.ndarray]:
     """Return the distinct values as text (None: missing), sorted with the missing one first, and each row's place."""
     if isinstance(cells.dtype, pd.CategoricalDtype):
         cells = cells.astype(cells.cat.categories.dtype)
@@ -295,7 +296,7 @@ def _texts(cells: pd.Series, missing: np.ndarray, name: str) -> tuple[list[str |
         at, distinct = pd.factorize(cells)
     except TypeError:
         raise DataError(f"column {name!r}: has lists or other values that are no single value") from None
-    texts = [_text(value, name) for value in distinct]
+    texts = [_checked_text(value, name) for value in distinct]
     check_characters(texts, name)
     repeated = len(texts) - len(set(texts))
     if repeated:
@@ -313,7 +314,7 @@ def _texts(cells: pd.Series, missing: np.ndarray, name: str) -> tuple[list[str |
     return values, rank[at]
 
 
-def _text(value: object, name: str) -> str:
+def _checked_text(value: object, name: str) -> str:
     if isinstance(value, float | np.floating) and np.isinf(value):
         raise DataError(f"column {name!r}: has infinite values; replace or drop them")
     if isinstance(value, bytes):
@@ -322,7 +323,7 @@ def _text(value: object, name: str) -> str:
 
 
 def _categorical(cells: pd.Series, missing: np.ndarray, column: Column, folder: Path) -> Coded:
-    texts, codes = _texts(cells, missing, column.name)
+    texts, codes = _distinct_texts(cells, missing, column.name)
     labels = tuple(category_text(text) for text in texts)
     counts = np.bincount(codes, minlength=len(labels)).astype(np.int64)
     tree = Hierarchy.suppression(labels) if column.kind == "suppression" else None
@@ -341,7 +342,7 @@ def _categorical(cells: pd.Series, missing: np.ndarray, column: Column, folder: 
 
 
 def _hierarchy(cells: pd.Series, missing: np.ndarray, column: Column, folder: Path) -> Coded:
-    texts, codes = _texts(cells, missing, column.name)
+    texts, codes = _distinct_texts(cells, missing, column.name)
     values = ["" if text is None else text for text in texts]
     if len(set(values)) < len(values):
         raise DataError(
@@ -457,7 +458,7 @@ def _tree(column: Column, values: list[str], folder: Path) -> Hierarchy:
 
 
 def _positions(cells: pd.Series, missing: np.ndarray, column: Column, folder: Path) -> Coded:
-    texts, at = _texts(cells, missing, column.name)
+    texts, at = _distinct_texts(cells, missing, column.name)
     values = [text or "" for text in texts]
     lengths = {len(value) for value in values}
     if len(lengths) != 1 or lengths == {0}:

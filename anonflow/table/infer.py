@@ -160,11 +160,11 @@ def read_cells(cells: pd.Series, shape: CsvShape = PLAIN) -> tuple[pd.Series, di
     shape : CsvShape, optional
         The separators that the source declares.
     """
-    plain, form, _ = _read(cells, shape)
+    plain, form, _ = _cells_with_form(cells, shape)
     return plain, form
 
 
-def _read(cells: pd.Series, shape: CsvShape) -> tuple[pd.Series, dict[str, Any], list[str]]:
+def _cells_with_form(cells: pd.Series, shape: CsvShape) -> tuple[pd.Series, dict[str, Any], list[str]]:
     """Return the cells as :func:`read_cells` does, the keys of their form, and what to say of it; texts without a digit may be codes."""
     cells = _days_as_texts(cells)
     distinct = texts_of(cells[~missing_cells(cells)])
@@ -178,7 +178,7 @@ def _read(cells: pd.Series, shape: CsvShape) -> tuple[pd.Series, dict[str, Any],
     if shape.decimal or shape.thousands:
         declared = NumberForm(shape.decimal, shape.thousands)
         if declared.read(written).good.all():
-            return _plain(cells, declared, written), {}, []
+            return _cells_in_form(cells, declared, written), {}, []
     if is_numeric(pd.Series(written)) and not has_second_reading(written) and not are_digits(written):
         return cells, {}, []
     forms_seen = seen(written, counts[digits])
@@ -191,7 +191,7 @@ def _read(cells: pd.Series, shape: CsvShape) -> tuple[pd.Series, dict[str, Any],
         return cells, {}, remarks
     if isinstance(only, DateForm) and only.read(written).plain.tolist() == written:
         return cells, {}, remarks  # partial dates beside whole ones, as ISO writes them
-    return _plain(cells, only, written), only.to_mapping() or {"decimal": "."}, remarks
+    return _cells_in_form(cells, only, written), only.to_mapping() or {"decimal": "."}, remarks
 
 
 def _days_as_texts(cells: pd.Series) -> pd.Series:
@@ -214,7 +214,7 @@ def _are_partial_dates(values: pd.Series) -> bool:
     return bool(reading.good.all() and not reading.partial.all())
 
 
-def _plain(cells: pd.Series, form: Form, written: list[str]) -> pd.Series:
+def _cells_in_form(cells: pd.Series, form: Form, written: list[str]) -> pd.Series:
     """Return the cells with some of their texts read in a form."""
     plain = dict(zip(written, form.read(written).plain.tolist(), strict=True))
     return cells.map(lambda text: plain.get(text, text), na_action="ignore")
@@ -236,7 +236,7 @@ def _advice(name: str, cells: pd.Series, shape: CsvShape) -> Advice:
     if not distinct:
         return Advice(name, {"role": "insensitive"}, ("it has no value",), distinct)
     original, raw = cells, values
-    plain, keys, remarks = _read(cells, shape)
+    plain, keys, remarks = _cells_with_form(cells, shape)
     if plain is not cells:
         cells, values = plain, plain[~missing]
     numeric = is_numeric(values) and (bool(keys) or not remarks)
@@ -247,7 +247,7 @@ def _advice(name: str, cells: pd.Series, shape: CsvShape) -> Advice:
         if entry["role"] != "identifier":
             entry |= keys
             reasons = (*remarks, *reasons)
-        return Advice(name, entry, (*reasons, *_codes(values, numeric, dates)), distinct)
+        return Advice(name, entry, (*reasons, *_possible_codes(values, numeric, dates)), distinct)
 
     group = None if missing.any() else _group_hint(name, values, distinct)
     if group is not None:
@@ -278,7 +278,7 @@ def _advice(name: str, cells: pd.Series, shape: CsvShape) -> Advice:
         rare = rarity(raw, len(cells)) if coded == _BY_VALUES else None
         if rare is not None:
             return advice({"role": "identifier"}, rare)
-        reasons = (coded, *_uneven(raw, kind["kind"]), *_codes(raw, numeric, dates, mixed=False))
+        reasons = (coded, *_uneven(raw, kind["kind"]), *_possible_codes(raw, numeric, dates, mixed=False))
         return Advice(name, entry | kind, reasons, distinct)
     if "codes" in kind:
         many = len(kind["codes"])
@@ -421,7 +421,7 @@ def _codes_beside_numbers(values: pd.Series) -> list[str]:
     return codes if plain and texts[numbers].nunique() > _FEW_NUMBERS else []
 
 
-def _codes(values: pd.Series, numeric: bool, dates: bool, mixed: bool = True) -> list[str]:
+def _possible_codes(values: pd.Series, numeric: bool, dates: bool, mixed: bool = True) -> list[str]:
     """Return a column's values that may be codes for a missing value, and whether numbers are mixed with codes."""
     if dates:
         return []

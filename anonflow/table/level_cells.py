@@ -83,6 +83,20 @@ def interval_runs(domain: Domain, widths: Sequence[float] | None) -> tuple[list[
     return [*labels, "*"], [(_with_missing(np.array(lo), 0), _with_missing(np.array(hi), size - 1))]
 
 
+def coded_runs(domains: Sequence[Domain], widths: Sequence[float] | None) -> tuple[list[str], Runs]:
+    """Return the levels of numbers and the codes beside them; see :func:`interval_runs`, with a pair for the codes, too.
+
+    A code is published as it is at each level but the last, which hides numbers and codes alike.
+    """
+    numbers, codes = domains
+    labels, ((lo, hi),) = interval_runs(numbers, widths)
+    lo[:-1, -1], hi[:-1, -1] = numbers.size, -1  # no number where a code is shown
+    first = np.tile(np.arange(codes.size), (len(labels), 1))
+    last = first.copy()
+    first[-1], last[-1] = 0, codes.size - 1
+    return labels, [(lo, hi), (_with_missing(first, 0), _with_missing(last, codes.size - 1))]
+
+
 def _days(points: np.ndarray) -> np.ndarray:
     """Return days since 1970 as dates."""
     return np.floor(points).astype(np.int64).astype("datetime64[D]")

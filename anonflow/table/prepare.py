@@ -39,8 +39,44 @@ MOST_BYTES = 1 << 25
 MOST_VALUES = 100_000
 """Entries of a table of values in a step."""
 
-Values = Annotated[Any, Option("Values")]
-Others = Annotated[Any, Option("Texts that stay")]
+_POSITIVE = "must be a positive number"
+
+
+def _is_cell(value: Any) -> bool:
+    return isinstance(value, str | int | float) and not isinstance(value, bool)
+
+
+def _texts_problem(value: Any) -> str | None:
+    is_list = isinstance(value, list | tuple) and all(isinstance(text, str) for text in value)
+    return None if is_list else "must be a list of texts"
+
+
+def _values_problem(value: Any) -> str | None:
+    if not isinstance(value, list | tuple) or not 0 < len(value) <= MOST_VALUES:
+        return "must be a list of values"
+    return None if all(map(_is_cell, value)) else "must be a list of texts and numbers"
+
+
+def _table_problem(value: Any) -> str | None:
+    if value is None:
+        return None
+    if not isinstance(value, Mapping) or not 0 < len(value) <= MOST_VALUES:
+        return f"must be a mapping of 1 to {MOST_VALUES:,} values to what they become"
+    cells = (*value, *(new for new in value.values() if new is not None))
+    return None if all(map(_is_cell, cells)) else "must be a mapping of texts and numbers"
+
+
+def _date_problem(value: Any) -> str | None:
+    try:
+        if value is not None:
+            _date(value)
+    except ValueError:
+        return "must be a date such as 2020-01-31"
+    return None
+
+
+Others = Annotated[Any, Option("Texts that stay", check=_texts_problem)]
+Values = Annotated[Any, Option("Values", check=_values_problem)]
 
 
 def top_code(
@@ -57,7 +93,7 @@ def top_code(
         Texts that stay beside the numbers, such as codes.
     """
     bound = _exact(at)
-    return _numbers(cells, lambda number: min(number, bound), bound == int(bound), others)
+    return _changed_numbers(cells, lambda number: min(number, bound), bound == int(bound), others)
 
 
 def bottom_code(
@@ -74,11 +110,14 @@ def bottom_code(
         Texts that stay beside the numbers, such as codes.
     """
     bound = _exact(at)
-    return _numbers(cells, lambda number: max(number, bound), bound == int(bound), others)
+    return _changed_numbers(cells, lambda number: max(number, bound), bound == int(bound), others)
 
 
 def round_to(
-    cells: pd.Series, *, to: Annotated[float, Option("Multiples of")], others: Others = ()
+    cells: pd.Series,
+    *,
+    to: Annotated[float, Option("Multiples of", above=0, must=_POSITIVE)],
+    others: Others = (),
 ) -> pd.Series:
     """Round numbers to the nearest multiple of a number; halves go up.
 
@@ -92,7 +131,7 @@ def round_to(
     """
     unit = _exact(to)
     half = Decimal("0.5")
-    return _numbers(
+    return _changed_numbers(
         cells,
         lambda number: _floor(number / unit + half) * unit,
         unit == int(unit),
@@ -103,7 +142,7 @@ def round_to(
 def intervals(
     cells: pd.Series,
     *,
-    width: Annotated[float, Option("Width")],
+    width: Annotated[float, Option("Width", above=0, must=_POSITIVE)],
     start: Annotated[float, Option("Start")] = 0,
     others: Others = (),
 ) -> pd.Series:
@@ -123,7 +162,7 @@ def intervals(
 
     def interval(number: Decimal) -> str:
         low = first + _floor((number - first) / step) * step
-        return f"[{_plain(low)}, {_plain(low + step)})"
+        return f"[{_decimal_text(low)}, {_decimal_text(low + step)})"
 
     return _texts_of_numbers(cells, interval, others)
 
@@ -131,8 +170,11 @@ def intervals(
 def recode(
     cells: pd.Series,
     *,
-    values: Values = None,
-    file: Annotated[str | None, Option("Table file")] = None,
+    values: Annotated[Any, Option("Values", check=_table_problem)] = None,
+    file: Annotated[
+        str | None,
+        Option("Table file", pattern=r"^[^\0]+$", must="must be the path of a CSV file"),
+    ] = None,
     others: Annotated[
         Literal["keep", "missing", "refuse"], Option("Values that the table does not name")
     ] = "keep",
@@ -168,7 +210,7 @@ def recode(
                 f"column {cells.name!r}: {absent} cells have a value that `recode` does not name; add it to its "
                 "values, or say others: keep or missing"
             )
-    return _texts(cells, lambda text: table.get(text, text if others == "keep" else None))
+    return _changed_texts(cells, lambda text: table.get(text, text if others == "keep" else None))
 
 
 def date_part(
@@ -190,7 +232,7 @@ def date_part(
         ],
         Option("Part"),
     ],
-    on: Annotated[Any, Option("On the date")] = None,
+    on: Annotated[Any, Option("On the date", check=_date_problem)] = None,
     unknown_day: Annotated[
         Literal["refuse", "youngest", "oldest", "missing"], Option("Age without a day of birth")
     ] = "refuse",
@@ -248,7 +290,7 @@ def numbers(
     decimal: Annotated[Literal[".", ","] | None, Option("Before the fraction")] = None,
     thousands: Annotated[Literal[",", ".", " ", "'"] | None, Option("Between thousands")] = None,
     percent: Annotated[bool, Option("Percents")] = False,
-    others: Annotated[Any, Option("Other texts")] = (),
+    others: Annotated[Any, Option("Other texts", check=_texts_problem)] = (),
 ) -> pd.Series:
     """Read numbers as people write them: ``1.234,50 €`` becomes 1234.5; signs of currencies go, a minus may stand at the end.
 
@@ -277,9 +319,9 @@ def numbers(
 def dates(
     cells: pd.Series,
     *,
-    order: Annotated[str, Option("Order", words=DATES)],
+    order: Annotated[str, Option("Order", choices=DATES)],
     pivot: Annotated[int | None, Option("First year of two digits", least=0, most=9900)] = None,
-    others: Annotated[Any, Option("Other texts")] = (),
+    others: Annotated[Any, Option("Other texts", check=_texts_problem)] = (),
 ) -> pd.Series:
     """Read dates as people write them: 31.12.2014 becomes 2014-12-31; a month may be a name, and a time may follow.
 
@@ -422,7 +464,7 @@ def normalize_text(
             text = unicodedata.normalize("NFC", "".join(c for c in letters if not unicodedata.combining(c)))
         return text or None
 
-    return _texts(cells, normal)
+    return _changed_texts(cells, normal)
 
 
 Length = Annotated[int, Option("Characters", least=1)]
@@ -475,7 +517,9 @@ def _cut(cells: pd.Series, part: slice, length: int, shorter: str, step: str) ->
             f"column {cells.name!r}: {_cells_have(int(short.sum()))} fewer than the {length} characters of `{step}`; give a "
             "smaller length, or say shorter: keep or missing"
         )
-    return _texts(texts, lambda text: None if len(text) < length and shorter == "missing" else text[part])
+    return _changed_texts(
+        texts, lambda text: None if len(text) < length and shorter == "missing" else text[part]
+    )
 
 
 def _cells_have(count: int) -> str:
@@ -488,7 +532,7 @@ def filter_rows(
     at_least: Annotated[float | None, Option("At least")] = None,
     at_most: Annotated[float | None, Option("At most")] = None,
     values: Values = None,
-    without: Annotated[Any, Option("Without the values")] = None,
+    without: Annotated[Any, Option("Without the values", check=_values_problem)] = None,
     missing: Annotated[Literal["drop", "keep"], Option("Rows without a value")] = "drop",
 ) -> pd.Series:
     """Return which rows stay: those whose value is in a range, among some values, or not among others.
@@ -509,7 +553,7 @@ def filter_rows(
     good = np.ones(len(cells), bool)
     if at_least is not None or at_most is not None:
         numbers = np.zeros(len(cells))
-        numbers[~lacking] = _read(cells, lacking)
+        numbers[~lacking] = _numbers_there(cells, lacking)
         good &= numbers >= (-np.inf if at_least is None else at_least)
         good &= numbers <= (np.inf if at_most is None else at_most)
     if values is not None or without is not None:
@@ -522,7 +566,9 @@ def filter_rows(
     return pd.Series(good, index=cells.index)
 
 
-def rename(cells: pd.Series, *, to: Annotated[str, Option("New name")]) -> pd.Series:
+def rename(
+    cells: pd.Series, *, to: Annotated[str, Option("New name", pattern=r"\S", must="must not be empty")]
+) -> pd.Series:
     """Rename a column.
 
     Parameters
@@ -599,14 +645,16 @@ class Step:
         DataError
             If cells do not go with the step, or a new name is there already.
         """
-        done = STEPS[self.name](frame[self.column], **self.options)
+        result = STEPS[self.name](frame[self.column], **self.options)
         if self.name == "filter":
-            return frame.loc[done.to_numpy(dtype=bool)]
+            return frame.loc[result.to_numpy(dtype=bool)]
         if self.name == "rename":
-            if done.name in frame.columns:
-                raise DataError(f"column {self.column!r}: its new name {done.name!r} is taken; take another")
-            return frame.rename(columns={self.column: done.name})
-        return frame.assign(**{self.column: done})
+            if result.name in frame.columns:
+                raise DataError(
+                    f"column {self.column!r}: its new name {result.name!r} is taken; take another"
+                )
+            return frame.rename(columns={self.column: result.name})
+        return frame.assign(**{self.column: result})
 
 
 class Preparation:
@@ -813,7 +861,7 @@ def _step(place: int, entry: Any, problems: list[Problem], folder: Path) -> Step
         if own is None:
             add(f"{name}: {unknown(str(key), ['column', *spelled])}", name, str(key))
             continue
-        problem = options[own].problem(value) or _own_problem(name, own, value)
+        problem = options[own].problem(value)
         if problem is not None:
             add(f"{name}: {key} {problem}", name, str(key))
         read[own] = value
@@ -883,38 +931,6 @@ def table_of_file(path: Path) -> dict[str, str | None]:
     return table
 
 
-def _own_problem(step: str, option: str, value: Any) -> str | None:
-    """Return the problem of a value that its declared type does not exclude."""
-    if (step, option) in (("round", "to"), ("intervals", "width")) and not value > 0:
-        return "must be a positive number"
-    if (step, option) == ("recode", "file") and value is not None and (not value or "\0" in value):
-        return "must be the path of a CSV file"
-    if (step, option) == ("recode", "values") and value is not None:
-        if not isinstance(value, Mapping) or not 0 < len(value) <= MOST_VALUES:
-            return f"must be a mapping of 1 to {MOST_VALUES:,} values to what they become"
-        if not all(_is_cell(old) for old in value) or not all(
-            n is None or _is_cell(n) for n in value.values()
-        ):
-            return "must be a mapping of texts and numbers"
-    if step == "filter" and option in ("values", "without"):
-        if not isinstance(value, list | tuple) or not 0 < len(value) <= MOST_VALUES:
-            return "must be a list of values"
-        if not all(_is_cell(each) for each in value):
-            return "must be a list of texts and numbers"
-    if option == "others" and step != "recode" and not _are_texts(value):
-        return "must be a list of texts"
-    if (step, option) == ("dates", "order") and value not in DATES:
-        return f"must be one of {', '.join(DATES)}"
-    if (step, option) == ("rename", "to") and not value.strip():
-        return "must not be empty"
-    if (step, option) == ("date-part", "on") and value is not None:
-        try:
-            _date(value)
-        except ValueError:
-            return "must be a date such as 2020-01-31"
-    return None
-
-
 def _together(step: str, options: Mapping[str, Any]) -> str | None:
     """Return the problem of a combination of options that are valid separately."""
     if step == "recode" and (options.get("values") is None) == (options.get("file") is None):
@@ -931,14 +947,6 @@ def _together(step: str, options: Mapping[str, Any]) -> str | None:
     if low is not None and high is not None and low > high:
         return "at-least is above at-most; no row would stay"
     return None
-
-
-def _are_texts(value: Any) -> bool:
-    return isinstance(value, list | tuple) and all(isinstance(each, str) for each in value)
-
-
-def _is_cell(value: Any) -> bool:
-    return isinstance(value, str | int | float) and not isinstance(value, bool)
 
 
 def _cell_text(value: Any) -> str:
@@ -961,7 +969,7 @@ def _floor(number: Decimal) -> Decimal:
     return whole - 1 if whole > number else whole
 
 
-def _plain(number: Decimal) -> str:
+def _decimal_text(number: Decimal) -> str:
     return number_text(int(number) if number == int(number) else float(number))
 
 
@@ -969,7 +977,7 @@ _ADVICE = "recode them in a step before, or " + NAME_MISSING
 _STAY = _ADVICE + "; codes stay: " + setting("others", "name them under 'others' of the step")
 
 
-def _read(cells: pd.Series, missing: np.ndarray) -> np.ndarray:
+def _numbers_there(cells: pd.Series, missing: np.ndarray) -> np.ndarray:
     """Return the numbers of the cells that have a value."""
     if missing.all():
         return np.zeros(0, np.int64)
@@ -999,7 +1007,7 @@ def _without(cells: pd.Series, others: Iterable[Any]) -> np.ndarray:
     return missing | cells.isin(texts).to_numpy(dtype=bool)
 
 
-def _numbers(
+def _changed_numbers(
     cells: pd.Series, function: Callable[[Decimal], Decimal], whole: bool, others: Iterable[Any] = ()
 ) -> pd.Series:
     """Return another number for each: numbers stay numbers, and texts of numbers texts.
@@ -1007,9 +1015,9 @@ def _numbers(
     The type depends on that of the column alone, never on its values: all pieces of a table get the same.
     """
     if not pd.api.types.is_numeric_dtype(cells.dtype):
-        return _texts_of_numbers(cells, lambda number: _plain(function(number)), others)
+        return _texts_of_numbers(cells, lambda number: _decimal_text(function(number)), others)
     missing = missing_cells(cells)
-    numbers = _distinct(_read(cells, missing), function)
+    numbers = _distinct(_numbers_there(cells, missing), function)
     if pd.api.types.is_integer_dtype(cells.dtype) and whole:
         # a bound may lie outside a small type, and pandas writes the cells that do not fit into its error
         nullable = isinstance(cells.dtype, pd.api.extensions.ExtensionDtype)
@@ -1027,7 +1035,7 @@ def _texts_of_numbers(
 ) -> pd.Series:
     missing = _without(cells, others)
     out = np.full(len(cells), None, object)
-    out[~missing] = _distinct(_read(cells, missing), function)
+    out[~missing] = _distinct(_numbers_there(cells, missing), function)
     stays = missing & ~missing_cells(cells)
     out[stays] = [_cell_text(text) for text in cells[stays]]
     return pd.Series(out, index=cells.index, name=cells.name, dtype=text_type())
@@ -1035,10 +1043,10 @@ def _texts_of_numbers(
 
 def _cells(cells: pd.Series) -> pd.Series:
     """Return the cells as texts, missing where they are."""
-    return _texts(cells, lambda text: text)
+    return _changed_texts(cells, lambda text: text)
 
 
-def _texts(cells: pd.Series, function: Callable[[str], str | None]) -> pd.Series:
+def _changed_texts(cells: pd.Series, function: Callable[[str], str | None]) -> pd.Series:
     """Return another text for each value, computed once for each distinct one."""
     codes, distinct = pd.factorize(cells)
     results = np.array([None, *(function(_cell_text(value)) for value in distinct)], object)

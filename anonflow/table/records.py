@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 
 from anonflow.table.domain import Domain
 
@@ -131,6 +132,32 @@ def equal_columns(rows: Iterable[np.ndarray], n: int) -> np.ndarray:
         if values > 1:
             labels = _ranks(labels * values + code)[0]
     return labels
+
+
+def ranked_values(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the distinct values, ascending, the rank of each value, and how often each distinct one occurs.
+
+    Parameters
+    ----------
+    values : numpy.ndarray, shape (n,), numbers or datetime64
+        None is missing.
+
+    Notes
+    -----
+    O(n + d log d) for d distinct values, where :func:`numpy.unique` sorts all n.
+    """
+    at, distinct = pd.factorize(values.view(np.int64) if values.dtype.kind == "M" else values)
+    order = np.argsort(distinct)
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    return distinct[order].view(values.dtype), rank[at], np.bincount(at, minlength=len(order))[order]
+
+
+def first_places(labels: np.ndarray, distinct: int) -> np.ndarray:
+    """Return where each of the labels 0 to `distinct` - 1 occurs first, shape (distinct,), int64; O(n)."""
+    places = np.empty(distinct, np.int64)
+    places[labels[::-1]] = np.arange(len(labels) - 1, -1, -1)
+    return places
 
 
 def rank_within(labels: np.ndarray) -> np.ndarray:

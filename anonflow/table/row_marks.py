@@ -104,7 +104,7 @@ def unit_marks(frame: pd.DataFrame, names: Sequence[str], key: str) -> np.ndarra
     Returns
     -------
     numpy.ndarray, shape (n,), uint64
-        BLAKE2b, keyed, of the keyed BLAKE2b values of a row's cells: without the key no mark follows from others.
+        SipHash of the keyed BLAKE2b values of a row's cells: without the key no mark follows from others.
     """
     if len(key) != UNIT_KEY_LENGTH:
         return _sums(frame, names, key)
@@ -121,7 +121,7 @@ def unit_marks(frame: pd.DataFrame, names: Sequence[str], key: str) -> np.ndarra
 def _marks_of_units(frame: pd.DataFrame, names: Sequence[str], secret: bytes) -> np.ndarray:
     cells = np.empty((len(frame), len(names)), np.uint64)
     for number, name in enumerate(names):
-        at, texts = _texts(frame[name])
+        at, texts = _distinct_texts(frame[name])
         head = f"{len(name)}:{name}"
         cells[:, number] = np.array(
             [
@@ -130,16 +130,17 @@ def _marks_of_units(frame: pd.DataFrame, names: Sequence[str], secret: bytes) ->
             ],
             np.uint64,
         )[at]
-    rows, width = cells.tobytes(), 8 * len(names)
-    digests = [_digest(rows[start : start + width], secret) for start in range(0, len(rows), width)]
-    return np.frombuffer(b"".join(digests), "<u8").astype(np.uint64)
+    # a row is hashed without Python; it has no text, so its bytes pass any encoding
+    key = _digest(b"rows", secret, 16).decode("latin-1")
+    rows = cells.astype("<u8").view(f"V{cells.itemsize * cells.shape[1]}").ravel().astype(object)
+    return pd.util.hash_array(rows, "latin-1", key, categorize=False)
 
 
-def _digest(content: bytes, secret: bytes) -> bytes:
-    return hashlib.blake2b(content, digest_size=8, key=secret).digest()
+def _digest(content: bytes, secret: bytes, size: int = 8) -> bytes:
+    return hashlib.blake2b(content, digest_size=size, key=secret).digest()
 
 
-def _texts(cells: pd.Series) -> tuple[np.ndarray, list[str]]:
+def _distinct_texts(cells: pd.Series) -> tuple[np.ndarray, list[str]]:
     """Return a column's distinct texts, and which each cell has."""
     if isinstance(cells.dtype, pd.CategoricalDtype):
         cells = cells.astype(cells.cat.categories.dtype)
@@ -151,7 +152,7 @@ def _sums(frame: pd.DataFrame, names: Sequence[str], key: str) -> np.ndarray:
     """Return the sums that marks are the upper halves of, shape (n,), uint64."""
     marks = np.zeros(len(frame), np.uint64)
     for name in names:
-        at, texts = _texts(frame[name])
+        at, texts = _distinct_texts(frame[name])
         check_characters(texts, name)
         hashes = pd.util.hash_array(np.array(texts, object), hash_key=key, categorize=False)
         digest = hashlib.sha256((key + name).encode()).digest()
@@ -217,13 +218,13 @@ def cell_text(value: Any, numeric: bool) -> str:
         Whether text may be a number; then ``1.0`` and ``1`` are one.
     """
     if isinstance(value, str):
-        return _number(value) if numeric else value
+        return _shortest_number(value) if numeric else value
     if pd.isna(value):
         return ""
     return value_text(value)
 
 
-def _number(text: str) -> str:
+def _shortest_number(text: str) -> str:
     if _RANGE.match(
         text
     ):  # the usual published cell; without this, two errors are raised and caught for each

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike, fspath
 from pathlib import Path
@@ -15,7 +15,7 @@ from anonflow import strict_yaml
 from anonflow.errors import DataError, Problem, SchemaError, setting
 from anonflow.hierarchy import Hierarchy, number_text
 from anonflow.option import Option, is_finite
-from anonflow.strict_yaml.names import did_you_mean
+from anonflow.strict_yaml.names import did_you_mean, suggest
 from anonflow.table.arrow import pandas_frame
 from anonflow.table.forms.date_forms import DATES, PIVOT, DateForm
 from anonflow.table.forms.number_forms import DECIMALS, THOUSANDS, NumberForm
@@ -47,43 +47,111 @@ MISSING_RULES = {
 }
 """The treatments of records without a value, by kind; the first is the default."""
 
-COLUMN_KEYS = {
-    "role": "What an attacker may know of it, and how it is published.",
-    "kind": "How a quasi-identifier may be generalized.",
-    "weight": "Its weight in every information loss.",
-    "hierarchy": "The tree of its values: a CSV file, or nested values. Of a sensitive column, how far values are from each other.",
-    "boundary": "The widest generalization allowed: node labels of a hierarchy, or the width of fixed intervals of numbers.",
-    "missing": "What happens to records without a value.",
-    "codes": "Texts among numbers that say why a number is missing.",
-    "code-weight": "The share of the column's weight that telling numbers from codes has.",
-    "max-width": "The widest range of numbers that is published.",
-    "max-set": "The most values in a set that is published.",
-    "at-least": "The level of a hierarchy below which nothing is published.",
-    "aggregate": "What is published of a class instead of its range of numbers.",
-    "notation": "How another tool wrote the column of a release that is checked.",
-    "domain": "What everybody may know about the possible values; it is published.",
-    "decimal": "What stands before the fraction of its numbers: a point, or a comma as in 1,25.",
-    "thousands": "What may stand between thousands in its numbers: a comma, a point, a space (also a no-break one) or an apostrophe.",
-    "percent": "Whether its numbers are percents, of 100 at most: 12.5% is read as 12.5.",
-    "dates": "How its dates are written: the order of day, month and year, such as d.m.y, whatever stands between them; or excel for serial numbers.",
-    "pivot": "The first year that two digits can mean in its dates: `1930` takes 30 for `1930` and 29 for `2029`.",
-    "write": "How the release writes its numbers or dates: plain (1.25, 2014-12-31), or source, in the form that the source has.",
-    "scope": "Of an identifier or a unit: where its values name the same person, such as survey-2025; those of other scopes name others.",
-}
-"""The keys of a column, each in a sentence; all but the role and the form of cells go with quasi-identifiers alone, but for the hierarchy
-of a sensitive column and the scope."""
+PLAINLY = "plain"
+WRITING = (PLAINLY, "source")
+"""How a release may write numbers and dates that are not plain in the source; the first is the default."""
+
+
+def _one_of(words: Iterable[str]) -> str:
+    return f"is one of {', '.join(words)}"
+
 
 COLUMN_OPTIONS = {
-    "weight": Option(kind=float, above=0, must="must be a positive number"),
-    "code-weight": Option(
-        kind=float, above=0, below=1, must="must be a number between 0 and 1, both excluded"
+    "role": Option(
+        kind=str, choices=ROLES, sentence="What an attacker may know of it, and how it is published."
     ),
-    "max-width": Option(kind=float, least=0),
-    "max-set": Option(kind=float, least=1),
-    "at-least": Option(kind=int, least=1, must="is a level of the hierarchy, a whole number of at least 1"),
-    "aggregate": Option(kind=str, choices=AGGREGATES, must=f"is one of {', '.join(AGGREGATES)}"),
+    "kind": Option(kind=str, choices=KINDS, sentence="How a quasi-identifier may be generalized."),
+    "weight": Option(
+        kind=float,
+        above=0,
+        must="must be a positive number",
+        sentence="Its weight in every information loss.",
+    ),
+    "hierarchy": Option(
+        sentence="The tree of its values: a CSV file, or nested values. Of a sensitive column, how far values are from each other."
+    ),
+    "boundary": Option(
+        sentence="The widest generalization allowed: node labels of a hierarchy, or the width of fixed intervals of numbers."
+    ),
+    "missing": Option(
+        kind=str,
+        choices=tuple(dict.fromkeys(rule for rules in MISSING_RULES.values() for rule in rules)),
+        sentence="What happens to records without a value.",
+    ),
+    "codes": Option(sentence="Texts among numbers that say why a number is missing."),
+    "code-weight": Option(
+        kind=float,
+        above=0,
+        below=1,
+        must="must be a number between 0 and 1, both excluded",
+        sentence="The share of the column's weight that telling numbers from codes has.",
+    ),
+    "max-width": Option(kind=float, least=0, sentence="The widest range of numbers that is published."),
+    "max-set": Option(kind=float, least=1, sentence="The most values in a set that is published."),
+    "at-least": Option(
+        kind=int,
+        least=1,
+        must="is a level of the hierarchy, a whole number of at least 1",
+        sentence="The level of a hierarchy below which nothing is published.",
+    ),
+    "aggregate": Option(
+        kind=str,
+        choices=AGGREGATES,
+        must=_one_of(AGGREGATES),
+        sentence="What is published of a class instead of its range of numbers.",
+    ),
+    "notation": Option(sentence="How another tool wrote the column of a release that is checked."),
+    "domain": Option(sentence="What everybody may know about the possible values; it is published."),
+    "decimal": Option(
+        kind=str,
+        choices=DECIMALS,
+        must=_one_of(map(repr, DECIMALS)),
+        sentence="What stands before the fraction of its numbers: a point, or a comma as in 1,25.",
+    ),
+    "thousands": Option(
+        kind=str,
+        choices=THOUSANDS,
+        must=_one_of(map(repr, THOUSANDS)),
+        sentence="What may stand between thousands in its numbers: a comma, a point, a space (also a no-break one) or an apostrophe.",
+    ),
+    "percent": Option(
+        kind=bool,
+        must="is true or false",
+        sentence="Whether its numbers are percents, of 100 at most: 12.5% is read as 12.5.",
+    ),
+    "dates": Option(
+        kind=str,
+        choices=DATES,
+        must=_one_of(DATES),
+        sentence="How its dates are written: the order of day, month and year, such as d.m.y, whatever stands between them; or excel for serial numbers.",
+    ),
+    "pivot": Option(
+        kind=int,
+        least=0,
+        most=9900,
+        must=f"is a year, such as {PIVOT}: the first that two digits can mean",
+        sentence="The first year that two digits can mean in its dates: `1930` takes 30 for `1930` and 29 for `2029`.",
+    ),
+    "write": Option(
+        kind=str,
+        choices=WRITING,
+        must=_one_of(WRITING),
+        sentence="How the release writes its numbers or dates: plain (1.25, 2014-12-31), or source, in the form that the source has.",
+    ),
+    "scope": Option(
+        kind=str,
+        pattern=r"\S",
+        must="is a text such as survey-2025",
+        sentence="Of an identifier or a unit: where its values name the same person, such as survey-2025; those of other scopes name others.",
+    ),
 }
-"""What the value of a key may be, where that is a number or a word whatever else the column says."""
+"""The keys of a column, and what the value of each may be; the checks below read those of no type, and what depends on other keys.
+
+All but the role and the form of cells go with quasi-identifiers alone, but for the hierarchy of a sensitive column and the scope.
+"""
+
+COLUMN_KEYS = {key: option.sentence for key, option in COLUMN_OPTIONS.items()}
+"""The keys of a column, each in a sentence."""
 
 _KIND_OF = {
     "code-weight": "numeric",
@@ -97,10 +165,6 @@ _KIND_OF = {
 _FORM_PARTS = ("decimal", "thousands", "percent", "dates", "pivot")
 FORM_KEYS = (*_FORM_PARTS, "write")
 """The keys that say how the cells of a published column are written."""
-
-PLAINLY = "plain"
-WRITING = (PLAINLY, "source")
-"""How a release may write numbers and dates that are not plain in the source; the first is the default."""
 
 _OF_ROLES = {
     "sensitive": ("hierarchy", *FORM_KEYS),
@@ -328,7 +392,7 @@ class Schema(Mapping[str, Column]):
                 self._columns[name] = entry
             else:
                 noted = _ColumnProblems(name)
-                column = _column(noted, entry)
+                column = _checked_column(noted, entry)
                 problems += noted.problems
                 if column is not None:
                     self._columns[name] = column
@@ -563,20 +627,14 @@ class _ColumnProblems:
             return otherwise
 
 
-def _column(noted: _ColumnProblems, entry: Any) -> Column | None:
+def _checked_column(noted: _ColumnProblems, entry: Any) -> Column | None:
     """Check one entry."""
     name = noted.name
     if not isinstance(entry, Mapping):
         noted.add("needs a mapping such as {role: quasi-identifier, kind: numeric}")
         return None
-    role = entry.get("role")
-    if role not in ROLES:
-        noted.add(
-            f"no role; say one of {', '.join(ROLES)}"
-            if role is None
-            else f"unknown role {short_form(role)}{did_you_mean(role, ROLES)}",
-            "role",
-        )
+    role = noted.read(_word, entry, "role")
+    if role is None:
         return None
     if role != "quasi-identifier":
         own = ("role", *_OF_ROLES.get(role, ()))
@@ -586,9 +644,7 @@ def _column(noted: _ColumnProblems, entry: Any) -> Column | None:
             noted.add(f"{keys} only for the role{'s' * (len(roles) > 1)} {', '.join(roles)}")
         form = noted.read(_form, entry)
         release_form = noted.read(_release_form, entry, form)
-        scope = entry.get("scope")
-        if scope is not None and (not isinstance(scope, str) or not scope.strip()):
-            noted.add("scope is a text such as survey-2025", "scope")
+        scope = noted.read(_value, entry, "scope")
         if entry.get("hierarchy") is None or noted.problems:
             return Column(name, role, scope=scope, form=form, release_form=release_form)
         tree = noted.read(_given_hierarchy, entry)
@@ -598,30 +654,24 @@ def _column(noted: _ColumnProblems, entry: Any) -> Column | None:
     for key in entry:
         if key not in COLUMN_KEYS:
             noted.add(f"unknown key {short_form(key)}{did_you_mean(key, tuple(COLUMN_KEYS))}", str(key))
-    kind = entry.get("kind")
-    if kind not in KINDS:
-        noted.add(
-            f"no kind; say one of {', '.join(KINDS)}"
-            if kind is None
-            else f"unknown kind {short_form(kind)}{did_you_mean(kind, KINDS)}",
-            "kind",
-        )
+    kind = noted.read(_word, entry, "kind")
+    if kind is None:
         return None
     form = noted.read(_form, entry)
-    limits = [noted.read(_option, kind, entry, key) for key in ("max-width", "max-set")]
+    limits = [noted.read(_of_kind, kind, entry, key) for key in ("max-width", "max-set")]
     column = Column(
         name,
         role,
         kind,
-        weight=float(noted.read(_option, kind, entry, "weight") or 1.0),
+        weight=float(noted.read(_of_kind, kind, entry, "weight") or 1.0),
         hierarchy=noted.read(_hierarchy, kind, entry),
         boundary=noted.read(_boundary, kind, entry),
         missing=noted.read(_missing, kind, entry),
         limit=next((float(limit) for limit in limits if limit is not None), None),
-        at_least=noted.read(_option, kind, entry, "at-least"),
-        aggregate=noted.read(_option, kind, entry, "aggregate"),
+        at_least=noted.read(_of_kind, kind, entry, "at-least"),
+        aggregate=noted.read(_of_kind, kind, entry, "aggregate"),
         notation=noted.read(_notation, entry),
-        codes=noted.read(_codes, kind, entry, otherwise=()),
+        codes=noted.read(_checked_codes, kind, entry, otherwise=()),
         code_weight=noted.read(_code_weight, kind, entry, otherwise=CODE_WEIGHT),
         domain=noted.read(_domain, kind, entry),
         form=form,
@@ -663,10 +713,7 @@ def form_of(keys: Any) -> Form | str | None:
 
 def _release_form(entry: Mapping[str, Any], form: Form | None) -> Form | None:
     """Return the form in which the release writes a column; None is plain."""
-    write = entry.get("write", PLAINLY)
-    if write not in WRITING:
-        raise _UnfitKey(f"write is one of {', '.join(WRITING)}", "write")
-    elif write == PLAINLY:
+    if _value({"write": PLAINLY, **entry}, "write") == PLAINLY:
         return None
     elif form is None:
         raise _UnfitKey(
@@ -682,22 +729,12 @@ def _release_form(entry: Mapping[str, Any], form: Form | None) -> Form | None:
 
 def _form(entry: Mapping[str, Any]) -> Form | None:
     """Return how the cells of a column are written; None if nothing is said."""
-    declared = {key: entry[key] for key in _FORM_PARTS if entry.get(key) is not None}
-    for key, known in (("decimal", DECIMALS), ("thousands", THOUSANDS), ("dates", DATES)):
-        if key in declared and declared[key] not in known:
-            words = ", ".join(known if key == "dates" else map(repr, known))
-            raise _UnfitKey(f"{key} is one of {words}", key)
-    if not isinstance(declared.get("percent", False), bool):
-        raise _UnfitKey("percent is true or false", "percent")
+    declared = {key: _value(entry, key) for key in _FORM_PARTS if entry.get(key) is not None}
     pivot, dates = declared.pop("pivot", None), declared.pop("dates", None)
     if dates is not None and declared:
         raise _UnfitKey("dates do not go with decimal, thousands or percent; leave one of them out", "dates")
     elif pivot is not None and dates is None:
         raise _UnfitKey("pivot goes with dates", "pivot")
-    elif pivot is not None and not (
-        isinstance(pivot, int) and not isinstance(pivot, bool) and 0 <= pivot <= 9900
-    ):
-        raise _UnfitKey(f"pivot is a year, such as {PIVOT}: the first that two digits can mean", "pivot")
     elif dates is not None:
         return DateForm(dates, pivot)
     elif declared:
@@ -758,7 +795,7 @@ def _missing(kind: str, entry: Mapping[str, Any]) -> str:
     return str(rule)
 
 
-def _codes(kind: str, entry: Mapping[str, Any]) -> tuple[str, ...]:
+def _checked_codes(kind: str, entry: Mapping[str, Any]) -> tuple[str, ...]:
     codes = entry.get("codes")
     if codes is None:
         return ()
@@ -789,20 +826,36 @@ def _code_weight(kind: str, entry: Mapping[str, Any]) -> float:
         raise _UnfitKey(
             "code-weight goes with codes, or with " + MISSING_VALUE + " of kind numeric", "code-weight"
         )
-    return float(_option(kind, entry, "code-weight") or CODE_WEIGHT)
+    return float(_of_kind(kind, entry, "code-weight") or CODE_WEIGHT)
 
 
-def _option(kind: str, entry: Mapping[str, Any], key: str) -> Any:
-    """Return the value of a key of :data:`COLUMN_OPTIONS`; None if it is not there, or has a problem."""
-    value, home = entry.get(key), _KIND_OF.get(key, kind)
-    if value is None:
-        return None
-    option = COLUMN_OPTIONS[key]
-    problem = option.problem(value) if kind == home else f"goes with kind {home}, not {kind}"
-    if problem is None:
-        return value
+def _value(entry: Mapping[str, Any], key: str) -> Any:
+    """Return the value of a key of :data:`COLUMN_OPTIONS`; None if it is not there."""
+    value, option = entry.get(key), COLUMN_OPTIONS[key]
+    problem = None if value is None else option.problem(value)
+    if problem is not None:
+        near = suggest(str(value), option.choices)
+        raise _UnfitKey(f"{key} {problem}" + (f" (did you mean {near!r}?)" if near else ""), key)
+    return value
+
+
+def _of_kind(kind: str, entry: Mapping[str, Any], key: str) -> Any:
+    """Return the value of a key that may go with a kind alone; None if it is not there."""
+    home = _KIND_OF.get(key, kind)
+    if entry.get(key) is not None and kind != home:
+        raise _UnfitKey(f"{key} goes with kind {home}, not {kind}", key)
+    return _value(entry, key)
+
+
+def _word(entry: Mapping[str, Any], key: str) -> str:
+    """Return the role or the kind of a column."""
+    word, known = entry.get(key), COLUMN_OPTIONS[key].choices
+    if word in known:
+        return str(word)
     raise _UnfitKey(
-        f"{key} {problem}{did_you_mean(value, option.choices) if option.choices and kind == home else ''}",
+        f"no {key}; say one of {', '.join(known)}"
+        if word is None
+        else f"unknown {key} {short_form(word)}{did_you_mean(word, known)}",
         key,
     )
 

@@ -17,6 +17,7 @@ from anonflow.utility.measures import (
     measures_of_analyses,
     numbers_of_measure,
     partial,
+    read_measures,
 )
 
 __all__ = [
@@ -36,4 +37,5 @@ __all__ = [
     "measures_of_analyses",
     "numbers_of_measure",
     "partial",
+    "read_measures",
 ]

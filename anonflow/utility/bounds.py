@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,9 +20,9 @@ from anonflow.kernels.state import Plan as CostPlan
 from anonflow.loss import LOSSES, measure_named, plan
 from anonflow.loss.costs import ROUNDED
 from anonflow.table import Records
-from anonflow.threads import in_threads
+from anonflow.threads import in_blocks
 from anonflow.utility.record_prices import PricedRecords, priced_total
-from anonflow.utility.subject import Part
+from anonflow.utility.subject import Part, mixed
 
 PAIRS = 2e10
 """The most cells of pairs of records that are priced: about ten seconds on two cores."""
@@ -130,9 +129,8 @@ def is_regular(part: Part, k: int) -> bool:
     """Return whether generalized records, but for suppressed ones, have k matches each or are in classes of at least k."""
     if part.candidates is None:
         return False
-    hidden = part.generalization.suppressed_rows() if part.hidden is None else part.hidden
     sizes = part.sizes[part.labels] if part.homogeneous else part.candidates.sizes
-    return bool((sizes[~hidden] >= k).all())
+    return bool((sizes[~part.suppressed] >= k).all())
 
 
 def least_total(records: Records, k: int, measure: str, effort: float) -> float:
@@ -351,7 +349,7 @@ def _pairs(weighted: _WeightedRecords) -> np.ndarray:
     def work(start: int, stop: int) -> None:
         kth_costs_jit(weighted.plan, origin, weighted.weight, weighted.k, start, stop, out)
 
-    _in_blocks(work, len(out))
+    in_blocks(work, len(out), BLOCK)
     return out
 
 
@@ -362,12 +360,8 @@ def _covers(weighted: _WeightedRecords, joins: int) -> tuple[np.ndarray, np.ndar
     def work(start: int, stop: int) -> None:
         cover_bounds_jit(weighted.plan, origin, weighted.weight, weighted.k, joins, start, stop, out, exact)
 
-    _in_blocks(work, len(out))
+    in_blocks(work, len(out), BLOCK)
     return out, exact
-
-
-def _in_blocks(work: Callable[[int, int], None], n: int) -> None:
-    in_threads(lambda start: work(start, min(start + BLOCK, n)), range(0, n, BLOCK))
 
 
 # --- levels ---------------------------------------------------------------------------------------------
@@ -409,7 +403,7 @@ def _relaxed(weighted: _WeightedRecords, effort: float = 1.0) -> tuple[np.ndarra
     for a, level, start in zip(order, levels, level_at, strict=False):
         codes = weighted.records.codes[:, a]
         for row in range(len(level.look)):
-            key[start + row] = _numbers(level.look[row], int(start) + row)[codes]
+            key[start + row] = _hashes_of_cells(level.look[row], int(start) + row)[codes]
             cost[start + row] = level.cost[row][codes]
     # every record can have everything hidden
     best = np.full(n, np.inf)
@@ -478,13 +472,10 @@ def _nodes(plan: CostPlan, t: int, size: int) -> _Levels:
     return _Levels(np.array(rows), np.array(costs), True)
 
 
-def _numbers(look: np.ndarray, salt: int) -> np.ndarray:
+def _hashes_of_cells(look: np.ndarray, salt: int) -> np.ndarray:
     """Return a fixed random 64-bit number for each cell at a level (Steele, Lea and Flood's splitmix64)."""
     with np.errstate(over="ignore"):
         z = (look.astype(np.int64) + 2).astype(np.uint64) + np.uint64(salt + 1) * np.uint64(
             0x9E3779B97F4A7C15
         )
-        z = z * np.uint64(0xD1342543DE82EF95)
-        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.asarray(z ^ (z >> np.uint64(31)))
+    return mixed(z * np.uint64(0xD1342543DE82EF95))

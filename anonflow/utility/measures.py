@@ -14,9 +14,9 @@ from anonflow.criteria.matching.graph import consistency_graph
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
 from anonflow.option import Option, check_whole, options_of
+from anonflow.strict_yaml.names import did_you_mean, unknown
 from anonflow.table import Records, Schema, Table, equal_columns
 from anonflow.table.arrow import pandas_frame
-from anonflow.table.schema import did_you_mean
 from anonflow.utility import bounds, spread, usefulness
 from anonflow.utility import queries as counting
 from anonflow.utility.analyses.association import association
@@ -272,26 +272,14 @@ def asked(
     ParameterError
         As :func:`measure`.
     """
-    wanted = _wanted(measures)
-    for option in options:
-        if not any(option in MEASURES[name].options for name in wanted):
-            known = tuple(dict.fromkeys(o for name in wanted for o in MEASURES[name].options)) or ("none",)
-            raise ParameterError(f"unknown option {option!r} of these measures{did_you_mean(option, known)}")
     prepared = {}
-    for name, own in wanted.items():
+    for name, settings in read_measures(measures, options).items():
         measure = MEASURES[name]
-        for option in own:
-            if option not in measure.options:
-                raise ParameterError(
-                    f"measure {name!r}: unknown option {option!r}{did_you_mean(option, tuple(measure.options) or ('none',))}"
-                )
-        shared = {option: value for option, value in options.items() if option in measure.options}
-        mine = {**shared, **own}
         if measure.rows is None:
-            prepared[name] = measure.prepare(records, k, **mine)
+            prepared[name] = measure.prepare(records, k, **settings)
         else:
-            few = records.take(measure.rows(records.domains, records.n, **mine))
-            prepared[name] = measure.prepare(few, k, records.n, **mine)
+            few = records.take(measure.rows(records.domains, records.n, **settings))
+            prepared[name] = measure.prepare(few, k, records.n, **settings)
     return MeasureRequest(prepared)
 
 
@@ -411,24 +399,61 @@ def _chunks(ready: MeasureRequest, part: Part) -> dict[str, list[Any]]:
     return {name: [MEASURES[name].chunk(prepared, part)] for name, prepared in ready.prepared.items()}
 
 
-def _wanted(measures: Any) -> dict[str, dict[str, Any]]:
-    """Name -> its own options."""
+def read_measures(measures: Any, shared: Mapping[str, Any] | None = None) -> dict[str, dict[str, Any]]:
+    """Return the measures that a user names, each with its options, as far as these can be checked without the table.
+
+    Parameters
+    ----------
+    measures : str, sequence or mapping
+        As :func:`measure` takes them.
+    shared : mapping, optional
+        Options for all of these measures that have them.
+
+    Raises
+    ------
+    ParameterError
+        If a name or an option is unknown, a measure is named twice, or an option has a value that it cannot have, or is absent
+        where it is needed.
+    """
     if isinstance(measures, str | Mapping):
         measures = [measures]
     if not isinstance(measures, Sequence):
         raise ParameterError("measures are names, or mappings of a name to its options")
-    wanted: dict[str, dict[str, Any]] = {}
+    named: dict[str, dict[str, Any]] = {}
     for entry in measures:
-        entries = entry.items() if isinstance(entry, Mapping) else [(entry, {})]
-        for name, own in entries:
+        for name, options in entry.items() if isinstance(entry, Mapping) else [(entry, None)]:
             if not isinstance(name, str) or name not in MEASURES:
-                raise ParameterError(f"unknown measure {name!r}{did_you_mean(name, measure_names())}")
-            if own is not None and not isinstance(own, Mapping):
+                raise ParameterError(unknown(str(name), measure_names(), "measure"))
+            if options is not None and not isinstance(options, Mapping):
                 raise ParameterError(f"measure {name!r}: options are a mapping such as {{option: value}}")
-            if name in wanted:
+            if name in named:
                 raise ParameterError(f"measure {name!r} is named twice; name it once")
-            wanted[name] = dict(own or {})
-    return wanted
+            named[name] = dict(options or {})
+    for option in shared or {}:
+        if not any(option in MEASURES[name].options for name in named):
+            known = tuple(dict.fromkeys(o for name in named for o in MEASURES[name].options)) or ("none",)
+            raise ParameterError(f"unknown option {option!r} of these measures{did_you_mean(option, known)}")
+    return {name: _checked(name, shared or {}, options) for name, options in named.items()}
+
+
+def _checked(name: str, shared: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a measure with those that it shares with others."""
+    declared, needed = MEASURES[name].options, MEASURES[name].needs
+    settings = {**{option: value for option, value in shared.items() if option in declared}, **options}
+    for option, value in settings.items():
+        problem = (
+            declared[option].problem(value)
+            if option in declared
+            else unknown(option, tuple(declared) or ("none",), "option")
+        )
+        if problem is not None:
+            place = f"{option} " if option in declared else ""
+            raise ParameterError(f"measure {name!r}: {place}{problem}")
+    if needed and not settings.get(needed):
+        raise ParameterError(
+            f"measure {name!r} needs the option {needed!r}, such as {{{name}: {{{needed}: {declared[needed].example}}}}}"
+        )
+    return settings
 
 
 # --- information loss, suppressions ---------------------------------------------------------------------
@@ -457,7 +482,7 @@ def _stars(prepared: None, part: Part) -> int:
 
 
 def _suppressed(prepared: None, part: Part) -> int:
-    return part.suppressed
+    return int(part.suppressed.sum())
 
 
 def _violations(prepared: None, part: Part) -> int:
@@ -559,8 +584,7 @@ class _Discernible:
 
 
 def _discernibility_chunk(prepared: _Discernible, part: Part) -> tuple[Any, ...]:
-    first = np.unique(part.labels, return_index=True)[1]
-    return part.keys, part.sizes, part.homogeneous, part.generalization.take(first)
+    return part.keys, part.sizes, part.homogeneous, part.generalization.take(part.first)
 
 
 def _discernible_sums(prepared: _Discernible, chunks: list[tuple[Any, ...]]) -> tuple[int, int, int]:
@@ -706,24 +730,10 @@ _BY = Annotated[
 ]
 
 
-def _checked(name: str, tables: int, seed: int, by: str | None, settings: dict[str, Any]) -> _AnalysisRequest:
-    options = MEASURES[name].options
-    for option, value in (("tables", tables), ("seed", seed), ("by", by)):
-        problem = options[option].problem(value)
-        if problem:
-            raise ParameterError(f"measure {name!r}: {option} {problem}")
-    return _AnalysisRequest(tables, seed, by, settings)
-
-
-def _asked_of(name: str) -> Callable[..., _AnalysisRequest]:
-    """Return what takes the options that all measures of an analysis have."""
-
-    def prepare(
-        records: Records, k: int | None, *, tables: _TABLES = TABLES, seed: _SEED = 0, by: _BY = None
-    ) -> _AnalysisRequest:
-        return _checked(name, tables, seed, by, {})
-
-    return prepare
+def _analysis_asked(
+    records: Records, k: int | None, *, tables: _TABLES = TABLES, seed: _SEED = 0, by: _BY = None
+) -> _AnalysisRequest:
+    return _AnalysisRequest(tables, seed, by, {})
 
 
 def _regression_asked(
@@ -731,17 +741,18 @@ def _regression_asked(
     k: int | None,
     *,
     formula: Annotated[
-        str | None, Option("Formula", sentence="The regression, such as `income ~ age + education`.")
+        str | None,
+        Option(
+            "Formula",
+            sentence="The regression, such as `income ~ age + education`.",
+            example="'income ~ age + education'",
+        ),
     ] = None,
     tables: _TABLES = TABLES,
     seed: _SEED = 0,
     by: _BY = None,
 ) -> _AnalysisRequest:
-    if not isinstance(formula, str):
-        raise ParameterError(
-            "measure 'regression' needs a formula, such as {regression: {formula: 'income ~ age + education'}}"
-        )
-    return _checked("regression", tables, seed, by, {"formula": formula})
+    return _AnalysisRequest(tables, seed, by, {"formula": formula})
 
 
 def _classification_asked(
@@ -756,7 +767,7 @@ def _classification_asked(
     seed: _SEED = 0,
     by: _BY = None,
 ) -> _AnalysisRequest:
-    return _checked("classification", tables, seed, by, {"target": target})
+    return _AnalysisRequest(tables, seed, by, {"target": target})
 
 
 def _question_asked(
@@ -766,7 +777,9 @@ def _question_asked(
     where: Annotated[
         Any,
         Option(
-            "Condition", sentence="Column -> a value, a list of values, or {from: , to: }; all must hold."
+            "Condition",
+            sentence="Column -> a value, a list of values, or {from: , to: }; all must hold.",
+            example="{age: {from: 30, to: 39}}",
         ),
     ] = None,
     among: Annotated[
@@ -780,11 +793,7 @@ def _question_asked(
     seed: _SEED = 0,
     by: _BY = None,
 ) -> _AnalysisRequest:
-    if where is None:
-        raise ParameterError(
-            "measure 'question' needs a condition, such as {question: {where: {age: {from: 30, to: 39}}}}"
-        )
-    return _checked("question", tables, seed, by, {"where": where, "among": among})
+    return _AnalysisRequest(tables, seed, by, {"where": where, "among": among})
 
 
 def _classified(comparison: Comparison, request: _AnalysisRequest, part: Part) -> dict[str, float]:
@@ -802,7 +811,6 @@ def _classified(comparison: Comparison, request: _AnalysisRequest, part: Part) -
 
 
 def _of_analysis(
-    name: str,
     value: Callable[[Comparison, _AnalysisRequest, Part], dict[str, float]],
     sentence: str,
     better: Literal["lower", "higher"],
@@ -821,7 +829,7 @@ def _of_analysis(
         return by_group(comparison, request.by, lambda compared: value(compared, request, part), better)
 
     return _AnalysisMeasure(
-        prepare or _asked_of(name),
+        prepare or _analysis_asked,
         chunk,
         lambda request, chunks: chunks[0],
         sentence,
@@ -836,14 +844,12 @@ def _of_analysis(
 
 def _without_hidden(part: Part) -> tuple[Part, int]:
     """Return the part without its suppressed rows, and how many these are."""
-    hidden = part.generalization.suppressed_rows() if part.hidden is None else np.asarray(part.hidden, bool)
-    kept = np.flatnonzero(~hidden)
-    if len(kept) == len(hidden):
+    kept = np.flatnonzero(~part.suppressed)
+    if len(kept) == part.records.n:
         return part, 0
     listed = None if part.candidates is None else part.candidates.take(kept)
-    return Part(part.records, part.generalization.take(kept), listed, part.homogeneous, 0), len(hidden) - len(
-        kept
-    )
+    shown = Part(part.records, part.generalization.take(kept), listed, part.homogeneous)
+    return shown, part.records.n - len(kept)
 
 
 def _all_rows_chunk(attributes: tuple[usefulness.Attribute, ...], part: Part) -> tuple[Any, int]:
@@ -943,21 +949,18 @@ MEASURES: dict[str, Measure] = {
         adds_up=True,
     ),
     "k-marginals": _of_analysis(
-        "k-marginals",
         lambda comparison, request, part: k_marginals(comparison, 2),
         "How alike the tables of two columns are, as NIST's SDNist scores it: 0 to 1000.",
         "higher",
         cost=_MODEL,
     ),
     "k-marginals-3": _of_analysis(
-        "k-marginals-3",
         lambda comparison, request, part: k_marginals(comparison, 3),
         "How alike the tables of three columns are, as NIST's SDNist scores it: 0 to 1000.",
         "higher",
         cost=_MODEL,
     ),
     "pair-distance": _of_analysis(
-        "pair-distance",
         lambda comparison, request, part: pair_distance(comparison),
         "Mean total variation distance of all pairs of columns: the share of people in a wrong cell.",
         "lower",
@@ -965,7 +968,6 @@ MEASURES: dict[str, Measure] = {
         parts=("worst",),
     ),
     "association": _of_analysis(
-        "association",
         lambda comparison, request, part: association(comparison),
         "Mean absolute change of how strongly two columns go together (Cramer's V, correlation, correlation ratio).",
         "lower",
@@ -973,7 +975,6 @@ MEASURES: dict[str, Measure] = {
         parts=("worst",),
     ),
     "propensity": _of_analysis(
-        "propensity",
         lambda comparison, request, part: propensity(comparison),
         "pMSE of a tree that tells the release from the originals: 0 to 0.25, beside its null.",
         "lower",
@@ -982,7 +983,6 @@ MEASURES: dict[str, Measure] = {
         extra="scikit-learn",
     ),
     "regression": _of_analysis(
-        "regression",
         lambda comparison, request, part: regression(comparison, request.settings["formula"]),
         "Overlap of the confidence intervals of a regression, from the release and from the originals: 0 to 1.",
         "higher",
@@ -992,7 +992,6 @@ MEASURES: dict[str, Measure] = {
         prepare=_regression_asked,
     ),
     "classification": _of_analysis(
-        "classification",
         _classified,
         "Accuracy on unseen originals of a classifier that learned from the release.",
         "higher",
@@ -1003,7 +1002,6 @@ MEASURES: dict[str, Measure] = {
         prepare=_classification_asked,
     ),
     "question": _of_analysis(
-        "question",
         lambda comparison, request, part: question(comparison, **request.settings),
         "Relative error of the answer to a question of the user's own: 0 to 1.",
         "lower",

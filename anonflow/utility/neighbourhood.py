@@ -10,7 +10,8 @@ import pandas as pd
 
 from anonflow.generalization import Generalization
 from anonflow.option import check_whole
-from anonflow.utility.distributions import MISSING, missing_of
+from anonflow.utility.before_after import texts_of
+from anonflow.utility.distributions import MISSING
 
 MOST = 40
 """More records than this are not listed on either side; ``originals_in_all`` and ``rows_in_all`` count them."""
@@ -57,16 +58,13 @@ class Neighbourhood:
             A row for each of :attr:`originals` and :attr:`rows`, text.
         """
         records = anonymization.table.records.take(self.originals)
-        own = Generalization.of(records).decode()
         rows = anonymization.published.take(self.rows).decode(
             suppressed=np.asarray(anonymization.suppressed, bool)[self.rows]
         )
-        for name, without in missing_of(records).items():
-            own.loc[without, name] = MISSING
         for domain in records.domains:
             if domain.kind not in ("positions", "codes", "numeric") and "" in domain.labels:
                 rows[domain.column] = rows[domain.column].replace("", MISSING)
-        return own, rows
+        return texts_of(records).astype(object), rows
 
 
 def neighbourhood(anonymization: Any, record: int, most: int = MOST) -> Neighbourhood:

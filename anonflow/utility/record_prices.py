@@ -28,7 +28,6 @@ that every comparison is exact.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,7 +38,7 @@ from anonflow.kernels.record_prices import (
     least_surplus_jit,
 )
 from anonflow.kernels.state import GRID, Plan, State
-from anonflow.threads import in_threads
+from anonflow.threads import in_blocks
 
 LEVELS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 """Shares of the prices that known sets allow, which are proved one after the other."""
@@ -100,7 +99,7 @@ class PricedRecords:
         def work(start: int, stop: int) -> None:
             greedy_sets_jit(self.plan, self.origin, self.weight, self.k, start, stop, sets, cost)
 
-        _in_blocks(work, u)
+        in_blocks(work, u, BLOCK)
         return sets, cost
 
     def surplus(
@@ -118,7 +117,7 @@ class PricedRecords:
                 slack, limit, start, stop, proved, least, sets,
             )  # fmt: skip
 
-        _in_blocks(work, u)
+        in_blocks(work, u, BLOCK)
         return proved, least, sets
 
     def raised(
@@ -199,7 +198,3 @@ def _ranks(price: np.ndarray) -> np.ndarray:
     rank = np.empty(len(price), np.int64)
     rank[np.argsort(price, kind="stable")] = np.arange(len(price))
     return rank
-
-
-def _in_blocks(work: Callable[[int, int], None], n: int) -> None:
-    in_threads(lambda start: work(start, min(start + BLOCK, n)), range(0, n, BLOCK))

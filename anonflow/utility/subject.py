@@ -8,14 +8,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from anonflow.candidate_lists import Candidates
-from anonflow.criteria.evidence import spanning_lists
+from anonflow.criteria.evidence import Subject, spanning_lists, subject_in_memory
 from anonflow.errors import DataError, ParameterError
 from anonflow.generalization import Generalization
 from anonflow.table import Records, Table
-from anonflow.table.arrow import pandas_frame
+from anonflow.table.records import first_places
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,8 +32,6 @@ class Part:
         known (k-concealment).
     homogeneous : bool
         Whether the method makes equivalence classes: equal generalized records stand for their own originals.
-    suppressed : int
-        Suppressed records.
     own : bool
         Whether row i is original i's, as in an anonymization; a release is shuffled.
     hidden : numpy.ndarray, shape (n,), bool, or None
@@ -51,12 +48,16 @@ class Part:
     generalization: Generalization
     candidates: Candidates | None
     homogeneous: bool
-    suppressed: int
     own: bool = True
     hidden: np.ndarray | None = None
     partitions: Sequence[np.ndarray] | None = None
     table: Table | None = None
     subject: Any = None
+
+    @cached_property
+    def suppressed(self) -> np.ndarray:
+        """Which records are suppressed, or cover everything where that is unknown, shape (n,), bool."""
+        return self.generalization.suppressed_rows() if self.hidden is None else self.hidden
 
     @cached_property
     def labels(self) -> np.ndarray:
@@ -69,16 +70,15 @@ class Part:
 
         Two hashes of 64 bits of the cells of each class: other classes have the same with a chance of 2^-120 or so.
         """
-        _, first = np.unique(self.labels, return_index=True)
-        generalization = self.generalization.take(first)
+        generalization = self.generalization.take(self.first)
         rows = [*generalization.lo, *generalization.hi, *generalization.bits.view(np.int64)]
         if generalization.aggregates is not None:
             rows += [*np.ascontiguousarray(generalization.aggregates).view(np.int64)]
         odd = np.random.default_rng(0).integers(1 << 62, size=(2, len(rows)), dtype=np.uint64) * np.uint64(2)
-        keys = np.zeros((2, len(first)), np.uint64)
+        keys = np.zeros((2, len(self.first)), np.uint64)
         for row, factors in zip(rows, (odd + np.uint64(1)).T, strict=True):
             for key, factor in zip(keys, factors, strict=True):
-                key += _mixed(row.astype(np.uint64) + factor) * factor
+                key += mixed(row.astype(np.uint64) + factor) * factor
         return keys.view(np.int64)
 
     @cached_property
@@ -86,8 +86,13 @@ class Part:
         """Records of each class, shape (m,), int64."""
         return np.bincount(self.labels)
 
+    @cached_property
+    def first(self) -> np.ndarray:
+        """Position of the first record of each class, shape (m,), int64."""
+        return first_places(self.labels, len(self.sizes))
 
-def _mixed(words: np.ndarray) -> np.ndarray:
+
+def mixed(words: np.ndarray) -> np.ndarray:
     """Return words in which each bit depends on all bits of the given ones, by the finalizer of SplitMix64."""
     words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -112,66 +117,52 @@ def part_of(records: Records | Table, subject: Any) -> Part:
     DataError
         If it has another number of rows than the table, or its cells cannot be read.
     """
-    subject = pandas_frame(subject)
     own = records.records if isinstance(records, Table) else records
-    generalization = (
-        subject if isinstance(subject, Generalization) else getattr(subject, "generalization", None)
+    read = (
+        Subject(subject.n, subject, None)
+        if isinstance(subject, Generalization)
+        else subject_in_memory(subject)
     )
-    if isinstance(generalization, Generalization):
-        _check_rows(generalization.n, own.n)
-        # a generalization alone has no matches or classes: its attribute `classes` is a method
-        return _anonymization(own, generalization, None if subject is generalization else subject)
-    frame = subject if isinstance(subject, pd.DataFrame) else getattr(subject, "frame", None)
-    if isinstance(frame, pd.DataFrame):
-        _check_rows(len(frame), own.n)
-        return _release(own, frame, getattr(subject, "certificate", None))
-    raise ParameterError(
-        f"cannot measure a {type(subject).__name__}; give an anonymization, a release or a published table"
-    )
+    if read is None:
+        raise ParameterError(
+            f"cannot measure a {type(subject).__name__}; give an anonymization, a release or a published table"
+        )
+    if read.rows != own.n:
+        raise DataError(
+            f"{read.rows} generalized records for {own.n} originals; give the table that they were made from"
+        )
+    return _release(own, read) if read.generalization is None else _anonymization(own, read)
 
 
-def _anonymization(records: Records, generalization: Generalization, subject: Any) -> Part:
-    matches = getattr(subject, "matches", None)
-    classes = getattr(subject, "classes", None)
-    suppressed = getattr(subject, "suppressed", None)
-    partitions = getattr(subject, "partitions", None)
-    count = int((generalization.suppressed_rows() if suppressed is None else suppressed).sum())
-    if matches is not None:
-        listed = _listed(matches, records.n)
-    elif classes is not None:
+def _anonymization(records: Records, subject: Subject) -> Part:
+    generalization, listed = subject.generalization, subject.listing
+    assert generalization is not None
+    homogeneous = listed is None and subject.classes is not None
+    if listed is not None:
+        _check_listed(listed, records.n)
+    elif homogeneous:
         listed = Candidates.of_lists(np.ones(records.n, np.int64), np.arange(records.n))
-        generalization = generalization.aggregated(records, classes, suppressed)
-    else:
-        listed = None
-    homogeneous = matches is None and classes is not None
-    return Part(records, generalization, listed, homogeneous, count, hidden=suppressed, partitions=partitions)
+        generalization = generalization.aggregated(records, subject.classes, subject.suppressed)
+    return Part(
+        records, generalization, listed, homogeneous, hidden=subject.suppressed, partitions=subject.partitions
+    )
 
 
-def _release(records: Records, frame: pd.DataFrame, certificate: Any) -> Part:
-    published = Generalization.parse(frame, records.domains)
-    hiding = published.suppressed_rows()
-    hidden = int(hiding.sum())
-    listed = None if certificate is None else Candidates.of_claim(certificate, records.n)
+def _release(records: Records, subject: Subject) -> Part:
+    published = Generalization.parse(subject.published_rows(), records.domains)
+    claim = subject.certificate
+    listed = None if claim is None else Candidates.of_claim(claim, records.n)
     # a certificate of k-concealment lists the originals of suppressed rows at most
-    if listed is not None and listed.sizes[~hiding].any():
-        listed = _listed(certificate, records.n)
+    if listed is not None and listed.sizes[~published.suppressed_rows()].any():
+        _check_listed(listed, records.n)
         if published.aggregates is not None:
             published = spanning_lists(published, records, listed)
     else:
         listed = None
-    return Part(records, published, listed, False, hidden, own=False)
+    return Part(records, published, listed, False, own=False)
 
 
-def _listed(claim: Any, n: int) -> Candidates:
-    """Return the originals of a matrix of matches, or of a certificate."""
-    listed = Candidates.of_claim(claim, n)
+def _check_listed(listed: Candidates, n: int) -> None:
+    """Refuse matches that leave a row without an original, or name one that does not exist."""
     if n and (not listed.sizes.all() or not 0 <= listed.originals.min() <= listed.originals.max() < n):
         raise DataError("the matches name no original for some rows, or originals that do not exist")
-    return listed
-
-
-def _check_rows(rows: int, n: int) -> None:
-    if rows != n:
-        raise DataError(
-            f"{rows} generalized records for {n} originals; give the table that they were made from"
-        )

@@ -13,6 +13,7 @@ from anonflow.generalization import Generalization
 from anonflow.table import Records, equal_columns
 from anonflow.table.domain import Domain
 from anonflow.table.forms.numbers import summable
+from anonflow.table.records import first_places
 from anonflow.table.schema import did_you_mean
 from anonflow.utility.subject import Part
 
@@ -135,7 +136,7 @@ def chunk(attributes: tuple[Attribute, ...], part: Part) -> dict[str, Any]:
             covered.append(_bits(attribute, part.records, original, starts))
         else:
             owner = np.repeat(np.arange(len(edges)), edges)
-            covered.append(_pairs(owner, attribute.codes(part.records)[original]))
+            covered.append(_distinct_pairs(owner, attribute.codes(part.records)[original]))
     return {"keys": part.keys, "found": covered}
 
 
@@ -179,8 +180,8 @@ def sums(attributes: tuple[Attribute, ...], chunks: Sequence[dict[str, Any]]) ->
     if not classes:
         return 0.0, 0
     if any("spread" in chunk for chunk in chunks):
-        _, first = np.unique(label, return_index=True)
-        return float(np.concatenate([chunk["spread"] for chunk in chunks])[first].sum()), classes
+        spread = np.concatenate([chunk["spread"] for chunk in chunks])
+        return float(spread[first_places(label, classes)].sum()), classes
     begin = np.cumsum([0, *(chunk["keys"].shape[1] for chunk in chunks)])
     sum_of = 0.0
     for a, attribute in enumerate(attributes):
@@ -196,7 +197,7 @@ def sums(attributes: tuple[Attribute, ...], chunks: Sequence[dict[str, Any]]) ->
         elif attribute.values is None:
             owner = np.concatenate([label[start + pair[0]] for start, pair in zip(begin, covered)])
             value = np.concatenate([pair[1] for pair in covered])
-            pairs = len(value) if len(chunks) == 1 else len(_pairs(owner, value)[0])
+            pairs = len(value) if len(chunks) == 1 else len(_distinct_pairs(owner, value)[0])
             sum_of += pairs / attribute.size
         elif attribute.width:
             least = np.full(classes, np.inf)
@@ -211,8 +212,7 @@ def sums(attributes: tuple[Attribute, ...], chunks: Sequence[dict[str, Any]]) ->
 def _attribute(records: Records, name: str, at: tuple[int, ...], numeric: bool) -> Attribute:
     codes = records.codes[:, list(at)]
     label = equal_columns(codes.T, len(codes))
-    _, first = np.unique(label, return_index=True)
-    present = codes[first]
+    present = codes[first_places(label, int(label.max(initial=-1)) + 1)]
     # odd multipliers of 64 bits: different codes collide with a chance of 1 in 2^64, or never if they fit
     sizes = [records.domains[a].size for a in at]
     radix = np.cumprod([1, *sizes[:-1]], dtype=np.float64)
@@ -224,7 +224,7 @@ def _attribute(records: Records, name: str, at: tuple[int, ...], numeric: bool) 
         ) + np.uint64(1)
     values, least, width = None, 0.0, 0.0
     if numeric:
-        values = summable(_numbers(name, records.domains[at[0]], present[:, 0]))
+        values = summable(_numbers_of_codes(name, records.domains[at[0]], present[:, 0]))
         known = values[present[:, 0][present[:, 0] >= 0]]
         known = known[~np.isnan(known)]
         if len(known):
@@ -232,7 +232,7 @@ def _attribute(records: Records, name: str, at: tuple[int, ...], numeric: bool) 
     return Attribute(name, at, values, least, width, multipliers, present)
 
 
-def _numbers(name: str, domain: Domain, present: np.ndarray) -> np.ndarray:
+def _numbers_of_codes(name: str, domain: Domain, present: np.ndarray) -> np.ndarray:
     """Return the number of each code; only those of values that occur need be numbers."""
     if domain.kind == "numeric":
         return domain.points
@@ -267,7 +267,7 @@ def _ends(attribute: Attribute, records: Records) -> tuple[np.ndarray, np.ndarra
     return least, np.where(missing, attribute.least + attribute.width, number)
 
 
-def _pairs(owner: np.ndarray, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _distinct_pairs(owner: np.ndarray, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the distinct pairs of two arrays of integers."""
     least = int(value.min())
     span = int(value.max()) - least + 1
@@ -286,8 +286,7 @@ def _distinct(keys: np.ndarray) -> np.ndarray:
 
 def _extent(attributes: tuple[Attribute, ...], part: Part) -> np.ndarray:
     """Return tuple diversity of everything in the table that each class covers attribute by attribute, shape (m,)."""
-    _, first = np.unique(part.labels, return_index=True)
-    generalization = part.generalization.take(first)
+    generalization = part.generalization.take(part.first)
     spread = np.zeros(generalization.n)
     for attribute in attributes:
         inside = _covered(attribute, generalization)

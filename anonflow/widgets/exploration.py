@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Callable, Hashable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,14 +13,13 @@ import pandas as pd
 from anonflow import engine
 from anonflow.algorithms.anonymize import Anonymization
 from anonflow.algorithms.budget import AUTO, GUARANTEES
-from anonflow.algorithms.registry import REGISTRY, algorithm_named
-from anonflow.engine.brief import brief_flow, compiled_for
-from anonflow.engine.execution.events import Log, PartitionDone
+from anonflow.algorithms.registry import algorithm_named
+from anonflow.engine.attempt import Attempt
+from anonflow.engine.execution.events import Log, PartitionDone, RunStarted
 from anonflow.engine.execution.plan import why_not
 from anonflow.engine.execution.result import COLUMNS
-from anonflow.engine.execution.totals import infeasible
 from anonflow.engine.first_questions import BESIDE
-from anonflow.errors import BUG, AnonflowError, ParameterError, unforeseen
+from anonflow.errors import AnonflowError, ParameterError
 from anonflow.table import Column, Schema, Table
 from anonflow.table.identification.uniqueness import Uniqueness
 from anonflow.table.infer import infer_columns
@@ -29,10 +27,6 @@ from anonflow.table.schema import ROLES, did_you_mean
 
 PARTITION = 250
 """The first partition size that is set, if the table has more records."""
-
-
-_compiled: set[Hashable] = set()
-"""The methods whose code this process has compiled."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +99,7 @@ class Exploration:
         self._listeners: list[Callable[[], None]] = []
         self._thread: threading.Thread | None = None
         self._at_work = False
-        self._handle: engine.Handle | None = None
+        self._attempt: Attempt | None = None
         self._stop = threading.Event()
         self.finished: tuple[Finished, ...] = ()
         self.progress: dict[str, float] = {}
@@ -310,9 +304,9 @@ class Exploration:
         """Stop the runs as soon as possible, and keep those that are finished."""
         with self._lock:
             self._stop.set()
-            handle = self._handle
-        if handle is not None:
-            handle.cancel()
+            attempt = self._attempt
+        if attempt is not None:
+            attempt.cancel()
 
     def wait(self, timeout: float | None = None) -> None:
         """Wait until all runs are over, and the listeners were told.
@@ -351,54 +345,28 @@ class Exploration:
             self._at_work = False
             self._tell()
 
-    def _handle_of(self, flow: engine.Flow) -> engine.Handle | None:
-        """Start a flow; None if everything was cancelled."""
+    def _run_one(self, flow: engine.Flow) -> engine.RunResult | None:
+        run, table = flow.runs[0], self.table
+        assert table is not None
         with self._lock:
             if self._stop.is_set():
                 return None
-            self._handle = engine.start(flow, seed=secrets.randbits(128))
-        return self._handle
+            self._attempt = Attempt(flow, run, table, secrets.randbits(128))
 
-    def _compile(self, flow: engine.Flow) -> None:
-        """Run a few records first, so that the seconds of the run are its method's alone."""
-        run, table = flow.runs[0], self.table
-        assert table is not None
-        key = compiled_for(run, table)
-        if key in _compiled or run.anonymize.algorithm not in REGISTRY:
-            return
-        self.status = f"{run.name}: compiling, once on this machine."
-        self._tell()
-        with suppress(Exception):  # what fails here fails again, and is reported, when the run itself is done
-            handle = self._handle_of(brief_flow(flow, run, table))
-            if handle is not None:
-                handle.result()
-                _compiled.add(key)
+        def heard(event: engine.Event | None) -> None:
+            if event is None:
+                self.status = f"{run.name}: compiling, once on this machine."
+            elif isinstance(event, RunStarted):
+                self.status = f"{run.name} is running."
+            elif isinstance(event, PartitionDone):
+                self.progress = {**self.progress, run.name: event.done / event.of}
+            elif isinstance(event, Log):
+                self.status = f"{run.name}: {event.message}."
+            else:
+                return
+            self._tell()
 
-    def _run_one(self, flow: engine.Flow) -> engine.RunResult | None:
-        run = flow.runs[0]
-        self._compile(flow)
-        handle = self._handle_of(flow)
-        if handle is None:
-            return None
-        self.status = f"{run.name} is running."
-        self._tell()
-        try:
-            for event in handle.events:
-                if isinstance(event, PartitionDone):
-                    self.progress = {**self.progress, run.name: event.done / event.of}
-                    self._tell()
-                elif isinstance(event, Log):
-                    self.status = f"{run.name}: {event.message}."
-                    self._tell()
-            return handle.result().results[0]
-        except engine.Cancelled:
-            return None
-        except AnonflowError as error:
-            return infeasible(run, error.message, flow.table.n if flow.table is not None else 0)
-        except MemoryError:
-            return infeasible(run, "there is not enough memory; use smaller partitions", self._whole.n)
-        except Exception as error:  # a bug of one run: the others are shown all the same
-            return infeasible(run, f"{unforeseen(error)}; {BUG}", self._whole.n)
+        return self._attempt.result(heard)
 
     # ------------------------------------------------------------------------------------ the results
 

@@ -162,6 +162,7 @@ def test_partitions_that_have_not_begun_when_a_run_is_interrupted_never_begin(
 
     module = sys.modules[anonymize.__module__]
     monkeypatch.setattr(module, "solve", interrupted)
+    monkeypatch.setattr(module, "solve_together", lambda *settings: None)
     for workers in (1, 2):
         begun.clear()
         gate.clear()

@@ -16,6 +16,7 @@ from anonflow import engine
 from anonflow.algorithms.method import Outcome, Partition
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.algorithms.soundness import NEAR
+from anonflow.engine.execution import batches
 from anonflow.errors import BUG, AnonflowError
 from anonflow.generalization import Generalization
 from anonflow.option import Option
@@ -152,8 +153,11 @@ BROKEN: dict[str, tuple[str, Method, str]] = {
 }  # fmt: skip
 
 
+RIGHT = {"greedy": matched, "k-member": classed, "k-concealment": covered, "optimal": rounded}
+
+
 def broken(monkeypatch: pytest.MonkeyPatch, name: str, method: Method) -> None:
-    monkeypatch.setitem(REGISTRY, name, replace(REGISTRY[name], run=method))
+    monkeypatch.setitem(REGISTRY, name, replace(REGISTRY[name], run=method, together=None))
 
 
 def table(n: int = 40) -> af.Table:
@@ -169,10 +173,7 @@ def table(n: int = 40) -> af.Table:
     return af.Table(frame[[*columns]], columns)
 
 
-@pytest.mark.parametrize(
-    ("name", "method"),
-    [("greedy", matched), ("k-member", classed), ("k-concealment", covered), ("optimal", rounded)],
-)
+@pytest.mark.parametrize(("name", "method"), RIGHT.items())
 def test_what_is_right_passes(name: str, method: Method, monkeypatch: pytest.MonkeyPatch) -> None:
     broken(monkeypatch, name, method)
     anon = af.anonymize(table(), name, k=3)
@@ -194,6 +195,31 @@ def test_what_is_wrong_is_not_returned(fault: str, monkeypatch: pytest.MonkeyPat
         assert caught.value.exit_status == 3
         assert re.match(f"(partition 0 of run '[^']+': )?{name} made a wrong result", str(caught.value))
         assert BUG in str(caught.value)
+
+
+def wrong_once(monkeypatch: pytest.MonkeyPatch, fault: str, call: int) -> tuple[str, str]:
+    """Put a method in place that is wrong in one of its calls; returns its name, and what is wrong."""
+    name, method, words = BROKEN[fault]
+    calls = iter(range(1_000))
+    broken(monkeypatch, name, lambda part, k: (method if next(calls) == call else RIGHT[name])(part, k))
+    return name, words
+
+
+@pytest.mark.parametrize("fault", BROKEN)
+def test_one_wrong_partition_of_several_that_are_checked_together(
+    fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In memory the result is refused; a run names the partition, and keeps the results of the others."""
+    name, words = wrong_once(monkeypatch, fault, 7)
+    with pytest.raises(AnonflowError, match=words) as caught:
+        af.anonymize(table(400), name, k=3, partition_size=10, workers=1)
+    assert str(caught.value).startswith(f"{name} made a wrong result")
+    wrong_once(monkeypatch, fault, 2)
+    monkeypatch.setattr(batches, "SHARE", 1)
+    path = write_flow(tmp_path, anonymize=f"{{algorithm: {name}, k: 3}}", partition="{size: 10}")
+    with pytest.raises(AnonflowError, match=words) as caught:
+        engine.run(path, workers=1)
+    assert str(caught.value).startswith(f"partition 2 of run '{name} k=3': {name} made a wrong result")
 
 
 @pytest.mark.parametrize(
@@ -226,7 +252,7 @@ def mutual(
 def test_a_degree_more_is_right_for_matches_both_ways_whatever_the_option_is_called(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    method = replace(REGISTRY["greedy"], name="mutual", run=mutual, effort=None)
+    method = replace(REGISTRY["greedy"], name="mutual", run=mutual, together=None, effort=None)
     monkeypatch.setitem(REGISTRY, "mutual", method)
     matches = af.anonymize(table(9), "mutual", k=4, both_ways=True).matches
     assert matches is not None

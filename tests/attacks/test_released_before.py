@@ -153,6 +153,8 @@ def test_marks_of_people_are_keyed_hashes_of_128_bits(tmp_path: Path) -> None:
     assert (unit_marks(numbers, ["a"], key) == unit_marks(numbers.astype(str), ["a"], key)).all()
     assert (unit_marks(numbers.astype(float), ["a"], key) == unit_marks(numbers, ["a"], key)).all()
     assert unit_marks(frame, [], key).tolist() == [0] * 4
+    for number in range(4):  # no mark depends on the rows beside it
+        assert unit_marks(frame.iloc[[number]], ["a", "b"], key).tolist() == [int(marks[number])]
 
 
 def test_people_with_several_rows_are_counted_once(tmp_path: Path) -> None:

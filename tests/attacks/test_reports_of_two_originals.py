@@ -30,7 +30,8 @@ import pytest
 
 import anonflow as af
 from anonflow import engine
-from anonflow.dashboards.components.figure_files import figures_of_run, zipped
+from anonflow.archive import zipped
+from anonflow.dashboards.components.figure_files import figures_of_run
 from anonflow.engine import publish as publishing
 from anonflow.engine.compare import compared
 from anonflow.engine.execution.result import RunResult

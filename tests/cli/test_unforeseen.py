@@ -54,7 +54,7 @@ def workspace() -> Iterator[Any]:
 
 
 def test_in_a_run_of_the_dashboard(workspace: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("anonflow.engine.start", lambda flow, **settings: Broken())
+    monkeypatch.setattr("anonflow.engine.background.start", lambda flow, **settings: Broken())
     workspace.open_dataset("census_like", n=50, seed=3)
     workspace.start()
     workspace.wait()
@@ -77,7 +77,7 @@ def test_in_a_run_of_the_explorer(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("ipywidgets", reason="the widgets are an extra")
     from anonflow.widgets import Exploration
 
-    monkeypatch.setattr("anonflow.engine.start", lambda flow, **settings: Broken())
+    monkeypatch.setattr("anonflow.engine.background.start", lambda flow, **settings: Broken())
     model = Exploration(af.Table(datasets.census_like(50, seed=3), datasets.schema("census_like")))
     model.methods = ("greedy",)
     model.start()

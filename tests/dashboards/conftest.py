@@ -38,10 +38,8 @@ class Hand:
 @pytest.fixture
 def hand(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hand]:
     """No session of the test begins a thread: the test does the works."""
-    threads = pytest.importorskip(
-        "anonflow.dashboards.work.session_threads", reason="the dashboards are an extra"
-    )
+    threads = pytest.importorskip("anonflow.dashboards.work.fair_queue", reason="the dashboards are an extra")
     hand = Hand()
-    monkeypatch.setattr(threads, "begin", hand.begin)
+    monkeypatch.setattr(threads, "begin_thread", hand.begin)
     yield hand
     hand.do_all()  # the queue is one for all tests: nobody stays in it

@@ -163,9 +163,9 @@ def test_the_seconds_of_a_method_are_without_the_compilers(monkeypatch: pytest.M
         compiled[0] += len(calls) == 1
         return real(*args, **more)
 
-    def solving(*args: object) -> object:
+    def solving(*args: object, **settings: object) -> object:
         now[0] += 60.25 if len(calls) == 1 else 0.25
-        return solve(*args)
+        return solve(*args, **settings)
 
     monkeypatch.setattr(module, "compiled_here", lambda: compiled[0])
     monkeypatch.setattr(module, "run", first_compiles)

@@ -220,9 +220,9 @@ def test_what_a_run_does_for_each_partition_beside_the_method_counts(
     now = [0.0]
     real_solve, real_fingerprint = pilots.solve, Records.fingerprint
 
-    def solve(*arguments: Any) -> Any:
+    def solve(*arguments: Any, **settings: Any) -> Any:
         now[0] += 0.5
-        return real_solve(*arguments)
+        return real_solve(*arguments, **settings)
 
     def fingerprint(records: Records) -> str:
         now[0] += 0.25

@@ -165,10 +165,52 @@ def test_every_method_keeps_its_promise(algorithm: str, k: int) -> None:
         assert release.frame["income"].str.contains("|", regex=False).any()
 
 
+def reads(text: str, value: str | None) -> bool:
+    """Whether a cell may stand for a number, a code or a blank, read without the package."""
+    if text == "*" or text == ("" if value is None else value):
+        return True
+    ends = re.fullmatch(r"(\d+)-(\d+)", text)
+    return bool(ends and value not in ("N", "R", None) and int(ends[1]) <= int(str(value)) <= int(ends[2]))
+
+
 @pytest.mark.parametrize("algorithm", ["full-domain", "local-recoding"])
-def test_methods_that_cannot_say_so(algorithm: str) -> None:
-    with pytest.raises(ParameterError, match=f"^{algorithm}: column 'income' has numbers and codes"):
-        af.anonymize(people(), algorithm, k=2)
+@loop("k", [2, 3, 6])
+@loop("seed", [0, 1, 2])
+def test_levels_of_numbers_leave_codes_as_they_are(algorithm: str, k: int, seed: int) -> None:
+    columns = {"income": INCOME, "sex": {**QI, "kind": "suppression"}, "age": {**QI, "kind": "numeric"}}
+    frame = people(60, seed).frame[list(columns)]
+    table = Table(frame, columns)
+    anon = af.anonymize(table, algorithm, k=k, seed=7)
+    check_result(anon, k)
+    assert af.verify(table, anon, ["covers", "guarantee"], k=k)
+    own = [None if pd.isna(cell) else str(cell) for cell in frame["income"]]
+    cells = anon.frame()["income"].tolist()
+    assert all(map(reads, cells, own))
+    release = anon.release(seed=2**127 + k)
+    check_release(anon, release)
+    rows = release.frame[list(columns)].astype(str)
+    shown = rows[~(rows == "*").all(axis=1)]
+    assert len(shown) > table.n // 2
+    assert (shown.value_counts() >= k).all()  # every class has k rows
+    people_of = zip(own, frame["sex"], frame["age"].astype(str), anon.suppressed, strict=True)
+    for income, sex, age, is_hidden in people_of:  # and everybody who is not hidden k rows
+        fit = [
+            reads(a, income) and b in ("*", sex) and reads(c, age)
+            for a, b, c in rows.itertuples(index=False, name=None)
+        ]
+        assert sum(fit) >= (1 if is_hidden else k)
+
+
+@loop("levels", [{"income": "width 20"}, {"income": "values"}, {"income": "*"}])
+def test_a_level_of_numbers_with_codes_can_be_fixed(levels: dict[str, str]) -> None:
+    table = alone(["11", "15", "31", "33", "N", "N", None, None])
+    anon = af.anonymize(table, "full-domain", k=2, limit=1, levels=levels, widths={"income": [20]})
+    cells = {
+        "width 20": ["11-15", "11-15", "31-33", "31-33", "N", "N", "", ""],
+        "values": ["*"] * 4 + ["N", "N", "", ""],
+        "*": ["*"] * 8,
+    }
+    assert anon.frame()["income"].tolist() == cells[levels["income"]]
 
 
 def test_mondrian_cuts_numbers_where_codes_are_few() -> None:

@@ -197,7 +197,7 @@ BAD: list[tuple[Any, str]] = [
     ([{"recode": {"column": "age", "values": {"a": "b"}, "file": "codes.csv"}}], "one of the two"),
     ([{"recode": {"column": "age", "file": "no-such.csv"}}], "table file 'no-such.csv' cannot be read"),
     ([{"recode": {"column": "age", "file": ""}}], "path of a CSV file"),
-    ([{"recode": {"column": "age", "file": 3}}], "file must be text"),
+    ([{"recode": {"column": "age", "file": 3}}], "file must be the path of a CSV file"),
     ([{"recode": {"column": "age", "values": {"a": ["b"]}}}], "texts and numbers"),
     ([{"recode": {"column": "age", "values": {"a": "b"}, "others": "drop"}}], "one of keep, missing, refuse"),
     ([{"date-part": {"column": "born", "part": "age"}}], "age needs it"),

@@ -224,6 +224,8 @@ def test_a_part_keeps_the_domains(table: Table) -> None:
         ({"role": "quasi-identifier"}, "no kind"),
         (qi("numerc"), "did you mean 'numeric'"),
         (qi("numeric", wieght=2), "did you mean 'weight'"),
+        (qi("numeric", dates="d.m.yy"), "did you mean 'd.m.y'"),
+        (qi("numeric", decimal=",", write="sorce"), "did you mean 'source'"),
         (qi("numeric", weight=0), "positive"),
         (qi("numeric", weight=True), "positive"),
         (qi("numeric", weight=float("nan")), "positive"),

@@ -397,6 +397,12 @@ def test_what_cannot_be_asked() -> None:
         ({"usefulness": {"numerical": []}}, {}, "did you mean 'numeric'"),
         ({"gcp": {"numeric": []}}, {}, "unknown option"),
         ("gcp", {"numeric": []}, "unknown option 'numeric'"),
+        (
+            {"query-error": {"queries": 100_001}},
+            {},
+            "queries must be a whole number of at least 1 and at most 100000",
+        ),
+        ("query-error", {"queries": 0.5}, "queries must be a whole number"),
         ("c-avg", {}, "needs k"),
     ]
     for measures, options, text in cases:

@@ -12,17 +12,17 @@ import pandas as pd
 import pytest
 
 import anonflow as af
-from anonflow import engine
 from anonflow.algorithms import registry
 from anonflow.algorithms.freeform.greedy import GREEDY
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
+from anonflow.engine import attempt, background
 from anonflow.engine.execution import tasks
 from anonflow.errors import ParameterError
 from anonflow.table.identification import uniqueness
 
 pytest.importorskip("ipywidgets")
 
-from anonflow.widgets import Exploration, exploration
+from anonflow.widgets import Exploration
 
 
 @pytest.fixture(scope="module")
@@ -274,15 +274,15 @@ def test_widgets_change_the_state(table: af.Table) -> None:
 
 
 def test_a_method_is_compiled_on_a_few_records_once(table: af.Table, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exploration, "_compiled", set())
+    monkeypatch.setattr(attempt, "_compiled", set())
     sizes: list[int] = []
-    start = engine.start
+    start = background.start
 
     def noted(flow: Any, **settings: Any) -> Any:
         sizes.append(flow.table.n)
         return start(flow, **settings)
 
-    monkeypatch.setattr(engine, "start", noted)
+    monkeypatch.setattr(background, "start", noted)
     model = Exploration(table, k=4, methods=["mondrian"], partition_size=100)
     statuses: list[str] = []
     model.listen(lambda: statuses.append(model.status))

@@ -110,12 +110,12 @@ def concealed(
         How many widenings there were.
     """
     components = Components(merged, boxes)
-    done = 0
+    steps = 0
     for side in sides:
         short = components.of_original[merged.label] < k if side == "o" else components.of_box < k
         for i in visits[short[visits]].tolist():
-            done += _until(plan, merged, boxes, k, side, i, components)
-    return done
+            steps += _until(plan, merged, boxes, k, side, i, components)
+    return steps
 
 
 def _until(

@@ -74,14 +74,14 @@ def evenly_started(
     boxes = load(plan, own.lo, own.hi, own.bits)
     _grown(merged, boxes, k)
     covering = int(mend_jit(plan, merged.state, merged.visits(None), k, boxes))
-    done = 0
+    exchanged = 0
     while True:
         wide, by = _wanted(merged, boxes, matches, k)
         if not len(wide):
-            return boxes, matches, covering, done
+            return boxes, matches, covering, exchanged
         for j, original in zip(wide.tolist(), by.tolist(), strict=True):
             widen_jit(plan, boxes, j, merged.state, original)
-        done += len(wide)
+        exchanged += len(wide)
 
 
 def evenly_dealt(

@@ -15,6 +15,7 @@ from anonflow.kernels.concealment import best_choice_jit, expand_jit, near_jit, 
 from anonflow.kernels.costs import load, unload
 from anonflow.kernels.jit import method_clock
 from anonflow.kernels.state import ENTROPY, Plan, State, empty_state, take
+from anonflow.loss import MONOTONE
 from anonflow.table.records import Records
 from anonflow.threads import in_threads
 
@@ -79,7 +80,7 @@ class DistinctRecords:
     @property
     def monotone(self) -> bool:
         """Whether more general records never cost less under the partition's loss."""
-        return self.part.loss != "entropy"
+        return self.part.loss in MONOTONE
 
     def spread(self, boxes: State) -> State:
         """Return a generalized record for each record, from one for each different record."""

@@ -475,20 +475,20 @@ class _TableDiversification:
         facts: dict[str, Any] = {"widened": parts.steps, "refusal": parts.refusal}
         if self.request.again:
             facts |= whole.facts
-        done = self._anonymization(
+        result = self._anonymization(
             whole.generalization, classes if anon.classes is not None else None, matches, suppressed, facts
         )
         if matches is not None and self.way != "blind":
-            done.facts["k_member_gcp"] = done.loss("ncp")
+            result.facts["k_member_gcp"] = result.loss("ncp")
         if parts.lost:
-            done.facts["without_diversity"] = parts.lost
-        done.facts["compared"] += _suppressed_in_words(
+            result.facts["without_diversity"] = parts.lost
+        result.facts["compared"] += _suppressed_in_words(
             int(anon.suppressed.sum()), int(suppressed.sum()), parts.number
         )
-        done.facts["promise"] = _promise(
-            self.request, anon.matches is not None, parts.moves, done.facts["refusal"]
+        result.facts["promise"] = _promise(
+            self.request, anon.matches is not None, parts.moves, result.facts["refusal"]
         )
-        return done
+        return result
 
     def _check_suppressed(self, suppressed: np.ndarray) -> None:
         """Refuse k or more suppressed records that are not diverse, because others that join them would tell their values; and all of them."""
@@ -534,15 +534,15 @@ class _TableDiversification:
                 lost = self.zones == zones[int(np.argmin(sizes))]
             suppressed = suppressed | lost
         generalization = unloaded(self.records, part.plan, boxes, self.zones).join(generalization)
-        done = self._anonymization(generalization, None, None, suppressed, {"widened": steps})
-        done.facts["compared"] += _suppressed_in_words(
+        result = self._anonymization(generalization, None, None, suppressed, {"widened": steps})
+        result.facts["compared"] += _suppressed_in_words(
             int(anon.suppressed.sum()), int(suppressed.sum()), len(np.unique(self.zones))
         )
-        done.facts["promise"] = (
+        result.facts["promise"] = (
             "Values are counted on rows that cover a person on a complete matching: "
             "this holds only against attackers who cannot rerun the method"
         )
-        return done
+        return result
 
     def _without_hopeless(self, suppressed: np.ndarray) -> np.ndarray:
         """Return the suppressed records, and the zones with too little diversity, until the remaining records can be diverse."""
@@ -576,7 +576,7 @@ class _TableDiversification:
     ) -> Anonymization:
         anon = self.anon
         own = Generalization(anon.table.domains, generalization.lo, generalization.hi, generalization.bits)
-        done = replace(
+        result = replace(
             anon,
             generalization=own.with_suppressed(suppressed),
             matches=matches,
@@ -585,11 +585,11 @@ class _TableDiversification:
             facts={**anon.facts, **facts},
             parameters=dict(anon.parameters),
         )
-        done.facts.update(anon.algorithm.whole_facts(self.records, suppressed, anon.k, anon.parameters))
+        result.facts.update(anon.algorithm.whole_facts(self.records, suppressed, anon.k, anon.parameters))
         # of classes that k-member made of a graph, the method has no part in the loss any more
         of_k_member = matches is not None and self.way != "blind"
-        done.facts["compared"] = (
-            f"GCP {done.loss('ncp'):.4f}, {anon.loss('ncp'):.4f} before it was made diverse"
+        result.facts["compared"] = (
+            f"GCP {result.loss('ncp'):.4f}, {anon.loss('ncp'):.4f} before it was made diverse"
             + (", as much as diverse k-member, whose classes these are" if of_k_member else "")
         )
-        return done
+        return result

@@ -122,7 +122,7 @@ def _tree(
     state = take(boxes, np.arange(b))
     height = 0
     while len(level) > 1:
-        groups = _pairs(plan, state, size, of_presence or height < NEAR)
+        groups = _paired_records(plan, state, size, of_presence or height < NEAR)
         following = []
         for first, *others in groups:
             children = [level[first], *(level[other] for other in others)]
@@ -138,7 +138,7 @@ def _tree(
     return members, below
 
 
-def _pairs(plan: Plan, state: State, size: np.ndarray, near: bool) -> list[list[int]]:
+def _paired_records(plan: Plan, state: State, size: np.ndarray, near: bool) -> list[list[int]]:
     """Return records in pairs, the last of an odd number with a pair: the partner has the nearest size and, among these, is near or any.
 
     The record of the highest cost chooses first, its partner is the one that loses least with it; ties: the lowest.

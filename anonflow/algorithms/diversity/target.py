@@ -261,7 +261,7 @@ def places_of(values: Sequence[Any]) -> tuple[np.ndarray, bool]:
 
     Numbers are in their order, others in that of their texts. Neither says who has the first of them: a step must not depend on it.
     """
-    numbers = [_number(value) for value in values]
+    numbers = [_finite_number(value) for value in values]
     numeric = all(number is not None for number in numbers)
     by_text = sorted(
         range(len(values)), key=lambda at: (cell_text(values[at], False), isinstance(values[at], str))
@@ -272,7 +272,7 @@ def places_of(values: Sequence[Any]) -> tuple[np.ndarray, bool]:
     return places, numeric
 
 
-def _number(value: Any) -> float | None:
+def _finite_number(value: Any) -> float | None:
     try:
         number = float(value)
     except (TypeError, ValueError):

@@ -71,16 +71,16 @@ class _Widening:
         self.links = Components(self.merged, boxes)
 
     def run(self) -> tuple[int, np.ndarray]:
-        done = 0
+        widened = 0
         order = self.merged.visits(self.part.rng)
         lacking = np.zeros(len(self.merged.first), bool)
         while True:
-            before = done
+            before = widened
             for u in order.tolist():
                 steps, lacking[u] = self._until(u)
-                done += steps
-            if done == before:
-                return done, lacking[self.merged.label]
+                widened += steps
+            if widened == before:
+                return widened, lacking[self.merged.label]
 
     def _rows(self, u: int) -> np.ndarray:
         """Return which rows may be different original u's, shape (n,), bool."""
@@ -114,11 +114,11 @@ class _Widening:
 
     def _cost(self, u: int, i: int) -> np.ndarray:
         """Return what it costs to make each row a match: both records widened."""
-        n, many = self.part.n, len(self.merged.first)
+        n, distinct = self.part.n, len(self.merged.first)
         there = np.empty(n)
-        back = np.empty(many)
+        back = np.empty(distinct)
         join_row_jit(self.part.plan, self.merged.state, u, self.boxes, np.int64(0), np.int64(n), there)
-        join_row_jit(self.part.plan, self.boxes, i, self.merged.state, np.int64(0), np.int64(many), back)
+        join_row_jit(self.part.plan, self.boxes, i, self.merged.state, np.int64(0), np.int64(distinct), back)
         return (there - self.boxes.cost) + (back - self.boxes.cost[i])[self.merged.label]
 
     def _widen(self, j: int, by: int) -> None:

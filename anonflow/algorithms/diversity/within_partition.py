@@ -389,8 +389,8 @@ def _local(matches: np.ndarray, at: np.ndarray) -> np.ndarray:
     """Return the graph of some records, which match nobody else, renumbered; shape (len(at), w), int32."""
     place = np.full(len(matches), -1, np.int32)
     place[at] = np.arange(len(at), dtype=np.int32)
-    mine = matches[at]
-    return np.where(mine >= 0, place[mine], -1).astype(np.int32)
+    listed = matches[at]
+    return np.where(listed >= 0, place[listed], -1).astype(np.int32)
 
 
 def _all_suppressed(records: Records, outcome: Outcome) -> Outcome:

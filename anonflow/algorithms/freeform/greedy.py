@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
+from functools import cache
 from typing import Annotated, Literal
 
 import numpy as np
 
 from anonflow.algorithms.freeform.reciprocal import Reciprocal, reciprocal_outcome
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
-from anonflow.kernels.greedy import greedy_rounds_jit
-from anonflow.kernels.state import copy_state, empty_state
+from anonflow.generalization import Generalization
+from anonflow.kernels.greedy import greedy_parts_jit
 from anonflow.option import Option
 from anonflow.partition import lexicographic_order
 
@@ -73,6 +75,32 @@ def greedy(part: Partition, k: int, *, reciprocal: Reciprocal = False, visit: Vi
     return Outcome.of_matches(part.records, matches, backtracked=int(facts[0]), augmented=int(facts[1]))
 
 
+def greedy_together(
+    part: Partition, starts: np.ndarray, k: int, *, reciprocal: bool = False, visit: Visit = "spread"
+) -> list[Outcome] | None:
+    """Return the outcomes of :func:`greedy` for partitions that lie one after the other; None for reciprocal ones.
+
+    Parameters
+    ----------
+    part : Partition
+        The records of all of them, each of at least k.
+    starts : numpy.ndarray, shape (p + 1,), int64
+        Where each begins; the last one is the number of records.
+    k, reciprocal, visit
+        As there.
+    """
+    if reciprocal:
+        return None
+    matches, facts = matches_of_parts(part, starts, k, visit)
+    whole = Generalization.join_of(part.records, matches + np.repeat(starts[:-1], np.diff(starts))[:, None])
+    ends = [slice(start, stop) for start, stop in itertools.pairwise(starts.tolist())]
+    return [
+        Outcome(cells, matches[at], facts={"backtracked": backtracked, "augmented": augmented})
+        for at, cells, (backtracked, augmented) in zip(ends, whole.cut(ends), facts.tolist(), strict=True)
+    ]
+
+
+@cache
 def spread(n: int) -> np.ndarray:
     """Return positions 0 to n - 1 such that those that come soon after each other are far apart.
 
@@ -116,29 +144,34 @@ def greedy_matches(part: Partition, k: int, visit: str = "spread") -> tuple[np.n
     facts : numpy.ndarray, shape (2,), int64
         Dead ends resolved by backtracking, and by an augmenting path.
     """
-    origin = part.originals()
-    matches = np.empty((part.n, k), np.int32)
-    assigned = np.empty((part.n, k), np.int32)
-    facts = np.zeros(2, np.int64)
-    order = np.arange(part.n) if visit == "input" else lexicographic_order(part.records)
+    matches, facts = matches_of_parts(part, np.array([0, part.n]), k, visit)
+    return matches, facts[0]
+
+
+def matches_of_parts(
+    part: Partition, starts: np.ndarray, k: int, visit: str
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the matches of :func:`greedy_together`, positions in each partition, and the dead ends of each, shape (p, 2)."""
+    matches, assigned = np.empty((2, part.n, k), np.int32)
+    facts = np.zeros((len(starts) - 1, 2), np.int64)
+    sizes = np.diff(starts)
+    label = np.repeat(np.arange(len(sizes)), sizes)
+    order = np.arange(part.n)
+    if visit != "input":
+        order = lexicographic_order(part.records)
+        order = order[np.argsort(label[order], kind="stable")]
+    order -= starts[label]
     if visit == "spread":
-        order = order[spread(part.n)]
-    greedy_rounds_jit(
-        part.plan,
-        origin,
-        copy_state(origin),
-        empty_state(part.plan, part.n),
-        order,
-        matches,
-        assigned,
-        facts,
-    )
+        for start, stop in itertools.pairwise(starts.tolist()):
+            order[start:stop] = order[start:stop][spread(stop - start)]
+    greedy_parts_jit(part.plan, part.originals(), starts, order, matches, assigned, facts)
     return matches, facts
 
 
 GREEDY = Algorithm(
     name="greedy",
     run=greedy,
+    together=greedy_together,
     family="freeform",
     paper="Doka, Xue, Tsoumakos, Karras: k-anonymization by freeform generalization. ASIACCS 2015, section 5",
     guarantee="k-regular",

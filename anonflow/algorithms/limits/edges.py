@@ -102,9 +102,9 @@ def broken(records: Records, matches: np.ndarray, block: np.ndarray, slot: np.nd
         codes = records.codes[:, a]
         if domain.shape == "range":
             points = domain.points[codes]
-            inside, mine = points[kept], points[lost]
-            low = np.minimum(mine[:, None], inside.min(axis=1)[None, :])
-            high = np.maximum(mine[:, None], inside.max(axis=1)[None, :])
+            inside, outside = points[kept], points[lost]
+            low = np.minimum(outside[:, None], inside.min(axis=1)[None, :])
+            high = np.maximum(outside[:, None], inside.max(axis=1)[None, :])
             over |= high - low > domain.limit
             continue
         held = np.zeros((size, domain.size), bool)

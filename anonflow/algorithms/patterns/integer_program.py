@@ -70,14 +70,14 @@ def improved(choices: RowChoices, amount: np.ndarray | None, end: float) -> tupl
         if bounds[number] >= costs[number]:
             continue
         index = order[ends[number] - sizes[number] : ends[number]]
-        mine = choices.part(index)
-        solution, bound = _solved(mine, int(costs[number]), end)
+        part = choices.part(index)
+        solution, bound = _solved(part, int(costs[number]), end)
         if bound == NONE and costs[number] == NONE:
             return None, NONE
         bounds[number] = max(int(bounds[number]), min(bound, int(costs[number])))
         if solution is not None:
             best[index] = solution
-            costs[number] = mine.cost_of(solution)
+            costs[number] = part.cost_of(solution)
             bounds[number] = min(int(bounds[number]), int(costs[number]))
     return (None if (costs == NONE).any() else best), int(bounds.sum())
 

@@ -107,8 +107,8 @@ def full_domain(
     """
     if part.n < k:
         raise too_few(part.n, k)
-    done = search(part, k, limit, widths, time_limit, levels=levels)
-    return outcome_of(*done.lattice.published(done.best.node, k), done.facts())
+    lattice_search = search(part, k, limit, widths, time_limit, levels=levels)
+    return outcome_of(*lattice_search.lattice.published(lattice_search.best.node, k), lattice_search.facts())
 
 
 def outcome_of(

@@ -16,9 +16,11 @@ from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
 from anonflow.kernels.lattice import count_groups_jit, small_groups_jit
 from anonflow.loss import LOSSES, measure_named
+from anonflow.loss.costs import run_costs
+from anonflow.loss.measure import Loss
 from anonflow.table.domain import Domain
-from anonflow.table.level_cells import MOST_WIDTHS, Runs, interval_runs, node_runs, position_runs
-from anonflow.table.named_settings import LEVELS, WITHOUT_CODES
+from anonflow.table.level_cells import MOST_WIDTHS, Runs, coded_runs, interval_runs, node_runs, position_runs
+from anonflow.table.named_settings import LEVELS
 from anonflow.table.records import Records, equal_columns
 from anonflow.table.schema import did_you_mean
 
@@ -45,9 +47,10 @@ class ColumnLevels:
     labels : tuple of str, length L
         What each level is, from the values themselves to the whole domain.
     qis : tuple of int
-        The coded quasi-identifiers (QIs) that the column is made of: one, or one for each position of a code.
+        The coded quasi-identifiers (QIs) that the column is made of: one, one for each position of a code, or numbers and the codes beside them.
     lo, hi : tuple of numpy.ndarray, each shape (L, D + 1), int32
-        For each of these QIs, the run that each code is published as; the last one that of a missing number.
+        For each of these QIs, the run that each code is published as; the last one that of a missing number. Of the codes
+        beside numbers, the run is the set of its members.
 
     Notes
     -----
@@ -82,17 +85,24 @@ class ColumnLevels:
         rows : slice or numpy.ndarray, optional
             Which records; all without it.
         """
+        layout = cells.layout
         for a, lo, hi in zip(self.qis, self.lo, self.hi, strict=True):
-            # -1, a missing number, is the last entry
-            at, code = cells.layout.row_of_range[a], records.codes[rows, a]
-            cells.lo[at, rows], cells.hi[at, rows] = lo[level, code], hi[level, code]
+            code = records.codes[rows, a]  # -1, a missing number, is the last entry
+            if a in layout.place_of_set:
+                words = _sets(records.domains[a], lo.ravel(), hi.ravel()).reshape(-1, *lo.shape)
+                start = layout.offset[layout.place_of_set[a]]
+                cells.bits[start : start + len(words), rows] = words[:, level, code]
+            else:
+                at = layout.row_of_range[a]
+                cells.lo[at, rows], cells.hi[at, rows] = lo[level, code], hi[level, code]
 
 
 def column_levels(records: Records, widths: Mapping[str, Any] | None = None) -> list[ColumnLevels]:
     """Return the levels of every column, from own values to the whole domain.
 
     A hierarchy: at level h, each value is published as its highest ancestor of height at most h. A number: own
-    values, then intervals of each width, which begin at multiples of it, then the whole domain. Positions: the
+    values, then intervals of each width, which begin at multiples of it, then the whole domain; a code in place of a
+    number stays as it is until the last level. Positions: the
     last ones are hidden first. Levels that break a boundary or a limit of the column are left out, those below its
     `at-least`, and those that publish the same as the level before.
 
@@ -117,14 +127,7 @@ def column_levels(records: Records, widths: Mapping[str, Any] | None = None) -> 
     columns: dict[str, list[int]] = {}
     for a, domain in enumerate(records.domains):
         columns.setdefault(domain.column, []).append(a)
-    coded = next((domain.column for domain in records.domains if domain.has_codes), None)
-    if coded is not None:
-        raise ParameterError(
-            f"column {coded!r} has numbers and codes, which have no common levels; give it a hierarchy or recode "
-            "it " + WITHOUT_CODES,
-            subject="full-domain",
-        )
-    without = [d.column for d in records.domains if d.shape == "set"]
+    without = [d.column for d in records.domains if d.kind == "categorical"]
     if without:
         raise ParameterError(
             f"no hierarchy for {', '.join(map(repr, without))}; give each one "
@@ -139,6 +142,8 @@ def column_levels(records: Records, widths: Mapping[str, Any] | None = None) -> 
             labels, runs = position_runs([records.domains[a] for a in qis])
         elif domain.hierarchy is not None:
             labels, runs = node_runs(domain.hierarchy)
+        elif domain.has_codes:
+            labels, runs = coded_runs([records.domains[a] for a in qis], widths.get(column))
         else:
             labels, runs = interval_runs(domain, widths.get(column))
         lows, highs = zip(*runs, strict=True)
@@ -189,17 +194,13 @@ def option_problems(
     options : mapping
         A method's.
     """
-    if domains is None or any(domain.kind == "categorical" and domain.shape == "set" for domain in domains):
+    if domains is None or any(domain.kind == "categorical" for domain in domains):
         return
     try:
         _checked_widths(domains, options.get("widths"))
     except ParameterError as error:
         yield "widths", error.text
-    try:
-        columns = column_levels(Records(tuple(domains), np.zeros((0, len(domains)), np.int32)))
-    except ParameterError as error:  # numbers with codes
-        yield "levels", error.text
-        return
+    columns = column_levels(Records(tuple(domains), np.zeros((0, len(domains)), np.int32)))
     levels = options.get("levels")
     numeric = {domain.column for domain in domains if domain.kind == "numeric"}
     if isinstance(levels, Mapping):
@@ -245,6 +246,21 @@ def _allowed(records: Records, qis: Sequence[int], runs: Runs) -> list[int]:
         if any((lo[level] != lo[before]).any() or (hi[level] != hi[before]).any() for lo, hi in runs):
             kept.append(level)
     return kept
+
+
+def _sets(domain: Domain, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
+    """Return runs of codes as sets, shape (words, n), uint64."""
+    words = np.zeros((domain.words, len(lo)), np.uint64)
+    for code in range(domain.size):
+        words[code >> 6] |= ((lo <= code) & (code <= hi)).astype(np.uint64) << np.uint64(code & 63)
+    return words
+
+
+def _prices(loss: Loss, domain: Domain, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
+    """Return the costs of runs of codes, of a domain of sets those of the sets: shape (n,), float64."""
+    if domain.shape == "set":
+        return np.asarray(loss.set_costs(domain, _sets(domain, lo, hi), hi - lo + 1), np.float64)
+    return run_costs(loss, domain, lo, hi)
 
 
 def _checked_widths(domains: Sequence[Domain], widths: Any) -> dict[str, list[float]]:
@@ -390,13 +406,9 @@ class Lattice:
             least, own = np.zeros(len(levels.labels)), np.zeros(len(levels.labels))
             for a, lo, hi in zip(levels.qis, levels.lo, levels.hi, strict=True):
                 domain = domains[a]
-                price = np.zeros(lo.shape)
-                whole = 0.0
-                if domain.size > 1:
-                    flat = measure.run_costs(domain, lo.ravel(), hi.ravel())
-                    price = shares[a] * np.asarray(flat, np.float64).reshape(lo.shape)
-                    ends = np.zeros(1, np.int32), np.full(1, domain.size - 1, np.int32)
-                    whole = float(shares[a] * measure.run_costs(domain, *ends)[0])
+                price = shares[a] * _prices(measure, domain, lo.ravel(), hi.ravel()).reshape(lo.shape)
+                ends = np.zeros(1, np.int32), np.full(1, domain.size - 1, np.int32)
+                whole = float(shares[a] * _prices(measure, domain, *ends)[0])
                 self.star += whole
                 self._at[a] = start + np.arange(len(lo)) * lo.shape[1]
                 cells.append((lo.astype(np.int64) * (domain.size + 1) + hi).ravel())

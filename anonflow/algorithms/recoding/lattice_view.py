@@ -23,7 +23,7 @@ def lattice_view(part: LatticePart, keys: bool = False) -> Markup:
     least, span = min(losses), max(max(losses) - min(losses), 1e-12)
     drawn = [
         LatticeBox(
-            _text(part, node, whole),
+            _node_text(part, node, whole),
             _description(part, node),
             sum(node.levels),
             (node.loss - least) / span,
@@ -60,7 +60,7 @@ def _mark(part: LatticePart, at: int) -> str:
     return "★ optimum" if at == part.best else ""
 
 
-def _text(part: LatticePart, node: LatticeNode, whole: bool) -> str:
+def _node_text(part: LatticePart, node: LatticeNode, whole: bool) -> str:
     if whole:
         return " ".join(map(str, node.levels))
     centres = [part.nodes[at].levels for at in (part.best, part.of_run) if at is not None]

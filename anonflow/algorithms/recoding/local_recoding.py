@@ -94,28 +94,29 @@ def local_recoding(
         raise too_few(part.n, k)
     records, heavy = part.records, weighted(part, sets, of, importance, NAME)
     everything = Generalization.of(records).with_suppressed(np.ones(records.n, bool))
-    lo, hi = everything.lo.copy(), everything.hi.copy()
+    lo, hi, bits = everything.lo.copy(), everything.hi.copy(), everything.bits.copy()
     left = np.arange(records.n)
     counts: list[int] = []
     facts: dict[str, Any] = {}
     optimal = True
     while len(left) >= k and len(counts) < rounds:
         with errors_of(NAME, shared="full-domain"):
-            done = search(heavy.take(left), k, 1.0, widths, time_limit, pool=False)
-        cells, _, small = done.lattice.published(done.best.node, k)
+            lattice_search = search(heavy.take(left), k, 1.0, widths, time_limit, pool=False)
+        cells, _, small = lattice_search.lattice.published(lattice_search.best.node, k)
         hidden = small | cells.suppressed_rows()
         if counts or small.any() or not hidden.all():
             # `*` for all records is a class; for some of them it looks like the rows that are left
             small = hidden
-        optimal &= done.bound >= done.best.loss
-        facts = facts or {"levels": done.facts()["levels"]}
+        optimal &= lattice_search.bound >= lattice_search.best.loss
+        facts = facts or {"levels": lattice_search.facts()["levels"]}
         if small.all():
             break
         shown = left[~small]
         lo[:, shown], hi[:, shown] = cells.lo[:, ~small], cells.hi[:, ~small]
+        bits[:, shown] = cells.bits[:, ~small]
         counts.append(len(shown))
         left = left[small]
-    generalization = Generalization(records.domains, lo, hi, everything.bits)
+    generalization = Generalization(records.domains, lo, hi, bits)
     suppressed = np.zeros(records.n, bool)
     suppressed[left] = True
     facts |= {"rounds": len(counts), "published_by_round": counts, "optimal": bool(optimal)}

@@ -51,7 +51,7 @@ def uncovered(listed: Candidates, records: Records, published: Generalization) -
             code = people.codes[:, a]
             bit = np.uint64(1) << (code & 63).astype(np.uint64)
             words = published.bits[layout.offset[t] : layout.offset[t + 1]]
-            for word in np.unique(code >> 6).tolist():
+            for word in np.flatnonzero(np.bincount(code >> 6)).tolist():
                 values = np.bitwise_or.reduceat(np.where(code >> 6 == word, bit, np.uint64(0)), starts)
                 outside |= (values[place] & ~words[word, rows]) != 0
         bad[rows[outside]] = True

@@ -225,8 +225,8 @@ def perfect_flow(evidence: Evidence) -> np.ndarray | None:
     graph: Bipartite = evidence.graph
     if evidence.own and evidence.own_covers.all():
         edge_key = graph.box.astype(np.int64) * graph.originals.size + graph.end
-        wanted = graph.published.label * graph.originals.size + graph.originals.label
-        return np.bincount(np.searchsorted(edge_key, wanted), minlength=graph.edges).astype(np.int64)
+        edge_of_row = graph.published.label * graph.originals.size + graph.originals.label
+        return np.bincount(np.searchsorted(edge_key, edge_of_row), minlength=graph.edges).astype(np.int64)
     flow = largest_flow(graph.originals.count, graph.published.count, graph.end, graph.box)
     return flow.edge if flow.value == evidence.n else None
 

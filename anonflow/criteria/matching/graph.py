@@ -15,10 +15,11 @@ from functools import cached_property
 
 import numpy as np
 
+from anonflow.candidate_lists import Candidates
 from anonflow.errors import DataError
 from anonflow.generalization import Generalization
 from anonflow.table.domain import Domain
-from anonflow.table.records import Records, equal_columns
+from anonflow.table.records import Records, equal_columns, first_places
 
 EDGE_LIMIT = 250_000_000
 """More edges than this are refused: they would exceed 32-bit positions and a few GiB."""
@@ -134,6 +135,13 @@ class Bipartite:
         of_box = np.bincount(self.box, self.originals.count[self.end], self.published.size)
         return of_original.astype(np.int64), of_box.astype(np.int64)
 
+    def lists(self) -> Candidates:
+        """Return the originals that each row has an edge to; equal rows share a list. O(pairs of a distinct row and an original)."""
+        members = Candidates.of_classes(self.originals.label)
+        originals = Candidates(self.end, members.offsets, members.originals).pairs()[1]
+        offsets = np.concatenate([[0], np.cumsum(self.degrees()[1])])
+        return Candidates(self.published.label, offsets, originals)
+
 
 def merge(rows: list[np.ndarray], n: int) -> DistinctRows:
     """Merge the equal columns of a matrix given by its rows, in lexicographic order, O(rows n log n).
@@ -144,8 +152,8 @@ def merge(rows: list[np.ndarray], n: int) -> DistinctRows:
     n : int
     """
     label = equal_columns(rows, n)
-    _, first, count = np.unique(label, return_index=True, return_counts=True)
-    return DistinctRows(label, first.astype(np.int64), count.astype(np.int64))
+    count = np.bincount(label)
+    return DistinctRows(label, first_places(label, len(count)), count)
 
 
 def consistency_graph(
@@ -424,13 +432,14 @@ class _SetFilter:
             self.tables.append(table)
 
     def narrow(self, left: np.ndarray, begin: int, stop: int) -> None:
-        digits, at = np.unique(self.digits[begin:stop], axis=0, return_inverse=True)
+        distinct = merge(list(self.digits[begin:stop].T), stop - begin)
+        digits = self.digits[begin:stop][distinct.first]
         inside = self.tables[0][digits[:, 0]]
         for d, table in enumerate(self.tables[1:], start=1):
             used = np.flatnonzero(digits[:, d])
             if len(used):
                 inside[used] |= table[digits[used, d]]
-        left &= inside[np.ravel(at)]
+        left &= inside[distinct.label]
 
     def check(self, box: np.ndarray, record: np.ndarray) -> np.ndarray:
         codes = self.codes[record]

@@ -43,17 +43,17 @@ def regular_by_flow(evidence: Evidence) -> Finding:
     """
     k = evidence.need_k("k-regular")
     graph = evidence.graph
-    many, copies = graph.originals.count, graph.published.count
-    capacity = many[graph.end] * copies[graph.box]
+    people, copies = graph.originals.count, graph.published.count
+    capacity = people[graph.end] * copies[graph.box]
     capacity[evidence.exempt_box[graph.box]] *= k
-    flow = largest_flow(many * k, copies * k, graph.end, graph.box, capacity, need=k)
+    flow = largest_flow(people * k, copies * k, graph.end, graph.box, capacity, need=k)
     total = evidence.n * k
     detail = f"maximum flow {flow.value:,} of {total:,}"
     lacking = np.flatnonzero(flow.unmet)
     failing = graph.published.positions(lacking, flow.unmet[lacking])
     if len(failing):
         short = np.flatnonzero(flow.unsent)
-        count = int(np.minimum(flow.unsent[short], many[short]).sum())
+        count = int(np.minimum(flow.unsent[short], people[short]).sum())
         detail += f"; {count} originals have too few matches as well"
     return Finding.of("k-regular", failing, "published", detail, {"k": k})
 

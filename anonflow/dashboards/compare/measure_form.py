@@ -9,7 +9,7 @@ import pandas as pd
 import panel as pn
 
 from anonflow.dashboards.components.html import in_lines
-from anonflow.dashboards.components.option_field import option_field
+from anonflow.dashboards.components.option_field import option_field, plain_number
 from anonflow.option import Option
 from anonflow.table import Table
 from anonflow.utility import MEASURES
@@ -55,7 +55,7 @@ class ConditionForm:
         if not name:
             return None
         if self.low.visible:
-            ends = {key: _plain(field.value) for key, field in (("from", self.low), ("to", self.high))}
+            ends = {key: plain_number(field.value) for key, field in (("from", self.low), ("to", self.high))}
             known = {key: value for key, value in ends.items() if value is not None}
             return {name: known} if known else None
         values = (
@@ -107,7 +107,7 @@ class MeasureForm:
     def settings(self) -> Mapping[str, Any]:
         """Return the settings that differ from the declared defaults."""
         filled: dict[str, Any] = {key: form.condition() for key, form in self._conditions.items()}
-        filled |= {key: _plain(field.value) for key, field in self.fields.items()}
+        filled |= {key: plain_number(field.value) for key, field in self.fields.items()}
         return {
             key: value
             for key, value in filled.items()
@@ -123,8 +123,3 @@ def _field(key: str, option: Option, names: list[str]) -> Any:
     if key == "formula":
         return pn.widgets.TextInput(label=option.label, placeholder="income ~ age + education", width=380)
     return option_field(option, option.default, width=150)
-
-
-def _plain(value: Any) -> Any:
-    """Return a whole number as one."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value

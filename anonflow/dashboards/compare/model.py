@@ -8,7 +8,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import param
 
@@ -22,9 +21,9 @@ from anonflow.dashboards.work.jobs import FinishedRun
 from anonflow.dashboards.work.screen_work import Background
 from anonflow.drawing.figures import Point
 from anonflow.drawing.method_mark import sparkline
-from anonflow.loss import cell_costs
 from anonflow.utility import MEASURES
 from anonflow.utility.frontier import frontier
+from anonflow.utility.missing_loss import loss_of_blanks
 
 SHORT = {"gcp": "GCP"}
 """The names of measures beside an axis, if they differ."""
@@ -40,49 +39,6 @@ RISKS = {
     "measured": "measured: for the most exposed person",
 }
 """Descriptions of risks, by name."""
-
-
-def column_losses(run: FinishedRun) -> dict[str, float]:
-    """Return the mean loss (NCP) of each column of quasi-identifiers in a run, each between 0 and 1."""
-    if run.result.columns:
-        return {column.column: column.loss for column in run.result.columns}
-    anonymization = run.result.anonymization
-    if anonymization is None:
-        return {}
-    losses: dict[str, list[float]] = {}
-    for domain, costs in zip(
-        anonymization.table.domains, cell_costs(anonymization.generalization), strict=True
-    ):
-        losses.setdefault(domain.column, []).append(float(costs.mean()))
-    return {name: sum(parts) / len(parts) for name, parts in losses.items()}
-
-
-def loss_of_blanks(run: FinishedRun) -> tuple[float, list[str]]:
-    """Return the share of a run's loss (NCP) that blanks cause which only ``*`` covers, and their columns, the largest part first.
-
-    Of the cells of records that are not suppressed, and may stand for a record with such a blank. 0 of a run without records.
-    """
-    anonymization = run.result.anonymization
-    if anonymization is None:
-        return 0.0, []
-    table, matches, classes = anonymization.table, anonymization.matches, anonymization.classes
-    only_star = [
-        at for at, domain in enumerate(table.domains) if domain.kind == "numeric" and domain.has_missing
-    ]
-    if not only_star:
-        return 0.0, []
-    weights = np.array([domain.weight for domain in table.domains])
-    costs = weights[:, None] * cell_costs(anonymization.generalization)
-    parts: dict[str, float] = {}
-    for at in only_star:
-        forced = blank = table.codes[:, at] < 0
-        if matches is not None:
-            forced = (blank[matches] & (matches >= 0)).any(axis=1)
-        elif classes is not None:
-            forced = np.isin(classes, classes[blank])
-        parts[table.domains[at].column] = float(costs[at][forced & ~anonymization.suppressed].sum())
-    total = float(costs.sum())
-    return (sum(parts.values()) / total if total else 0.0), sorted(parts, key=lambda name: -parts[name])
 
 
 class CompareModel(param.Parameterized):
@@ -123,7 +79,7 @@ class CompareModel(param.Parameterized):
             if text not in f"{run.label}\n{run.result.name}\n{run.note}".lower():
                 continue
             result, row = run.result, run.row()
-            losses = column_losses(run)
+            losses = run.losses
             heights = [0.0] * BARS
             for percent, count in result.spread:
                 heights[min(BARS - 1, int(percent) * BARS // 100)] += count
@@ -153,7 +109,8 @@ class CompareModel(param.Parameterized):
         """Return a warning about the runs most of whose loss comes from blanks; empty without any."""
         for run in self.results:
             if run.id not in self._blanks:
-                self._blanks[run.id] = loss_of_blanks(run)
+                anonymization = run.result.anonymization  # a project has no records
+                self._blanks[run.id] = (0.0, []) if anonymization is None else loss_of_blanks(anonymization)
         parts = [(run, *self._blanks[run.id]) for run in self.results]
         worst = max((part for part in parts if part[1] > 0.5), key=lambda part: part[1], default=None)
         if worst is None:
@@ -181,7 +138,7 @@ class CompareModel(param.Parameterized):
         for run in self.results:
             value = run.result.seconds if measure == "seconds" else run.result.measures.get(measure)
             y = math.nan if value is None else float(value)
-            columns = ", ".join(column_losses(run))
+            columns = ", ".join(run.losses)
             points.append(Point(run.id, run.name, run.result.algorithm, float(run.result.k), y, columns))
         return points
 
@@ -268,7 +225,7 @@ class CompareModel(param.Parameterized):
         both = self.pair()
         if both is None:
             return [], [], []
-        a, b = (column_losses(run) for run in both)
+        a, b = (run.losses for run in both)
         names = list(dict.fromkeys([*a, *b]))
         return names, [a.get(name, 0.0) for name in names], [b.get(name, 0.0) for name in names]
 

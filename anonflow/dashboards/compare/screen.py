@@ -13,11 +13,12 @@ from markupsafe import Markup
 
 from anonflow.algorithms.budget import AUTO
 from anonflow.algorithms.registry import REGISTRY, look_of
+from anonflow.archive import zipped
 from anonflow.dashboards.compare.model import LABELS, RISKS, CompareModel
 from anonflow.dashboards.compare.utility_card import UtilityCard
 from anonflow.dashboards.components.clickable import Clickable
 from anonflow.dashboards.components.direction import arrow, better, directed
-from anonflow.dashboards.components.figure_files import LOSS_BY_COLUMN, figures_of_runs, zipped
+from anonflow.dashboards.components.figure_files import LOSS_BY_COLUMN, figures_of_runs
 from anonflow.dashboards.components.html import (
     card,
     empty,

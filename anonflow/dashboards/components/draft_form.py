@@ -58,23 +58,16 @@ class DraftForm(param.Parameterized):
         workspace = self.workspace
         if workspace.frame is not None and self.flow.table.source != workspace.source:
             return  # another table is being opened: its draft follows
-        now = self._now()
         # the draft and its consequences change one after the other: one update is enough
-        if len(self._read_from) != len(now) or any(
-            a is not b for a, b in zip(self._read_from, now, strict=True)
-        ):
+        pairs = zip(self._read_from, self._now(), strict=True)
+        # tables are not compared: another one is another object
+        if any(a is not b and not (isinstance(a, tuple | dict) and a == b) for a, b in pairs):
             self.renew()
 
     def _now(self) -> tuple[Any, ...]:
         """Return what the params are read from."""
         workspace = self.workspace
-        return (
-            self.flow,
-            workspace.frame,
-            workspace.table,
-            workspace.algorithms,
-            workspace.ks,
-        )
+        return self.flow, workspace.frame, workspace.table, workspace.algorithms, workspace.ks
 
     def _edited(self, *events: param.parameterized.Event) -> None:
         if not self._reading and self.workspace.frame is not None:

@@ -1,11 +1,9 @@
-"""Figures as files of their own (SVG), and several files as one (ZIP)."""
+"""Figures as files of their own (SVG)."""
 
 from __future__ import annotations
 
-import io
 import re
-import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from anonflow.engine.execution.result import RunResult
 from anonflow.engine.report.report import detail_of, gcp_against_k, risk_and_gcp, runs_with_gcp
@@ -43,12 +41,3 @@ def figures_of_runs(results: Sequence[RunResult]) -> dict[str, bytes]:
     if picture:
         drawn["risk-and-utility"] = picture
     return {f"{name}.svg": svg_file(picture) for name, picture in drawn.items()}
-
-
-def zipped(files: Mapping[str, bytes]) -> bytes:
-    """Return files as one archive; it tells no time."""
-    held = io.BytesIO()
-    with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in files.items():
-            archive.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED)
-    return held.getvalue()

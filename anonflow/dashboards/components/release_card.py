@@ -1,4 +1,4 @@
-"""The release card as screens show it."""
+"""The numbers of a run, and the release card, as screens show them."""
 
 from __future__ import annotations
 
@@ -9,14 +9,41 @@ from typing import Any
 import panel as pn
 from markupsafe import Markup
 
-from anonflow.dashboards.components.html import facts, html, in_lines, items, notice, say, stack, verdict_of
+from anonflow.dashboards.components.direction import directed
+from anonflow.dashboards.components.html import (
+    cards,
+    facts,
+    html,
+    in_lines,
+    items,
+    notice,
+    say,
+    stack,
+    verdict_of,
+)
 from anonflow.dashboards.session.screen_words import on_screen
 from anonflow.dashboards.session.workspace import Workspace
+from anonflow.engine.execution.result import RunResult
 from anonflow.engine.report.card import ReleaseCard, Remedy
 from anonflow.errors import AnonflowError
 
 PRICE, PRICING = "What would each cost?", "Trying each of them…"
 APPLY = "Apply one of these to the settings of this run, and run it again"
+
+
+def run_numbers(result: RunResult) -> Markup:
+    """Return what there is to know of a run at first, in numbers."""
+    loss = result.measures.get("gcp", float("nan"))
+    return cards(
+        [
+            (result.algorithm, "method"),
+            (str(result.k), "k"),
+            (f"{result.records:,}", "records"),
+            (f"{loss:.4f}", directed("information loss (GCP)", "gcp")),
+            (f"{result.suppressed:,}", directed("suppressed", "suppressed")),
+            (result.guarantee, "guarantee"),
+        ]
+    )
 
 
 def card_lines(card: ReleaseCard) -> Markup:

@@ -10,7 +10,6 @@ import param
 
 from anonflow import datasets, strict_yaml
 from anonflow.dashboards.components.draft_form import DraftForm
-from anonflow.dashboards.hierarchies.suggest import suggested_hierarchy
 from anonflow.dashboards.protect.settings import share
 from anonflow.dashboards.session.draft_spec import ColumnSpec, columns_of, written
 from anonflow.dashboards.session.screen_words import OPEN_FIRST, on_screen
@@ -24,6 +23,7 @@ from anonflow.table.coding import column_values
 from anonflow.table.domain import missing_cells
 from anonflow.table.forms.numbers import numbers_of
 from anonflow.table.forms.text_forms import keys_text
+from anonflow.table.identification.suggested_hierarchy import suggested_hierarchy
 from anonflow.table.identification.uniqueness import unique_as_added
 from anonflow.table.identification.value_signs import numbers_in
 from anonflow.table.infer import Advice, advise, infer_columns, kind_of, read_cells
@@ -76,7 +76,6 @@ class ColumnChoice(DraftForm):
     def __init__(self, workspace: Any, **params: Any) -> None:
         self._about: tuple[Any, dict[str, ColumnFacts], dict[str, Advice]] | None = None
         self._unique: tuple[Any, tuple[str, ...], list[int]] | None = None
-        self._seen: tuple[Any, ...] | None = None
         self.background = Background(workspace, at_once=True)
         self._guessing = Background(workspace, at_once=True)
         super().__init__(workspace, **params)
@@ -291,13 +290,11 @@ class ColumnChoice(DraftForm):
             return
         self._guessing.of_records(len(frame), lambda: infer_columns(frame), done, self._failed)
 
+    def _now(self) -> tuple[Any, ...]:
+        return self.workspace.named, self.flow.columns, self.known
+
     def _read(self) -> None:
-        frame = self.workspace.named
-        names = self.known
-        seen = (frame, self.flow.columns, names)
-        if self._seen is not None and seen[0] is self._seen[0] and seen[1:] == self._seen[1:]:
-            return
-        self._seen = seen
+        frame, names = self.workspace.named, self.known
         if frame is None:
             self.background.forget()
             self.param.update(counting=False, rows=None, bars=[])

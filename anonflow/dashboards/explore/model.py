@@ -8,103 +8,29 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import param
 
 from anonflow.algorithms.anonymize import Anonymization
 from anonflow.algorithms.recoding.lattice_part import LatticePart, lattice_part
 from anonflow.algorithms.view import sizes_of
-from anonflow.dashboards.compare.model import column_losses
 from anonflow.dashboards.session.publication import card_of_run
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.dashboards.work.jobs import FinishedRun
 from anonflow.dashboards.work.screen_work import Background
 from anonflow.engine.report.card import ReleaseCard
 from anonflow.errors import ParameterError
-from anonflow.generalization import Generalization
-from anonflow.hierarchy.wording import plural
-from anonflow.loss import cell_costs, record_costs
+from anonflow.loss import record_costs
 from anonflow.release import publish
 from anonflow.release.randomness import derived_seed
 from anonflow.risk import ATTACKERS, AttackContext, ByKeySets, Prosecutor, usual
 from anonflow.risk.attack import frame_of, row_of
-from anonflow.utility.distributions import MISSING, Distribution, distribution, missing_of
+from anonflow.utility.before_after import BeforeAfter
+from anonflow.utility.distributions import Distribution, distribution
+from anonflow.utility.missing_loss import MissingLoss, missing_losses
 from anonflow.utility.neighbourhood import Neighbourhood, neighbourhood
 
 HEAT = 30
 """Runs in the table of losses; the latest, and the chosen one."""
-
-
-@dataclass(frozen=True, eq=False)
-class BeforeAfter:
-    """The records as they were and as they are published, text.
-
-    Attributes
-    ----------
-    before, after : pandas.DataFrame, shape (n, QI columns), categorical
-        Row i is record i.
-    """
-
-    before: pd.DataFrame
-    after: pd.DataFrame
-    changed: np.ndarray
-
-    @classmethod
-    def of(cls, anonymization: Anonymization) -> BeforeAfter:
-        """Compare the originals with their generalized records; a missing value is shown as such."""
-        before = Generalization.of(anonymization.table.records).decode_categories()
-        for name, without in missing_of(anonymization.table.records).items():
-            cells = before[name].cat
-            categories = cells.categories.append(pd.Index([MISSING]))
-            codes = np.where(without, len(categories) - 1, cells.codes.to_numpy())
-            before[name] = pd.Categorical.from_codes(codes, categories)
-        after = anonymization.published.decode_categories(suppressed=anonymization.suppressed)
-        changed = np.empty(before.shape, bool)
-        for at, name in enumerate(before.columns):
-            old, new = before[name].cat, after[name].cat
-            same = new.categories.get_indexer(old.categories)  # the code after of each text before
-            changed[:, at] = same[old.codes.to_numpy()] != new.codes.to_numpy()
-        for name, without in missing_of(anonymization.table.records).items():
-            # an empty cell that is published as one is a value that is kept
-            same = after[name].cat.categories.get_indexer(pd.Index([""]))[0]
-            at = list(before.columns).index(name)
-            changed[without, at] = after[name].cat.codes.to_numpy()[without] != same
-            after[name] = after[name].cat.rename_categories({"": MISSING}) if same >= 0 else after[name]
-        return cls(before, after, changed)
-
-    def containing(self, search: str, only_changed: bool = False) -> np.ndarray:
-        """Return positions of the records in which a text occurs, before or after, whatever its case; O(n) a column."""
-        kept = self.changed.any(axis=1) if only_changed else np.ones(len(self.before), bool)
-        text = search.strip()
-        if text:
-            hit = np.zeros(len(self.before), bool)
-            for frame in (self.before, self.after):
-                for name in frame.columns:
-                    cells = frame[name].cat
-                    has = cells.categories.str.contains(text, case=False, regex=False)
-                    hit |= np.asarray(has, bool)[cells.codes.to_numpy()]
-            kept &= hit
-        return np.flatnonzero(kept)
-
-
-@dataclass(frozen=True)
-class MissingLoss:
-    """The loss of records without a value, separately from the others."""
-
-    column: str
-    cells: int
-    """Records without a value."""
-    loss: float
-    others: float
-    """Mean loss (NCP) of those records in this column, and of the others, between 0 and 1."""
-
-    def sentence(self) -> str:
-        """Return such as ``age: 12 records without a value lose 100.0 %, the others 8.1 %.``"""
-        lose = "loses" if self.cells == 1 else "lose"
-        records = plural(self.cells, "record")
-        return (
-            f"{self.column}: {records} without a value {lose} {self.loss:.1%}, the others {self.others:.1%}."
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +47,7 @@ class RunView:
     def of(cls, anonymization: Anonymization) -> RunView:
         """Return that of what a run made of its table; O(n q)."""
         worst = int(np.argmax(record_costs(anonymization.generalization)))
-        return cls(BeforeAfter.of(anonymization), _missing_losses(anonymization), worst)
+        return cls(BeforeAfter.of(anonymization), missing_losses(anonymization), worst)
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,22 +70,6 @@ class Attacks:
     """How many people (second) are covered by how many rows (first)."""
     card: ReleaseCard | None = None
     """That of the release that this run's own seed draws."""
-
-
-def _missing_losses(anonymization: Anonymization) -> tuple[MissingLoss, ...]:
-    without_value = missing_of(anonymization.table.records)
-    if not without_value:
-        return ()
-    domains, costs = anonymization.table.domains, cell_costs(anonymization.generalization)
-    losses = []
-    for name, without in without_value.items():
-        parts = [
-            at for at, domain in enumerate(domains) if domain.column == name
-        ]  # numbers and their codes are two
-        cost = costs[parts].mean(axis=0)
-        others = float(cost[~without].mean()) if not without.all() else 0.0
-        losses.append(MissingLoss(name, int(without.sum()), float(cost[without].mean()), others))
-    return tuple(losses)
 
 
 class ExploreModel(param.Parameterized):
@@ -206,7 +116,7 @@ class ExploreModel(param.Parameterized):
         shown = runs[-HEAT:]
         if self.run is not None and self.run not in shown:
             shown = [self.run, *shown[1:]]
-        losses = [column_losses(run) for run in shown]
+        losses = [run.losses for run in shown]
         columns = list(dict.fromkeys(name for losses_of_run in losses for name in losses_of_run))
         names = [f"{'▶ ' if run is self.run else ''}{run.name} (#{run.id})" for run in shown]
         values = [
@@ -231,11 +141,6 @@ class ExploreModel(param.Parameterized):
             self._view = run.id, RunView.of(anonymization)
         return self._view[1]
 
-    def records(self) -> BeforeAfter | None:
-        """Return all records before and after; kept for the run that is shown."""
-        view = self.view()
-        return None if view is None else view.records
-
     def search(
         self,
         text: str,
@@ -244,10 +149,11 @@ class ExploreModel(param.Parameterized):
         failed: Callable[[str], None],
     ) -> None:
         """Look a text up in the records, and call `done` with those that have it; at once where there are few records."""
-        records = self.records()
-        if records is None:
+        view = self.view()
+        if view is None:
             self.searching.forget()
             return
+        records = view.records
 
         def work() -> FoundRecords:
             at = records.containing(text, only_changed)
@@ -276,16 +182,6 @@ class ExploreModel(param.Parameterized):
         """Return the chosen record and those it is hidden among."""
         anonymization = self.anonymization
         return None if anonymization is None else neighbourhood(anonymization, self.record)
-
-    def missing_losses(self) -> tuple[MissingLoss, ...]:
-        """Return what cells without a value lose, a line for each column that has some."""
-        view = self.view()
-        return () if view is None else view.missing
-
-    def worst_record(self) -> int:
-        """Return the first of the records that lose most."""
-        view = self.view()
-        return 0 if view is None else view.worst
 
     def lattice(self) -> LatticePart | None:
         """Return the levels beside those of the chosen run, None for methods without levels; kept for the run that is shown."""

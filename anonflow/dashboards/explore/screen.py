@@ -13,12 +13,10 @@ from markupsafe import Markup
 
 from anonflow.algorithms.recoding.lattice_view import lattice_view
 from anonflow.dashboards.components.clickable import Clickable
-from anonflow.dashboards.components.direction import directed
 from anonflow.dashboards.components.html import (
     badge,
     card,
     card_heading,
-    cards,
     empty,
     facts,
     html,
@@ -29,7 +27,7 @@ from anonflow.dashboards.components.html import (
     stack,
     verdict_of,
 )
-from anonflow.dashboards.components.release_card import Remedies, card_lines
+from anonflow.dashboards.components.release_card import Remedies, card_lines, run_numbers
 from anonflow.dashboards.components.run_select import RunSelect
 from anonflow.dashboards.components.shown_part import ShownPart
 from anonflow.dashboards.explore.association_card import AssociationCard
@@ -130,27 +128,16 @@ class ExploreScreen(ShownPart):
         if run is None:
             return
         self._name(f"Run: {run.name} (#{run.id})", False)
-        result = run.result
-        text = cards(
-            [
-                (f"{result.records:,}", "records"),
-                (str(result.k), "k"),
-                (
-                    f"{result.measures.get('gcp', float('nan')):.4f}",
-                    directed("information loss (GCP)", "gcp"),
-                ),
-                (f"{result.suppressed:,}", directed("suppressed", "suppressed")),
-                (result.guarantee, "guarantee"),
-            ]
-        )
-        lost = self.model.missing_losses()
+        text = run_numbers(run.result)
+        view = self.model.view()
+        lost = () if view is None else view.missing
         if lost:
             text += Markup("<h4>Records without a value</h4>{}").format(
                 items(each.sentence() for each in lost)
             )
         self.facts.object = str(text)
         self.column.param.update(options=self.model.columns, value=self.model.column)
-        self.record.param.update(end=result.records - 1, value=self.model.record)
+        self.record.param.update(end=run.result.records - 1, value=self.model.record)
         self._show_lattice()
         self._show_distribution()
         self._show_records()
@@ -233,9 +220,10 @@ class ExploreScreen(ShownPart):
         )
 
     def _list_records(self, answer: FoundRecords) -> None:
-        records = self.model.records()
-        if records is None:
+        view = self.model.view()
+        if view is None:
             return
+        records = view.records
         at = answer.at[:MOST]
         names = list(records.before.columns)
         shown: dict[str, Any] = {"record": at}
@@ -278,9 +266,14 @@ class ExploreScreen(ShownPart):
         self.record = pn.widgets.IntInput(label="Record", value=0, start=0, end=0, width=140)
         pn.bind(self._record_changed, self.record, watch=True)
         self.worst = pn.widgets.Button(label="The record that loses most", width=200, align="end")
-        self.worst.on_click(lambda _: self.model.param.update(record=self.model.worst_record()))
+        self.worst.on_click(self._show_worst)
         self.graph = html("", "af-graph")
         self.sizes = html("", "af-sizes")
+
+    def _show_worst(self, _: Any) -> None:
+        view = self.model.view()
+        if view is not None:
+            self.model.record = view.worst
 
     def _record_changed(self, number: int | None) -> None:
         run = self.model.run

@@ -17,9 +17,9 @@ from anonflow.dashboards.components.option_field import param_field
 from anonflow.dashboards.components.shown_part import ShownPart
 from anonflow.dashboards.components.upload import dropper
 from anonflow.dashboards.hierarchies.form import FROM_LOWEST, HierarchyChoice
-from anonflow.dashboards.hierarchies.tree_picture import BEYOND_LEGEND
 from anonflow.dashboards.session.hierarchy_files import MOST
 from anonflow.dashboards.session.paths import safe_name
+from anonflow.drawing.trees import BEYOND_LEGEND
 
 USED = "Used."
 
@@ -136,7 +136,7 @@ class HierarchyBuilder(ShownPart):
         for way, part in self.of_way.items():
             part.visible = choice.way == way
         drawing = choice.drawing()
-        self.tree.html = "" if drawing is None else drawing.svg()
+        self.tree.html = "" if drawing is None else f'<div class="tree">{drawing.svg()}</div>'
         self.legend.visible = drawing is not None
         self.use.disabled = choice.tree is None or choice.used
         if self.to.options != choice.others:

@@ -14,8 +14,16 @@ import param
 
 from anonflow import datasets
 from anonflow.dashboards.components.draft_form import DraftForm
-from anonflow.dashboards.hierarchies.grouping import CHOOSE_GROUP, Grouping
-from anonflow.dashboards.hierarchies.suggest import (
+from anonflow.dashboards.session.draft_spec import ColumnSpec, written
+from anonflow.dashboards.session.hierarchy_files import copy_hierarchy, declared_hierarchy
+from anonflow.drawing.trees import TreeDrawing
+from anonflow.errors import AnonflowError, HierarchyError
+from anonflow.hierarchy import Hierarchy
+from anonflow.hierarchy.calendar import UNITS, is_partial, partial_leaf
+from anonflow.hierarchy.grouping import CHOOSE_GROUP, Grouping
+from anonflow.table.coding import column_values
+from anonflow.table.forms.text_forms import Form
+from anonflow.table.identification.suggested_hierarchy import (
     CALENDAR,
     NESTED,
     are_dates,
@@ -23,14 +31,6 @@ from anonflow.dashboards.hierarchies.suggest import (
     plain_number,
     steps_over,
 )
-from anonflow.dashboards.hierarchies.tree_picture import TreeDrawing
-from anonflow.dashboards.session.draft_spec import ColumnSpec, written
-from anonflow.dashboards.session.hierarchy_files import copy_hierarchy, declared_hierarchy
-from anonflow.errors import AnonflowError, HierarchyError
-from anonflow.hierarchy import Hierarchy
-from anonflow.hierarchy.calendar import UNITS, is_partial, partial_leaf
-from anonflow.table.coding import column_values
-from anonflow.table.forms.text_forms import Form
 from anonflow.table.schema import form_of
 
 WAYS = {

@@ -1,38 +1,265 @@
-"""The screen Prepare: preparation steps, and the changes of each."""
+"""The screen Prepare: the preparation steps of the draft, added one after the other, each with its changes."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import panel as pn
 import param
+from markupsafe import Markup
 
-from anonflow.dashboards.components.html import empty, head
-from anonflow.dashboards.prepare.steps_before import StepsBefore
-from anonflow.dashboards.session.screen_words import NO_TABLE
+from anonflow.dashboards.components.html import card, empty, facts, head, html, in_lines, notice, say, soft
+from anonflow.dashboards.components.option_field import option_field, plain_number
+from anonflow.dashboards.components.upload import dropper
+from anonflow.dashboards.session.draft_spec import ColumnSpec
+from anonflow.dashboards.session.screen_words import NO_TABLE, on_screen
 from anonflow.dashboards.session.workspace import Workspace
+from anonflow.dashboards.work.screen_work import Background
+from anonflow.errors import AnonflowError
+from anonflow.option import NEEDED, Option, options_of
+from anonflow.table.identification.value_signs import numbers_in
+from anonflow.table.infer import kind_of
+from anonflow.table.prepare import MOST_BYTES, STEPS, Preparation, table_of_file
+
+STAY = options_of(STEPS["top-code"])["others"].label
 
 
 class PrepareScreen(pn.viewable.Viewer):
-    """The preparation steps of the open table."""
+    """The steps of the draft, their changes in the open table, and a form to add a step."""
 
     workspace = param.ClassSelector(class_=Workspace, constant=True)
-    title = param.String(default="Prepare", constant=True)
+    title = "Prepare"
 
-    def __init__(self, workspace: Workspace, **params: Any) -> None:
-        super().__init__(workspace=workspace, **params)
+    def __init__(self, **params: Any) -> None:
+        super().__init__(**params)
         self.nothing = empty(NO_TABLE)
-        self.nothing.visible = workspace.param.frame.rx().rx.is_(None)
-        self.before = StepsBefore(workspace=workspace)
+        self.step = pn.widgets.Select(label="Step", options=list(STEPS), width=150)
+        self.column = pn.widgets.Select(label="Column", options=[], width=180)
+        self.background = Background(self.workspace, at_once=True)
+        self._counted: tuple[Any, list[Any], Any] | None = None
+        self.fields: dict[str, Any] = {}
+        self._form = in_lines()
+        self.add = pn.widgets.Button(label="Add the step", on_click=self._add)
+        self.remove = pn.widgets.Button(label="Remove the last step", on_click=self._remove)
+        self.codebook = dropper(
+            self.workspace,
+            self._take_codebook,
+            self._refuse,
+            "A codebook of this column: CSV file with the header value,label",
+            MOST_BYTES,
+        )
+        self.wrong = notice("af-bad")
+        self.changes = html()
+        self.steps = card(
+            "Prepare: steps before",
+            in_lines(self.step, self.column),
+            self._form,
+            pn.Row(self.add, self.remove),
+            self.codebook,
+            self.wrong,
+            self.changes,
+            lead="These steps change the table before it is anonymized, in this order. The release is verified against the table after them.",
+        )
+        pn.bind(self._make_fields, self.step, watch=True)
+        pn.bind(self._fill_codes, self.column, watch=True)
+        self._make_fields()
+        self._show()
+
+    def options(self) -> dict[str, Any]:
+        """Return what the form says now, as a step's options in a flow.
+
+        Fields that are empty or as they were are left out. In a table of values, ``old = new`` stand between commas; in a
+        list of values, each between commas.
+        """
+        filled: dict[str, Any] = {}
+        for name, option in _options_of(self.step.value).items():
+            value = self.fields[name].value
+            if option.kind is None and isinstance(value, str):
+                value = _read_value(self.step.value, name, value)
+            if value in (None, "", [], {}, option.default):
+                continue
+            filled[name.replace("_", "-")] = plain_number(value)
+        return filled
+
+    def _make_fields(self, *steps: str) -> None:
+        self.fields = {
+            name: _field(self.step.value, name, option)
+            for name, option in _options_of(self.step.value).items()
+        }
+        self._form.objects = list(self.fields.values())
+        self._fill_codes()
+
+    def _fill_codes(self, *columns: str) -> None:
+        """Let the codes of a column stay in a step that works on numbers."""
+        column = self.workspace.draft.spec.columns.get(self.column.value or "", ColumnSpec())
+        if "others" in self.fields and self.fields["others"].label == STAY:
+            self.fields["others"].value = ", ".join(column.codes or ())
+
+    def _add(self, *events: Any) -> None:
+        filled = self.options()
+        empty = [
+            option.label
+            for name, option in _options_of(self.step.value).items()
+            if option.default is NEEDED and name.replace("_", "-") not in filled
+        ]
+        if empty:
+            self._refuse(f"Fill in {' and '.join(empty)}.")
+            return
+        entry = {self.step.value: {"column": self.column.value, **filled}}
+        self._take([*self._steps(), entry])
+
+    def _take_codebook(self, name: str, path: Path) -> None:
+        """Let labels stand in place of a column's values, here and in all that is published."""
+        try:
+            table = table_of_file(path)
+        except AnonflowError as error:
+            self._refuse(on_screen(error.problems[0]).replace(path.name, name))
+            return
+        finally:
+            path.unlink(missing_ok=True)
+        self._take([*self._steps(), {"recode": {"column": self.column.value, "values": table}}])
+
+    def _remove(self, *events: Any) -> None:
+        self._take(self._steps()[:-1])
+
+    def _steps(self) -> list[Any]:
+        return list(self.workspace.draft.spec.table.prepare)
+
+    def _take(self, steps: list[Any]) -> None:
+        """Put the steps into the draft, if they go with the table; of many records that is seen in a thread of its own."""
+        workspace = self.workspace
+        frame = workspace.frame
+        if frame is None:
+            return
+        try:
+            spec = workspace.draft.spec.with_table(prepare=tuple(steps), columns=self._columns(steps))
+        except AnonflowError as error:
+            self._refuse(" ".join(map(on_screen, error.problems[:3])))
+            return
+
+        def fits() -> None:
+            self._refuse("")
+            if workspace.frame is frame:
+                workspace.draft.put(spec)
+
+        self._count(frame, steps, fits)
+
+    def _be_busy(self, busy: bool) -> None:
+        self.add.disabled = busy
+        self.remove.disabled = busy or not self._steps()
+        if busy:
+            self.changes.object = str(soft("Counting what the steps change…", "status"))
+
+    def _columns(self, steps: list[Any]) -> dict[str, ColumnSpec]:
+        """Return what is declared of the columns, under the names that they have after these steps."""
+        draft = self.workspace.draft
+        names = [str(name) for name in self.workspace.frame.columns]
+        before, after = (Preparation(each, draft.folder).renamed(names) for each in (self._steps(), steps))
+        new = {before.get(name, name): after.get(name, name) for name in names}
+        columns = {new.get(name, name): column for name, column in draft.spec.columns.items()}
+        if len(steps) > len(self._steps()) and "recode" in steps[-1]:
+            self._guess_again(columns, steps)
+        return columns
+
+    def _guess_again(self, columns: dict[str, ColumnSpec], steps: list[Any]) -> None:
+        """Guess the kind of a numeric column again whose numbers have become labels: all of them, or some codes."""
+        name = steps[-1]["recode"]["column"]
+        column = columns.get(name)
+        if column is None or column.kind != "numeric":
+            return
+        recoded = Preparation(steps, self.workspace.draft.folder).apply(self.workspace.frame)[name]
+        if np.isnan(numbers_in(recoded.dropna())).any():
+            columns[name] = ColumnSpec(role=column.role, weight=column.weight, **kind_of(recoded))
+
+    def _refuse(self, sentence: str) -> None:
+        say(self.wrong, Markup("<p><b>Not added.</b> {}</p>").format(sentence) if sentence else "")
+
+    @param.depends("workspace.frame", "workspace.table", "workspace.problems", watch=True)
+    def _show(self) -> None:
+        frame = self.workspace.frame
+        self.nothing.visible, self.steps.visible = frame is None, frame is not None
+        named = self.workspace.named
+        names = [] if named is None else [str(name) for name in named.columns]
+        if self.column.options != names:
+            self.column.options = names
+            self.column.value = names[0] if names else None
+        steps = self._steps()
+        self.remove.disabled = not steps
+        if frame is None or not steps:
+            self.changes.object = ""
+            return
+        if self._counted is None or self._counted[0] is not frame or self._counted[1] != steps:
+            self._count(frame, steps)
+            return
+        changes = self._counted[2]
+        keys = ("step", "changed", "removed", "distinct", "left")
+        rows = [
+            [row[key] if key == "step" else f"{row[key]:,}" for key in keys]
+            for row in changes.to_dict("records")
+        ]
+        names_of_keys = ("step", "cells changed", "rows removed", "distinct before", "after")
+        self.changes.object = str(facts(names_of_keys, rows, numbers=range(1, 5)))
+
+    def _count(self, frame: Any, steps: list[Any], then: Callable[[], None] = lambda: None) -> None:
+        """Count what the steps change, and show it; where they do not go with the table, say why."""
+        folder = self.workspace.draft.folder
+
+        def done(changes: Any) -> None:
+            self._be_busy(False)
+            self._counted = frame, steps, changes
+            then()
+            self._show()
+
+        def refused(problem: str) -> None:
+            self._be_busy(False)
+            self._refuse(problem)
+            self.changes.object = ""
+            if steps != self._steps():
+                self._show()
+
+        self._be_busy(True)
+        self.background.of_records(
+            len(frame), lambda: Preparation(steps, folder).changes(frame) if steps else None, done, refused
+        )
 
     def __panel__(self) -> pn.viewable.Viewable:
         return pn.Column(
             head(
-                "Prepare",
+                self.title,
                 "Statistical offices recode a table before they anonymize it: ages above 90 become 90, incomes are rounded, a date of birth "
                 "becomes a year. Without a step, the table stays as it is.",
             ),
             self.nothing,
-            self.before,
+            self.steps,
             sizing_mode="stretch_width",
         )
+
+
+def _options_of(step: str) -> dict[str, Option]:
+    """Return the options that the form asks for: values of a table are typed, its file is named in a flow."""
+    return {
+        name: option for name, option in options_of(STEPS[step]).items() if (step, name) != ("recode", "file")
+    }
+
+
+def _field(step: str, name: str, option: Option) -> Any:
+    if option.kind is not None:
+        return option_field(option, option.default, width=150)
+    example = {
+        ("recode", "values"): "old = new, old = new",
+        ("date-part", "on"): "2024-01-01",
+    }.get((step, name), "value, value")
+    return pn.widgets.TextInput(label=option.label, value="", placeholder=example, width=260)
+
+
+def _read_value(step: str, name: str, text: str) -> Any:
+    """Parse a text of the form: a table, a list, or the text itself."""
+    if name == "on":
+        return text.strip()
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    if step != "recode":
+        return parts
+    return {old.strip(): new.strip() or None for old, _, new in (part.partition("=") for part in parts)}

@@ -11,6 +11,7 @@ import param
 
 from anonflow.dashboards.components.draft_form import DraftForm
 from anonflow.dashboards.components.html import html, notice, say, soft, stack
+from anonflow.dashboards.components.option_field import plain_number
 from anonflow.dashboards.session.draft_spec import written
 from anonflow.errors import ParameterError
 
@@ -29,17 +30,34 @@ LIMITS = {
 FIELDS = {name: home for name, (home, *_) in LIMITS.items()}
 
 
-class LimitChoice(DraftForm):
-    """Weight, boundary and limits of the quasi-identifiers, one edit of the draft for each number."""
+class LimitTable(DraftForm, pn.viewable.Viewer):
+    """Weight, boundary and limits of the quasi-identifiers, typed in a table, one edit of the draft for each number."""
 
     refusal = param.String(default="", doc="Why the last number was not taken; empty if it was.")
     rows = param.Parameter(default=None, doc="The table, a DataFrame, or None.")
 
     def __init__(self, workspace: Any, **params: Any) -> None:
-        self._seen: Any = None
+        names = ["column", "kind", *FIELDS, "boundary"]
+        self.table = pn.widgets.Tabulator(
+            pd.DataFrame(columns=names),
+            show_index=False,
+            sortable=False,
+            selectable=False,
+            editors={name: {"type": "number"} if name in FIELDS else None for name in names},
+            titles={"column": "Column", "kind": "Kind", "boundary": "Boundary"}
+            | {name: title for name, (_, _, _, title, _, _) in LIMITS.items()},
+            header_tooltips={"boundary": "hierarchy: click them on the tree, under Hierarchies"}
+            | {name: tip for name, (*_, tip) in LIMITS.items()},
+            layout="fit_columns",
+            widths={"column": 185, "kind": 94} | {name: width for name, (*_, width, _) in LIMITS.items()},
+            sizing_mode="stretch_width",
+        )
+        self.table.on_edit(self.edited)
+        self.wrong = notice("af-bad")
         super().__init__(workspace, **params)
+        self._show()
 
-    def table(self) -> pd.DataFrame:
+    def _table(self) -> pd.DataFrame:
         """Return a row for each quasi-identifier; NaN where nothing is said."""
         rows = []
         for name in self.quasi_identifiers:
@@ -72,7 +90,7 @@ class LimitChoice(DraftForm):
         least, words = LIMITS[field][1:3]
         if number is not None and (number < least or (number == 0 and words == "above 0")):
             raise ParameterError(f"column {column!r}: {field} is a number {words}")
-        plain = None if number is None else int(number) if number.is_integer() else number
+        plain = plain_number(number)
         if field == "weight":
             self.workspace.set_column(column, weight=None if plain == 1 else plain)
         elif field == "interval":
@@ -80,12 +98,33 @@ class LimitChoice(DraftForm):
         else:
             self.workspace.set_column(column, **{field: plain})
 
+    def _now(self) -> tuple[Any, ...]:
+        return self.workspace.named, self.flow.columns
+
     def _read(self) -> None:
-        seen = (self.workspace.named, self.flow.columns)
-        if self._seen is not None and seen[0] is self._seen[0] and seen[1] == self._seen[1]:
-            return
-        self._seen = seen
-        self.rows = None if self.workspace.named is None else self.table()
+        self.rows = None if self.workspace.named is None else self._table()
+
+    def edited(self, event: Any) -> None:
+        """Take a number that was typed."""
+        rows = self.rows
+        if rows is not None and 0 <= event.row < len(rows):
+            self.choose(str(rows["column"].iloc[event.row]), event.column, event.value)
+
+    @param.depends("rows", "refusal", watch=True)
+    def _show(self) -> None:
+        rows = self.rows
+        if rows is not None:
+            shown = rows.copy()
+            for name in FIELDS:
+                shown[name] = [None if math.isnan(number) else number for number in shown[name]]
+            shown = shown.astype(dict.fromkeys(FIELDS, object))
+            if not shown.equals(self.table.value):
+                self.table.value = shown
+        say(self.wrong, self.refusal)
+
+    def __panel__(self) -> pn.viewable.Viewable:
+        hint = html(soft("Click a number to change it; empty the field to remove it."))
+        return stack(hint, self.table, self.wrong)
 
 
 def _read(value: Any) -> float | None:
@@ -100,52 +139,3 @@ def _read(value: Any) -> float | None:
     if math.isinf(number):
         raise ParameterError("a limit is a finite number; empty is no limit")
     return number
-
-
-class LimitTable(pn.viewable.Viewer):
-    """Type weights and limits."""
-
-    choice = param.ClassSelector(class_=LimitChoice, constant=True)
-
-    def __init__(self, choice: LimitChoice, **params: Any) -> None:
-        super().__init__(choice=choice, **params)
-        names = ["column", "kind", *FIELDS, "boundary"]
-        self.table = pn.widgets.Tabulator(
-            pd.DataFrame(columns=names),
-            show_index=False,
-            sortable=False,
-            selectable=False,
-            editors={name: {"type": "number"} if name in FIELDS else None for name in names},
-            titles={"column": "Column", "kind": "Kind", "boundary": "Boundary"}
-            | {name: title for name, (_, _, _, title, _, _) in LIMITS.items()},
-            header_tooltips={"boundary": "hierarchy: click them on the tree, under Hierarchies"}
-            | {name: tip for name, (*_, tip) in LIMITS.items()},
-            layout="fit_columns",
-            widths={"column": 185, "kind": 94} | {name: width for name, (*_, width, _) in LIMITS.items()},
-            sizing_mode="stretch_width",
-        )
-        self.table.on_edit(self.edited)
-        self.refusal = notice("af-bad")
-        self._show()
-
-    def edited(self, event: Any) -> None:
-        """Take a number that was typed."""
-        rows = self.choice.rows
-        if rows is not None and 0 <= event.row < len(rows):
-            self.choice.choose(str(rows["column"].iloc[event.row]), event.column, event.value)
-
-    @param.depends("choice.rows", "choice.refusal", watch=True)
-    def _show(self) -> None:
-        rows = self.choice.rows
-        if rows is not None:
-            shown = rows.copy()
-            for name in FIELDS:
-                shown[name] = [None if math.isnan(number) else number for number in shown[name]]
-            shown = shown.astype(dict.fromkeys(FIELDS, object))
-            if not shown.equals(self.table.value):
-                self.table.value = shown
-        say(self.refusal, self.choice.refusal)
-
-    def __panel__(self) -> pn.viewable.Viewable:
-        hint = html(soft("Click a number to change it; empty the field to remove it."))
-        return stack(hint, self.table, self.refusal)

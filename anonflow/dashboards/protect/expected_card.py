@@ -27,8 +27,8 @@ METHODS = 1.0
 """Seconds that the stretches of one method may take here."""
 
 
-class ExpectedRuns(param.Parameterized):
-    """Expectations of the runs of a workspace's draft, and of those that have been run since.
+class ExpectedCard(pn.viewable.Viewer):
+    """Expectations of the runs of a workspace's draft, and of those that have been run since, with their errors.
 
     They wait in the same queue as all runs, off the event loop. Expectations belong to one draft and one table; when
     one of the two changes, only those of finished runs are still shown.
@@ -44,6 +44,10 @@ class ExpectedRuns(param.Parameterized):
         super().__init__(workspace=workspace, **params)
         self.background = Background(workspace)
         self._of = NO_FLOW
+        self.start = pn.widgets.Button(label=EXPECT, width=230, css_classes=["af-expect"])
+        self.start.on_click(lambda _: self.compute())
+        self.shown = html("", "af-expected")
+        self._show()
 
     def compute(self) -> None:
         """Compute those of the draft, aside."""
@@ -98,26 +102,12 @@ class ExpectedRuns(param.Parameterized):
         )  # as they are expected, not as they ended
         return [(run.name, self.known[run.id], run.result.seconds) for run in ended]
 
-
-class ExpectedCard(pn.viewable.Viewer):
-    """The expectations, beside each method, and their errors."""
-
-    model = param.ClassSelector(class_=ExpectedRuns, constant=True)
-
-    def __init__(self, model: ExpectedRuns, **params: Any) -> None:
-        super().__init__(model=model, **params)
-        self.start = pn.widgets.Button(label=EXPECT, width=230, css_classes=["af-expect"])
-        self.start.on_click(lambda _: model.compute())
-        self.shown = html("", "af-expected")
-        self._show()
-
-    @param.depends("model.computing", "model.answers", "model.known", "model.problem", watch=True)
+    @param.depends("computing", "answers", "known", "problem", watch=True)
     def _show(self) -> None:
-        model = self.model
-        self.start.disabled = model.computing
-        self.start.label = "Running the methods on a few records…" if model.computing else EXPECT
-        parts = [soft(model.problem, "status")] if model.problem else []
-        if model.answers:
+        self.start.disabled = self.computing
+        self.start.label = "Running the methods on a few records…" if self.computing else EXPECT
+        parts = [soft(self.problem, "status")] if self.problem else []
+        if self.answers:
             rows = [
                 (
                     answer.name,
@@ -125,10 +115,10 @@ class ExpectedCard(pn.viewable.Viewer):
                     "–" if answer.memory is None else f"{answer.memory / MIB:,.0f}",
                     answer.problem or f"from up to {answer.largest:,} records",
                 )
-                for answer in model.answers
+                for answer in self.answers
             ]
             parts.append(facts(("run", "seconds expected", "MiB expected", ""), rows, (1, 2)))
-        finished = model.errors()
+        finished = self.errors()
         if finished:
             rows = [
                 (

@@ -10,7 +10,7 @@ import param
 
 from anonflow.dashboards.components.clickable import Clickable
 from anonflow.dashboards.components.html import html, in_lines, labelled, notice, say, soft, stack
-from anonflow.dashboards.components.option_field import param_field
+from anonflow.dashboards.components.option_field import param_field, plain_number
 from anonflow.dashboards.components.shown_part import ShownPart
 from anonflow.dashboards.protect.patterns import METHODS, PatternChoice
 
@@ -168,7 +168,7 @@ class PatternBoard(ShownPart):
             return
         weights = {name: other for name, other in self.choice.weights.items() if name != column}
         if number != 1:
-            weights[column] = int(number) if number.is_integer() else number
+            weights[column] = plain_number(number)
         self.choice.weights = weights
 
     def _show(self) -> None:

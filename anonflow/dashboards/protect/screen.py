@@ -16,9 +16,9 @@ from anonflow.dashboards.components.option_field import field_value, option_fiel
 from anonflow.dashboards.components.shown_part import LatePart
 from anonflow.dashboards.hierarchies.editor import HierarchyBuilder
 from anonflow.dashboards.hierarchies.form import HierarchyChoice
-from anonflow.dashboards.protect.column_limits import LimitChoice, LimitTable
+from anonflow.dashboards.protect.column_limits import LimitTable
 from anonflow.dashboards.protect.diversity import DiversityChoice, DiversityForm
-from anonflow.dashboards.protect.expected_card import ExpectedCard, ExpectedRuns
+from anonflow.dashboards.protect.expected_card import ExpectedCard
 from anonflow.dashboards.protect.pattern_grid import PatternBoard
 from anonflow.dashboards.protect.patterns import PatternChoice
 from anonflow.dashboards.protect.settings import CUTS, Protection, share
@@ -46,7 +46,6 @@ class ProtectScreen(pn.viewable.Viewer):
     workspace = param.ClassSelector(class_=Workspace)
     protection = param.ClassSelector(class_=Protection)
     diversity = param.ClassSelector(class_=DiversityChoice)
-    limits = param.ClassSelector(class_=LimitChoice)
     title = "Protect"
 
     def __init__(self, **params: Any) -> None:
@@ -54,12 +53,11 @@ class ProtectScreen(pn.viewable.Viewer):
         super().__init__(
             protection=Protection(space),
             diversity=DiversityChoice(space),
-            limits=LimitChoice(space),
             **params,
         )
         self.questions = TwoQuestions(self.protection)
         self.unfold = pn.widgets.Button(label=UNFOLD, css_classes=["af-unfold"])
-        self.expected = ExpectedCard(model=ExpectedRuns(self.workspace))
+        self.expected = ExpectedCard(self.workspace)
         self._fields: dict[tuple[str, str], Any] = {}
         self._k_part()
         self._method_part()
@@ -244,7 +242,7 @@ class ProtectScreen(pn.viewable.Viewer):
             "Hierarchies": self._late("tree", lambda: HierarchyBuilder(choice=HierarchyChoice(space))),
             "Patterns": self._late("board", lambda: PatternBoard(choice=PatternChoice(space))),
             "Diversity": self._late("diverse", lambda: DiversityForm(self.diversity)),
-            "Limits and weights": self._late("limit_table", lambda: LimitTable(self.limits)),
+            "Limits and weights": self._late("limit_table", lambda: LimitTable(space)),
         }
         tabs = pn.Tabs(("Methods", self._methods_page()), *late.items(), sizing_mode="stretch_width")
         details = stack(

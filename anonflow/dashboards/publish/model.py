@@ -13,12 +13,12 @@ from typing import Any
 
 import param
 
+from anonflow.archive import zipped
 from anonflow.criteria.guarantee import promises_classes
 from anonflow.criteria.registry import promise_of
-from anonflow.dashboards.components.figure_files import figures_of_run, zipped
+from anonflow.dashboards.components.figure_files import figures_of_run
 from anonflow.dashboards.components.released_before import ReleasesModel
 from anonflow.dashboards.session import share_link
-from anonflow.dashboards.session.as_script import script
 from anonflow.dashboards.session.diff import differences
 from anonflow.dashboards.session.draft_spec import columns_of, written
 from anonflow.dashboards.session.publication import Publication, card_of_run
@@ -131,6 +131,29 @@ OWNER = {
     ),
 }
 """The files that stay with the owner."""
+
+
+_SCRIPT = '''"""The run {name} as a script; it gives the release that the screen gave.
+
+Put it beside the flow file {flow} and the table that the flow names, and save the seed where only you can read it:
+
+    python {script} SEED_FILE
+"""
+
+import sys
+from pathlib import Path
+
+import anonflow as af
+
+here = Path(__file__).parent
+seed = int(Path(sys.argv[1]).read_text().strip(), 16)
+report = af.run(here / {flow!r}, seed=seed, again=True)  # with the seed, the same draw
+if not report.ok:
+    sys.exit("a check failed: nothing was published")
+result = report.results[0]      # result.anonymization is the owner's
+release = report.release        # release.frame is what is published, and lies in the folder out
+'''
+"""The script that repeats a run."""
 
 
 class PublishModel(param.Parameterized):
@@ -315,7 +338,7 @@ class PublishModel(param.Parameterized):
         if file == "figures":
             return zipped({} if self.run is None else figures_of_run(self.run.result))
         if file == "script":
-            return script(
+            return _script(
                 "" if self.run is None else self.run.result.name,
                 self.file_name("flow"),
                 self.file_name("script"),
@@ -435,3 +458,9 @@ class PublishModel(param.Parameterized):
         run = self.run
         table = None if run is None or run.result.anonymization is None else run.result.anonymization.table
         self.releases.count(table, None if self.publication is None else self.publication.release)
+
+
+def _script(name: str, flow: str, script: str) -> str:
+    """Return the script of a run, by its name, and the names of the files of its flow and of itself."""
+    plain = "".join(letter for letter in name if letter.isprintable() and letter not in '"\\\\')
+    return _SCRIPT.format(name=plain, flow=flow, script=script)

@@ -9,7 +9,6 @@ import panel as pn
 import param
 from markupsafe import Markup
 
-from anonflow.dashboards.components.direction import directed
 from anonflow.dashboards.components.html import (
     badge,
     card,
@@ -26,7 +25,7 @@ from anonflow.dashboards.components.html import (
     verdict_of,
 )
 from anonflow.dashboards.components.option_field import param_field
-from anonflow.dashboards.components.release_card import Remedies, card_lines
+from anonflow.dashboards.components.release_card import Remedies, card_lines, run_numbers
 from anonflow.dashboards.components.released_before import (
     NOBODY_BEFORE,
     ReleasesUpload,
@@ -159,15 +158,7 @@ class PublishScreen(ShownPart):
         self.nothing.visible, self.inside.visible = run is None, run is not None
         if run is None:
             return
-        result = run.result
-        numbers = [
-            (result.algorithm, "method"),
-            (str(result.k), "k"),
-            (f"{result.records:,}", "records"),
-            (f"{result.measures.get('gcp', float('nan')):.4f}", directed("information loss (GCP)", "gcp")),
-            (f"{result.suppressed:,}", directed("suppressed", "suppressed")),
-        ]
-        say(self.promise, cards(numbers) + Markup("<p>{}</p>").format(model.promise()))
+        say(self.promise, run_numbers(run.result) + Markup("<p>{}</p>").format(model.promise()))
         drawn = bool(model.drawn or model.earlier) and model.publication is None
         self.agree.visible = drawn
         text = Markup("<p>{}.</p>").format(model.earlier) if model.earlier else Markup("")

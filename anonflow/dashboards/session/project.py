@@ -6,10 +6,7 @@ opened is a stranger's: nothing of it is unpacked by name, nothing is run, and e
 
 from __future__ import annotations
 
-import io
 import math
-import zipfile
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from anonflow import strict_yaml
 from anonflow.algorithms.budget import AUTO
 from anonflow.algorithms.registry import REGISTRY
+from anonflow.archive import members, zipped
 from anonflow.criteria.verification import Finding
 from anonflow.dashboards.session.draft_spec import DraftSpec
 from anonflow.dashboards.session.paths import check_confined, paths_in, safe_name
@@ -250,23 +248,13 @@ def save_project(
         review=dict(review or {}),
     )
     text = entry.model_dump_json(exclude=None if review else {"review"})
-    stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
-
-        def put(name: str, content: bytes) -> None:
-            # the same project is the same bytes: no clock in it
-            entry = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
-            entry.external_attr = 0o600 << 16
-            archive.writestr(entry, content, zipfile.ZIP_DEFLATED)
-
-        put("project.json", text.encode())
-        put("flow.yaml", strict_yaml.dumps(document).encode())
-        for name in sorted(named):
-            try:
-                put(f"files/{safe_name(name)}", (folder / name).read_bytes())
-            except OSError:
-                raise DataError(f"{safe_name(name)}: cannot be read any more; open the table again") from None
-    return stream.getvalue()
+    files = {"project.json": text.encode(), "flow.yaml": strict_yaml.dumps(document).encode()}
+    for name in sorted(named):
+        try:
+            files[f"files/{safe_name(name)}"] = (folder / name).read_bytes()
+        except OSError:
+            raise DataError(f"{safe_name(name)}: cannot be read any more; open the table again") from None
+    return zipped(files)
 
 
 def session_runs_text(
@@ -381,41 +369,29 @@ def read_session_runs(
 
 
 def _members(path: Path, most: int) -> dict[str, bytes]:
-    """Return the members of an archive, by name; none is larger than it may be, whatever the archive says."""
+    """Return the members of an archive, by name; together they have no more bytes than they may."""
     parts: dict[str, bytes] = {}
+    left = most
+
+    def most_of(name: str) -> int:
+        own = name in ("project.json", "flow.yaml")
+        if name in parts or not (own or _is_file(name)):
+            raise DataError("this is not an anonflow project: it holds a file that no project has")
+        return min(left, MOST_TEXT) if own else left
+
     try:
-        with zipfile.ZipFile(path) as archive:
-            entries = archive.infolist()
-            if len(entries) > MOST_FILES:
-                raise DataError(
-                    f"this project holds {len(entries):,} files, more than any that is saved here"
-                )
-            left = most
-            for entry in entries:
-                name = entry.filename
-                own = name in ("project.json", "flow.yaml")
-                # of the other compressions a few bytes are unpacked to any number at once
-                packed_here = entry.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-                encrypted = bool(entry.flag_bits & 1)
-                if name in parts or encrypted or not packed_here or not (own or _is_file(name)):
-                    raise DataError("this is not an anonflow project: it holds a file that no project has")
-                cap = min(left, MOST_TEXT) if own else left
-                with archive.open(entry) as stream:
-                    content = stream.read(cap + 1)
-                if len(content) > cap:
-                    raise DataError(
-                        f"this project is larger than {most / 1e6:,.0f} MB when it is unpacked, the most that is taken here"
-                    )
-                left -= len(content)
-                parts[name] = content
-    except (
-        zipfile.BadZipFile,  # a directory or a checksum that does not fit
-        zlib.error,
-        EOFError,
-        NotImplementedError,  # a kind of archive that Python does not read
-        OSError,  # a place before the file's begin
-        ValueError,  # a name that is no text
-    ):
+        for name, content in members(path, MOST_FILES, most_of):
+            parts[name] = content
+            left -= len(content)
+    except OverflowError as error:
+        if error.args:
+            raise DataError(
+                f"this project holds {error.args[0]:,} files, more than any that is saved here"
+            ) from None
+        raise DataError(
+            f"this project is larger than {most / 1e6:,.0f} MB when it is unpacked, the most that is taken here"
+        ) from None
+    except ValueError:
         raise DataError("this is not an anonflow project: the file is damaged, or of another kind") from None
     return parts
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anonflow import engine, strict_yaml
+from anonflow.archive import zipped
 from anonflow.criteria.verify import verify
-from anonflow.dashboards.components.figure_files import zipped
 from anonflow.dashboards.session.draft_spec import DraftSpec
 from anonflow.dashboards.session.memory import ReleaseMemory
 from anonflow.engine.context import Session

@@ -11,7 +11,6 @@ from collections import deque
 from collections.abc import Callable, Hashable
 from functools import cache, partial
 
-from anonflow.dashboards.work import session_threads
 from anonflow.errors import unforeseen
 
 LOG = logging.getLogger("anonflow.dashboards")
@@ -132,7 +131,7 @@ class FairQueue:
                     ticket.place = place
                     moved.append(ticket)
         for ticket in begun:
-            session_threads.begin(partial(self._do, ticket), "anonflow-slot")
+            begin_thread(partial(self._do, ticket), "anonflow-slot")
         for ticket in moved:
             ticket.on_move()
 
@@ -146,6 +145,11 @@ class FairQueue:
                 self._busy.pop(ticket, None)
                 self.ended += 1
             self._move()
+
+
+def begin_thread(work: Callable[[], None], name: str) -> None:
+    """Begin `work` in a thread of its own, which ends with the process: the one place where a session begins threads."""
+    threading.Thread(target=work, name=name, daemon=True).start()
 
 
 @cache

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from anonflow import engine
-from anonflow.dashboards.work import session_threads
+from anonflow.dashboards.work import fair_queue
 from anonflow.dashboards.work.fair_queue import FairQueue
 from anonflow.dashboards.work.jobs import Job
 
@@ -69,7 +69,7 @@ class JobGroup:
         """Join the queue: the jobs run when it is the user's turn."""
         for job in self.jobs:
             job.ticket = line.join(owner, partial(self._work, job), self._tell)
-        session_threads.begin(self._tick, "anonflow-progress")
+        fair_queue.begin_thread(self._tick, "anonflow-progress")
         self._schedule(self._show)  # a place in the queue can be told once its ticket is here
 
     def cancel(self) -> None:
@@ -94,7 +94,7 @@ class JobGroup:
         return self._over.wait(timeout)
 
     def _work(self, job: Job) -> None:
-        result = job.work(self._tell)
+        result = job.result(lambda event: self._tell())
         if job.stopped:
             self._freed()
         self._schedule(partial(self._end, job, result))

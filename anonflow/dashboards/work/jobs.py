@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
-import logging
 import secrets
-import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 from anonflow import engine
-from anonflow.algorithms.registry import REGISTRY
 from anonflow.dashboards.session.draft_spec import DraftSpec, MethodSpec
 from anonflow.dashboards.session.screen_words import on_screen
 from anonflow.dashboards.work.fair_queue import Ticket
-from anonflow.engine.brief import brief_flow, compiled_for
-from anonflow.engine.execution.events import PartitionDone, RoundDone, RunStarted
-from anonflow.engine.execution.totals import infeasible
+from anonflow.engine.attempt import Attempt
 from anonflow.engine.flows.spec import PartitionSpec
-from anonflow.errors import BUG, AnonflowError, unforeseen
 from anonflow.table import Table
-
-LOG = logging.getLogger("anonflow.dashboards")
-
-_compiled: set[tuple[Any, ...]] = set()
-"""The methods whose code this process has compiled."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,12 +49,17 @@ class FinishedRun:
         """Whether there is a result and every check passed."""
         return self.result.ok
 
+    @property
+    def losses(self) -> dict[str, float]:
+        """The mean loss (NCP) of each column of quasi-identifiers, each between 0 and 1."""
+        return {column.column: column.loss for column in self.result.columns}
+
     def row(self) -> dict[str, Any]:
         """Return the run as a row of the table of runs, with its id and name first."""
         return {"id": self.id, "name": self.name, **self.result.row()}
 
 
-class Job:
+class Job(Attempt):
     """One run of the draft: it waits, works, and ends.
 
     Parameters
@@ -84,15 +78,6 @@ class Job:
         A secret; a new one without it.
     results : callable, optional
         Gives the folder of its partitions' results for its seed: those that are there are not computed again.
-
-    Attributes
-    ----------
-    share : float
-        The finished share, 0 to 1.
-    compiled_in : float
-        Seconds that compiling took.
-    seed : int
-        A secret, its own.
     """
 
     def __init__(
@@ -106,109 +91,14 @@ class Job:
         seed: int | None = None,
         results: Callable[[int], Path] | None = None,
     ) -> None:
-        self.run = run
+        seed = secrets.randbits(128) if seed is None else seed
+        super().__init__(
+            flow, run, table, seed, settings=settings, results=None if results is None else results(seed),
+            seconds=seconds, words=on_screen,
+        )  # fmt: skip
         self.spec = spec
-        self.seed = secrets.randbits(128) if seed is None else seed
-        self.share = 0.0
         self.ticket: Ticket | None = None
-        self.begun = False
         self.ended = False
-        self.cancelled = False
-        self.compiling = False
-        self.compiled_in = 0.0
-        self._since = 0.0
-        self._flow = flow
-        self._table = table
-        self._settings = settings
-        self._seconds = seconds
-        self._results = None if results is None else results(self.seed)
-        self._lock = threading.Lock()
-        self._handle: engine.Handle | None = None
-        self._late = False
-
-    def work(self, progressed: Callable[[], None]) -> engine.RunResult | None:
-        """Do the run.
-
-        Parameters
-        ----------
-        progressed : callable
-            Called when :attr:`share` has changed.
-
-        Returns
-        -------
-        RunResult or None
-            With a problem if there is no result; None if it was cancelled.
-        """
-        with self._lock:
-            if self.cancelled:
-                return None
-            self.begun, self._since = True, perf_counter()
-        self._compile(progressed)
-        with self._lock:
-            if self._is_cancelled():  # in the meantime
-                return None
-            self._since = perf_counter()
-            self._handle = handle = engine.start(
-                self._flow, seed=self.seed, results=self._results, **self._settings
-            )
-        timer, begin = None, perf_counter()
-        if self._seconds is not None:
-            timer = threading.Timer(self._seconds, self._stop_late)
-            timer.daemon = True
-            timer.start()
-        try:
-            alone = False
-            for event in handle.events:
-                if isinstance(event, RunStarted):
-                    alone = event.partitions == 1
-                elif (isinstance(event, RoundDone) and alone) or isinstance(event, PartitionDone):
-                    self.share = event.done / event.of
-                    progressed()
-            result = handle.result().results[0]
-        except engine.Cancelled:
-            return self._too_long() if self._late else None
-        except AnonflowError as error:
-            return self._without(on_screen(error.message))
-        except MemoryError:
-            return self._without("there is not enough memory; use smaller partitions")
-        except Exception as error:  # a bug in one run must not end the others, and its words may hold a cell
-            return self._without(f"{unforeseen(error)}; {BUG}")
-        finally:
-            if timer is not None:
-                timer.cancel()
-        # a short run may end before it is stopped: the cap decides, not which thread is first
-        if self._seconds is not None and perf_counter() - begin > self._seconds:
-            return self._too_long()
-        return replace(result, name=self.run.name, values=dict(self.run.values))
-
-    def _compile(self, progressed: Callable[[], None]) -> None:
-        """Run a few records first, so that the seconds and the progress of the run are its method's alone.
-
-        The compiler's seconds would otherwise be those of whichever method is run first on a machine.
-        """
-        key = compiled_for(self.run, self._table), str(self._settings.get("scheduler"))
-        if key in _compiled or self.run.anonymize.algorithm not in REGISTRY:
-            return
-        self.compiling = True
-        began = perf_counter()
-        progressed()
-        try:
-            brief = brief_flow(self._flow, self.run, self._table)
-            with self._lock:
-                if self.cancelled:
-                    return
-                self._handle = handle = engine.start(brief, seed=0, **self._settings)
-            handle.result()
-        except engine.Cancelled:
-            return
-        except Exception as error:
-            # a few records may be too few for what is asked of all, and whatever else fails here fails again, and is
-            # reported, when the run itself is done: it is compiled as far as it came
-            LOG.debug("%s while a method was compiled", unforeseen(error))
-        finally:
-            self.compiling = False
-            self.compiled_in += perf_counter() - began
-        _compiled.add(key)
 
     @property
     def doing(self) -> str:
@@ -217,30 +107,23 @@ class Job:
             return "done"
         if not self.begun:
             return "waiting"
-        seconds = f"{perf_counter() - self._since:.0f} s"
+        seconds = f"{perf_counter() - self.since:.0f} s"
         if self.compiling:
             return f"compiling, once on this machine ({seconds})"
         if self.share <= 0.0:
             return f"at work for {seconds}"
         return f"{self.share:.0%} of its partitions"
 
-    def _is_cancelled(self) -> bool:
-        return self.cancelled
-
     def cancel(self) -> None:
         """Stop as soon as possible; or never begin."""
-        with self._lock:
-            self.cancelled = True
-            handle = self._handle
-        if handle is not None:
-            handle.cancel()
+        super().cancel()
         if self.ticket is not None:
             self.ticket.leave()
 
     @property
     def stopped(self) -> bool:
         """Whether it was ended from outside: a partition of it may still be computed somewhere."""
-        return self.begun and (self.cancelled or self._late)
+        return self.begun and (self.cancelled or self.late)
 
     def final_spec(self, result: engine.RunResult) -> DraftSpec:
         """Return the flow that repeats a result: what a budget left open is what was chosen."""
@@ -252,20 +135,6 @@ class Job:
         step = MethodSpec(algorithm=anon.algorithm.name, **method, **options)
         cut = PartitionSpec(order=self.spec.partition.order, size=anon.parameters["partition_size"])
         return self.spec.with_steps(anonymize=step).model_copy(update={"partition": cut})
-
-    def _stop_late(self) -> None:
-        self._late = True
-        assert self._handle is not None
-        self._handle.cancel()
-
-    def _too_long(self) -> engine.RunResult:
-        return self._without(
-            f"stopped after {self._seconds:g} s, the most that a run may take here; "
-            "use smaller partitions, or a faster method"
-        )
-
-    def _without(self, problem: str) -> engine.RunResult:
-        return infeasible(self.run, problem, self._table.n)
 
 
 def sentence(jobs: list[Job]) -> str:

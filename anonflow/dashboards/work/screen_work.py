@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import param
 
 from anonflow.dashboards.session.screen_words import on_screen
-from anonflow.dashboards.work import session_threads
+from anonflow.dashboards.work import fair_queue
 from anonflow.errors import BUG, AnonflowError, unforeseen
 
 FEW = 20_000
@@ -95,7 +95,7 @@ class Background:
             self._workspace.later(lambda: finish(call, answer))
 
         if self._at_once:
-            session_threads.begin(at_work, "anonflow-aside")
+            fair_queue.begin_thread(at_work, "anonflow-aside")
         else:
             self._workspace.aside(at_work)
 

@@ -303,14 +303,20 @@ def solve_batch(
         If rows cannot be read.
     """
     _, records, values = rows.load(shared.domains)
-    parts = [records.take(at) for at in batch.parts]
+    places = batch.parts
+    parts = [records.take(at) for at in places]
     part_values = values_of_parts(settings, batch, values)
     names = () if names_of is None else names_of(settings, parts, batch.first, part_values)
     results: dict[int, Matched] = {}
     failed: list[tuple[int, Failed]] = []
+    new = [at for at in range(len(parts)) if batch.first + at not in resumed]
+    solved = tasks.match_together(
+        settings, records, [places[at] for at in new], [batch.first + at for at in new]
+    )
+    matched = dict(zip(new, solved, strict=True))
     for at, part in enumerate(parts):
         number = batch.first + at
-        result = resumed[number] if number in resumed else tasks.match(settings, part, number)
+        result = matched[at] if at in matched else resumed[number]
         if isinstance(result, Matched) and part_values is not None and result.diverse is None:
             results[number] = result
             result = tasks.diversify(settings, part, part_values[at], number, result)

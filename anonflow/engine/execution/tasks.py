@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from typing import Any
@@ -17,7 +18,8 @@ from anonflow.algorithms.diversity.diversify import diverse_part
 from anonflow.algorithms.diversity.within_partition import Diverse, Request
 from anonflow.algorithms.method import Outcome, Progress
 from anonflow.algorithms.registry import algorithm_named
-from anonflow.algorithms.solve import partition_generator, solve
+from anonflow.algorithms.solve import partition_generator, solve, solve_together
+from anonflow.algorithms.soundness import check_outcome
 from anonflow.candidate_lists import Candidates
 from anonflow.criteria.evidence import Subject
 from anonflow.criteria.registry import CRITERIA
@@ -180,12 +182,48 @@ def match(settings: TaskSettings, records: Records, partition: int) -> Matched |
             partition_generator(settings.entropy, partition, mine),
             settings.options,
             None if settings.watch is None else partial(settings.watch, settings.run, partition, records.n),
+            check=settings.diversity is not None,
         )
     except AnonflowError as error:
         return Failed(error, error.message)
     except Exception as error:  # any bug: its message may contain a cell
         return bug(error)
     return Matched(outcome, time.perf_counter() - start)
+
+
+def match_together(
+    settings: TaskSettings, records: Records, parts: Sequence[np.ndarray], partitions: Sequence[int]
+) -> list[Matched | Failed]:
+    """Run the method on several partitions: at once where it has a quick way, else one after the other.
+
+    Parameters
+    ----------
+    settings : TaskSettings
+    records : Records
+    parts : sequence of numpy.ndarray
+        Positions of each partition's records.
+    partitions : sequence of int
+        Their numbers.
+
+    Returns
+    -------
+    list of Matched or Failed
+        Of partitions that are solved at once, each has a share of the seconds.
+    """
+    if len(parts) > 1 and settings.diversity is None:
+        start = time.perf_counter()
+        with suppress(Exception):  # one after the other, it shows whose error it is
+            method = algorithm_named(settings.algorithm).under(settings.options)
+            together = within(records.take(np.concatenate(parts)), method, settings.boundaries)
+            sizes = [len(at) for at in parts]
+            measure = loss.measure_named(settings.loss)
+            outcomes = solve_together(method, together, sizes, settings.k, measure, settings.options)
+            if outcomes is not None:
+                of_record = (time.perf_counter() - start) / together.n
+                return [
+                    Matched(outcome, of_record * size) for outcome, size in zip(outcomes, sizes, strict=True)
+                ]
+    return [match(settings, records.take(at), number) for at, number in zip(parts, partitions, strict=True)]
 
 
 def diversify(
@@ -212,6 +250,8 @@ def diversify(
 def check(settings: TaskSettings, records: Records, outcome: Outcome) -> tuple[Finding, ...] | Failed:
     """Verify a partition, or several as one: what holds in every partition holds in the table.
 
+    A method's own outcome is checked for bugs as well; one that was made diverse was checked before.
+
     Notes
     -----
     What goes wrong is the result.
@@ -221,9 +261,14 @@ def check(settings: TaskSettings, records: Records, outcome: Outcome) -> tuple[F
     guarantee = str(outcome.facts.get("guarantee") or promised)
     criteria = read_criteria(settings.criteria, guarantee)
     local = [criterion for criterion in criteria if criterion.name not in OF_THE_WHOLE]
-    if not local:
-        return ()
     try:
+        if settings.diversity is None:
+            method = algorithm_named(settings.algorithm).under(settings.options)
+            own = within(records, method, settings.boundaries).at_floor()
+            measure = loss.measure_named(settings.loss)
+            check_outcome(method, own, settings.k, measure, settings.options, outcome)
+        if not local:
+            return ()
         subject = Subject(
             records.n,
             outcome.generalization.with_suppressed(outcome.suppressed),

@@ -323,7 +323,7 @@ class Flow:
         cuts = dict.fromkeys((run.partition.order, run.partition.size) for run in self.runs)
         named = [run.name for run in self.runs]
         more = f" and {len(named) - _MOST:,} more" if len(named) > _MOST else ""
-        criteria = ", ".join(_named(entry) for entry in steps.verify or ("covers", "guarantee"))
+        criteria = ", ".join(_in_few_words(entry) for entry in steps.verify or ("covers", "guarantee"))
         drawn = self.published if self.published is not None and self.draws(self.published) else None
         written = [
             shown_address(path) if is_address(path) else path for path in self.targets if path is not None
@@ -339,20 +339,20 @@ class Flow:
                 and "people of earlier releases stay in their classes or components, newcomers are apart",
             ),
             ("match", f"each partition: {', '.join(named[:_MOST])}{more}"),
-            ("diversify", steps.diversify and f"each partition: {_named(steps.diversify.request)}"),
+            ("diversify", steps.diversify and f"each partition: {_in_few_words(steps.diversify.request)}"),
             ("verify", f"each partition: {criteria}"),
             ("measure", f"each partition: {', '.join(self.measures)}"),
             ("draw", drawn and f"an assignment of {drawn.name}, and a shuffle"),
             ("verify", drawn and "the release, before anything is written"),
-            ("attack", drawn and ", ".join(_named(entry) for entry in steps.attack)),
+            ("attack", drawn and ", ".join(_in_few_words(entry) for entry in steps.attack)),
             ("publish", ", ".join(written)),
         )
         return [(step, words) for step, words in rows if words]
 
     def draws(self, run: Run) -> bool:
         """Return whether an assignment is drawn for a run: only for the run that is published or returned."""
-        wanted = self.spec.steps.draw is not None or self.spec.publish.table is not None
-        return wanted and run is self.published
+        has_draw = self.spec.steps.draw is not None or self.spec.publish.table is not None
+        return has_draw and run is self.published
 
 
 def _cut(order: str, size: Any) -> str:
@@ -362,7 +362,7 @@ def _cut(order: str, size: Any) -> str:
     return f"{order} order, {parts}"
 
 
-def _named(request: Any) -> str:
+def _in_few_words(request: Any) -> str:
     """Return a criterion or an attacker in a few words; of a hierarchy no labels, which are a column's values."""
     if not isinstance(request, Mapping):
         return str(request)

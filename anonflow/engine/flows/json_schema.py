@@ -20,19 +20,9 @@ from anonflow.engine.flows import spec
 from anonflow.engine.flows.matrix import DIVERSIFY
 from anonflow.option import NEEDED, Option, options_of
 from anonflow.risk import ATTACKERS
-from anonflow.table.forms.date_forms import DATES
-from anonflow.table.forms.number_forms import DECIMALS, THOUSANDS
 from anonflow.table.prepare import STEPS
 from anonflow.table.published.notation import RANGES
-from anonflow.table.schema import (
-    COLUMN_KEYS,
-    COLUMN_OPTIONS,
-    KINDS,
-    MISSING_RULES,
-    PUBLIC_HIERARCHY,
-    ROLES,
-    WRITING,
-)
+from anonflow.table.schema import COLUMN_OPTIONS, PUBLIC_HIERARCHY
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -123,7 +113,9 @@ def _value(option: Option) -> dict[str, Any]:
         bool: {"type": "boolean"},
         int: {"type": "integer", **number},
         float: {"type": "number", **number},
-        str: {"enum": list(option.choices)} if option.choices else {"type": "string"},
+        str: {"enum": list(option.choices)}
+        if option.choices
+        else {"type": "string", **({"pattern": option.pattern} if option.pattern else {})},
     }[option.kind]
     return {"anyOf": [value, _NULL]} if option.optional else value
 
@@ -173,7 +165,7 @@ def _steps(described: dict[str, Any]) -> dict[str, Any]:
             "type": "array",
             "minItems": 1,
             "description": described[name]["description"],
-            "items": {"anyOf": [{"enum": list(known)}, {"type": "string"}, _named(known)]},
+            "items": {"anyOf": [{"enum": list(known)}, {"type": "string"}, _names_with_options(known)]},
         }
         for name, known in lists.items()
     }
@@ -196,7 +188,7 @@ def _steps(described: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _named(known: Mapping[str, Mapping[str, Option]]) -> dict[str, Any]:
+def _names_with_options(known: Mapping[str, Mapping[str, Option]]) -> dict[str, Any]:
     """Return a mapping of a name to its options, or to the first of them; the loader checks combinations."""
     entries = {}
     for name, options in known.items():
@@ -232,14 +224,10 @@ def _preparation() -> dict[str, Any]:
 
 
 def _columns() -> dict[str, Any]:
-    forms: dict[str, dict[str, Any]] = {
-        **{key: _value(option) for key, option in COLUMN_OPTIONS.items()},
-        "role": {"enum": list(ROLES)},
-        "kind": {"enum": list(KINDS)},
+    nested: dict[str, dict[str, Any]] = {
         "hierarchy": {"type": ["string", "object"]},
         "boundary": {"type": ["array", "object"], "properties": {"width": {"type": "number"}}},
         "codes": {"type": "array", "items": {"type": "string"}, "minItems": 1},
-        "missing": {"enum": list(dict.fromkeys(rule for rules in MISSING_RULES.values() for rule in rules))},
         "notation": {
             "anyOf": [
                 {"enum": list(RANGES)},
@@ -266,13 +254,6 @@ def _columns() -> dict[str, Any]:
                 {"type": "array", "minItems": 1, "items": {"type": ["string", "null"]}},
             ]
         },
-        "decimal": {"enum": list(DECIMALS)},
-        "thousands": {"enum": list(THOUSANDS)},
-        "percent": {"type": "boolean"},
-        "dates": {"enum": list(DATES)},
-        "pivot": {"type": "integer", "minimum": 0, "maximum": 9900},
-        "write": {"enum": list(WRITING)},
-        "scope": {"type": "string", "pattern": "\\S"},
     }
     return {
         "type": "object",
@@ -282,7 +263,10 @@ def _columns() -> dict[str, Any]:
             "type": "object",
             "required": ["role"],
             "additionalProperties": False,
-            "properties": {key: {"description": words, **forms[key]} for key, words in COLUMN_KEYS.items()},
+            "properties": {
+                key: {"description": option.sentence, **(nested.get(key) or _value(option))}
+                for key, option in COLUMN_OPTIONS.items()
+            },
         },
     }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
@@ -14,7 +14,7 @@ from anonflow.algorithms.budget import AUTO, check_automatic
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.engine.flows.flow import Run
 from anonflow.engine.flows.references import column_problems, loss_problems, method_problems, stand_ins
-from anonflow.engine.flows.sections import KeyPath, Sections, reworded
+from anonflow.engine.flows.sections import KeyPath, Model, Sections, reworded
 from anonflow.engine.flows.spec import AnonymizeSpec, PartitionSpec
 from anonflow.engine.flows.steps import Steps
 from anonflow.errors import setting
@@ -98,75 +98,22 @@ class Matrix:
             self.problems.add(home, "'anonymize' needs settings such as {algorithm: greedy, k: 10}")
             return ()
         runs: list[Run] = []
-        reported: set[tuple[KeyPath, str]] = set()
-
-        def note(path: KeyPath, text: str) -> None:
-            if (path, text) not in reported:
-                reported.add((path, text))
-                self.problems.add(path, text, value=True)
-
+        before = len(self.problems)
         for number, values in enumerate(itertools.product(*matrix.values())):
             chosen = dict(zip(matrix, values, strict=True))
-            settings = dict(base)
-            cut = {name: getattr(partition, name) for name in partition.model_fields_set}
-            places: dict[str, KeyPath] = {str(key): (*home, key) for key in base}
+            plain = _PlainFlow(self.problems, home, base, partition)
             for key, value in chosen.items():
-                part, _, name = key.partition(".")
-                place: KeyPath = ("matrix", key, matrix[key].index(value))
-                if part == "partition":
-                    cut[name] = value
-                    places["partition." + name] = place
-                else:
-                    settings[name] = value
-                    places[name] = place
-            swept = {key.partition(".")[2] for key in chosen}
-            self._own_options(settings, home, places, swept, note)
+                plain.put(key, value, ("matrix", key, matrix[key].index(value)))
+            plain.take_own_options({key.partition(".")[2] for key in chosen})
             for key in ("algorithm", "k"):
-                if settings.get(key) is None:
-                    note(home, f"'{key}' is missing")
-                    settings.pop(key, None)
-            spec, slices = self._combination(settings, cut, home, places, note)
+                if plain.settings.get(key) is None:
+                    plain.note("", f"'{key}' is missing")
+                    plain.settings.pop(key, None)
+            spec, slices = plain.anonymize(), plain.partition()
+            self._check(plain, spec, slices)
             if spec is not None and slices is not None:
                 runs.append(Run(number, _run_name(spec, chosen), spec, slices, chosen))
-        return () if reported else tuple(runs)
-
-    def _own_options(
-        self,
-        settings: dict[str, Any],
-        home: KeyPath,
-        places: dict[str, KeyPath],
-        swept: set[str],
-        note: Callable[[KeyPath, str], None],
-    ) -> None:
-        """``options`` says what goes for one method only: the run's own become settings, over the step's."""
-        if "options" not in settings:
-            return
-        by_method = settings.pop("options")
-        at = places.pop("options", (*home, "options"))
-        if not isinstance(by_method, Mapping) or not all(
-            isinstance(own, Mapping) for own in by_method.values()
-        ):
-            note(at, "'options' is a mapping such as {hungarian: {reciprocal: true}}")
-            return
-        for name, options in by_method.items():
-            if name not in REGISTRY:
-                note((*at, name), strict_yaml.unknown(str(name), REGISTRY, "algorithm"))
-                continue
-            named = {str(key).replace("-", "_"): (key, value) for key, value in options.items()}
-            plain = {key: value for key, (_, value) in named.items()}
-            if name != settings.get("algorithm"):
-                for key, text in method_problems(name, "ncp", plain):
-                    note((*at, name, named[key][0] if key in named else key), text)
-                continue
-            for key, (written, value) in named.items():
-                if key not in REGISTRY[name].options:
-                    known = REGISTRY[name].options or ("none",)
-                    note((*at, name, written), strict_yaml.unknown(str(written), known, f"option of {name}"))
-                elif not swept & {key, str(written)}:
-                    for twin in {key, key.replace("_", "-")} & set(settings):
-                        del settings[twin]
-                    settings[key] = value
-                    places[key] = (*at, name, written)
+        return () if len(self.problems) > before else tuple(runs)
 
     @cached_property
     def _stand_ins(self) -> list[Domain] | None:
@@ -182,43 +129,15 @@ class Matrix:
             self._by_options[key] = column_problems(spec.method, spec.options, self._stand_ins)
         return self._by_options[key]
 
-    def _combination(
-        self,
-        settings: dict[str, Any],
-        cut: dict[str, Any],
-        home: KeyPath,
-        places: dict[str, KeyPath],
-        note: Callable[[KeyPath, str], None],
-    ) -> tuple[AnonymizeSpec | None, PartitionSpec | None]:
-        spec = slices = None
-        try:
-            spec = AnonymizeSpec.model_validate(
-                {key if key in AnonymizeSpec.model_fields else key.replace("-", "_"): value
-                 for key, value in settings.items()}
-            )  # fmt: skip
-        except ValidationError as error:
-            for error_entry in error.errors(include_url=False, include_input=False):
-                if error_entry["type"] != "missing":
-                    key = str(error_entry["loc"][0])
-                    note(
-                        places.get(key, home),
-                        f"'{key}' {reworded(error_entry['type'], error_entry.get('ctx') or {})}",
-                    )
-        try:
-            slices = PartitionSpec.model_validate(cut)
-        except ValidationError as error:
-            for error_entry in error.errors(include_url=False, include_input=False):
-                key = str(error_entry["loc"][0])
-                note(
-                    places.get("partition." + key, ("partition", key)),
-                    f"'{key}' {reworded(error_entry['type'], error_entry.get('ctx') or {})}",
-                )
-        for key, text in _method_problems(settings, spec) or self._column_problems(spec):
-            written = key if key in places else key.replace("_", "-")
-            note(places.get(written, home), text)
-        if spec is not None and slices is not None and slices.cut is not None and slices.cut < spec.k:
-            note(
-                places.get("partition.size", ("partition", "size")),
+    def _check(self, plain: _PlainFlow, spec: AnonymizeSpec | None, slices: PartitionSpec | None) -> None:
+        """Check what the settings of one run say together."""
+        for key, text in _method_problems(plain.settings, spec) or self._column_problems(spec):
+            plain.note(key if key in plain.places else key.replace("_", "-"), text)
+        if slices is None:
+            return
+        if spec is not None and slices.cut is not None and slices.cut < spec.k:
+            plain.note(
+                "partition.size",
                 setting(
                     "partition-below-k",
                     f"partitions of {slices.size} are smaller than k = {spec.k}; use at least {spec.k}",
@@ -226,48 +145,128 @@ class Matrix:
                     spec.k,
                 ),
             )
-        if spec is not None and slices is not None:
-            self._check_budget(spec, slices, home, places, note)
-        without = slices is not None and slices.budget is None and settings.get("budget") is None
-        if slices is not None and slices.size == AUTO and without and settings.get("algorithm") != AUTO:
-            note(
-                places.get("partition.size", ("partition", "size")),
-                "'auto' needs a budget in seconds, such as {size: auto, budget: 5}",
-            )
-        swept = "partition.size" in places
-        if slices is not None and slices.size != AUTO and slices.budget is not None and not swept:
-            note(
-                places.get("partition.budget", ("partition", "budget")),
-                "'budget' goes with 'size: auto'; leave one of the two out",
-            )
-        return spec, slices
+        if spec is not None:
+            _check_budget(plain, spec, slices)
+        without = slices.budget is None and plain.settings.get("budget") is None
+        if slices.size == AUTO and without and plain.settings.get("algorithm") != AUTO:
+            plain.note("partition.size", "'auto' needs a budget in seconds, such as {size: auto, budget: 5}")
+        if slices.size != AUTO and slices.budget is not None and "partition.size" not in plain.places:
+            plain.note("partition.budget", "'budget' goes with 'size: auto'; leave one of the two out")
 
-    def _check_budget(
-        self,
-        spec: AnonymizeSpec,
-        slices: PartitionSpec,
-        home: KeyPath,
-        places: dict[str, KeyPath],
-        note: Callable[[KeyPath, str], None],
+
+class _PlainFlow:
+    """One run's settings, as a flow without a matrix has them, with the place of each in the file.
+
+    Parameters
+    ----------
+    problems : Problems
+        Problems are noted there.
+    home : sequence of str or int
+        The place of the step anonymize.
+    step : mapping
+        Its settings.
+    partition : PartitionSpec
+    """
+
+    def __init__(
+        self, problems: strict_yaml.Problems, home: KeyPath, step: Mapping[Any, Any], partition: PartitionSpec
     ) -> None:
-        """Check that a budget leaves a choice."""
-        at = places.get("budget", home)
-        if spec.algorithm == AUTO:
-            seconds = slices.budget if spec.budget is None else spec.budget
-            for key, text in check_automatic(spec.guarantee, slices.size, seconds, spec.options):
-                note(places.get(key, home), text)
+        self.problems, self.home = problems, home
+        self.settings = dict(step)
+        self.slices = {name: getattr(partition, name) for name in partition.model_fields_set}
+        self.places: dict[str, KeyPath] = {str(key): (*home, key) for key in step}
+
+    def put(self, key: str, value: Any, place: KeyPath) -> None:
+        """Take a value of the matrix, such as ``anonymize.k``."""
+        part, _, name = key.partition(".")
+        (self.slices if part == "partition" else self.settings)[name] = value
+        self.places[key if part == "partition" else name] = place
+
+    def note(self, key: str, text: str) -> None:
+        """Note a problem of a setting, at its place; at the step's, or the partitions', where the flow does not have it."""
+        otherwise = tuple(key.split(".")) if key.startswith("partition.") else self.home
+        self.problems.add(self.places.get(key, otherwise), text, value=True)
+
+    def anonymize(self) -> AnonymizeSpec | None:
+        """Return the step, None if it has problems."""
+        known = AnonymizeSpec.model_fields
+        named = {
+            key if key in known else key.replace("-", "_"): value for key, value in self.settings.items()
+        }
+        return self._model(AnonymizeSpec, named, "")
+
+    def partition(self) -> PartitionSpec | None:
+        """Return the partitions, None if they have problems."""
+        return self._model(PartitionSpec, self.slices, "partition.")
+
+    def _model(self, model: type[Model], data: Mapping[str, Any], section: str) -> Model | None:
+        try:
+            return model.model_validate(data)
+        except ValidationError as error:
+            for entry in error.errors(include_url=False, include_input=False):
+                if entry["type"] != "missing":
+                    key = str(entry["loc"][0])
+                    self.note(section + key, f"'{key}' {reworded(entry['type'], entry.get('ctx') or {})}")
+            return None
+
+    def take_own_options(self, swept: set[str]) -> None:
+        """Move what ``options`` says of the run's own method into the settings, over the step's; the matrix wins."""
+        if "options" not in self.settings:
             return
-        if spec.guarantee is not None:
-            note(places.get("guarantee", home), "'guarantee' goes with the method auto; leave it out")
-        if spec.budget is None or spec.algorithm not in REGISTRY:
+        by_method, settings = self.settings.pop("options"), self.settings
+        at = self.places.pop("options", (*self.home, "options"))
+
+        def add(place: KeyPath, text: str) -> None:
+            self.problems.add(place, text, value=True)
+
+        if not isinstance(by_method, Mapping) or not all(
+            isinstance(own, Mapping) for own in by_method.values()
+        ):
+            add(at, "'options' is a mapping such as {hungarian: {reciprocal: true}}")
             return
-        effort = spec.method.effort_under(spec.options)
-        if slices.budget is not None:
-            note(at, "a second budget; 'partition' has one already")
-        elif slices.size != AUTO and effort is None:
-            note(at, f"'budget' goes with 'size: auto' for {spec.algorithm} with these options; leave it out")
-        elif slices.size != AUTO and effort in spec.options:
-            note(at, f"'budget' and '{effort}' exclude each other; leave one of the two out")
+        for name, options in by_method.items():
+            if name not in REGISTRY:
+                add((*at, name), strict_yaml.unknown(str(name), REGISTRY, "algorithm"))
+                continue
+            named = {str(key).replace("-", "_"): (key, value) for key, value in options.items()}
+            if name != settings.get("algorithm"):
+                for key, text in method_problems(
+                    name, "ncp", {key: value for key, (_, value) in named.items()}
+                ):
+                    add((*at, name, named[key][0] if key in named else key), text)
+                continue
+            for key, (written, value) in named.items():
+                if key not in REGISTRY[name].options:
+                    known = REGISTRY[name].options or ("none",)
+                    add((*at, name, written), strict_yaml.unknown(str(written), known, f"option of {name}"))
+                elif not swept & {key, str(written)}:
+                    for twin in {key, key.replace("_", "-")} & set(settings):
+                        del settings[twin]
+                    settings[key] = value
+                    self.places[key] = (*at, name, written)
+
+
+def _check_budget(plain: _PlainFlow, spec: AnonymizeSpec, slices: PartitionSpec) -> None:
+    """Check that a budget leaves a choice."""
+    if spec.algorithm == AUTO:
+        seconds = slices.budget if spec.budget is None else spec.budget
+        for key, text in check_automatic(spec.guarantee, slices.size, seconds, spec.options):
+            plain.note(key, text)
+        return
+    if spec.guarantee is not None:
+        plain.note("guarantee", "'guarantee' goes with the method auto; leave it out")
+    if spec.budget is None or spec.algorithm not in REGISTRY:
+        return
+    effort = spec.method.effort_under(spec.options)
+    if slices.budget is not None:
+        plain.note("budget", "a second budget; 'partition' has one already")
+    elif slices.size != AUTO and effort is None:
+        plain.note(
+            "budget",
+            f"'budget' goes with 'size: auto' for {spec.algorithm} with these options; leave it out",
+        )
+    elif slices.size != AUTO and effort in spec.options:
+        plain.note("budget", f"'budget' and '{effort}' exclude each other; leave one of the two out")
 
 
 def _method_problems(settings: Mapping[str, Any], spec: AnonymizeSpec | None) -> list[tuple[str, str]]:

@@ -70,40 +70,41 @@ def overridden(
 
 def _put(data: Any, key: str, value: Any) -> None:
     """Set one key; missing mappings on the path are created."""
-    *way, last = key.split(".")
+    names = key.split(".")
     part = data
-    for at, name in enumerate(way):
-        part = _inside(part, name, ".".join(way[: at + 1]), key)
-    if isinstance(part, list):
-        step = _step(part, last)
-        if step is not None:
-            step[last] = value
-        elif last.isdecimal() and int(last) < len(part):
-            part[int(last)] = value
-        else:
+    for at, name in enumerate(names):
+        held, is_last = _holder(part, name), at == len(names) - 1
+        if held is None:
+            so_far = ".".join(names[: at + 1])
             raise ParameterError(
-                f"--set {key}: the flow has no step or entry {last!r} there; add it to the file"
+                f"--set {key}: "
+                + (
+                    f"the flow has no {so_far!r}; add it to the file"
+                    if not is_last
+                    else f"the flow has no step or entry {name!r} there; add it to the file"
+                    if isinstance(part, list)
+                    else "is not a key of this flow; see 'anonflow schema --flow'"
+                )
             )
-    elif isinstance(part, dict):
-        part[last] = value
-    else:
-        raise ParameterError(f"--set {key}: is not a key of this flow; see 'anonflow schema --flow'")
-
-
-def _inside(part: Any, name: str, so_far: str, key: str) -> Any:
-    if isinstance(part, dict):
-        if part.get(name) is None:
+        holder, place = held
+        if is_last:
+            holder[place] = value
+        elif isinstance(part, dict) and part.get(name) is None:
             part[name] = {}
-        return part[name]
+        part = holder[place]
+
+
+def _holder(part: Any, name: str) -> tuple[Any, Any] | None:
+    """Return the mapping or list that has an entry of this name, and its key or number there; None if nothing has.
+
+    A mapping may get it; a list has its steps by name, and its other entries by number.
+    """
+    if isinstance(part, dict):
+        return part, name
     if isinstance(part, list):
-        step = _step(part, name)
+        step = next((entry for entry in part if isinstance(entry, dict) and name in entry), None)
         if step is not None:
-            return step[name]
+            return step, name
         if name.isdecimal() and int(name) < len(part):
-            return part[int(name)]
-    raise ParameterError(f"--set {key}: the flow has no {so_far!r}; add it to the file")
-
-
-def _step(entries: list[Any], name: str) -> dict[str, Any] | None:
-    """Return the entry of a list of steps that has this name."""
-    return next((entry for entry in entries if isinstance(entry, dict) and name in entry), None)
+            return part, int(name)
+    return None

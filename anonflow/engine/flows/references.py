@@ -159,28 +159,12 @@ def attacker_problem(
 
 def measure_problem(measure: Any) -> str | None:
     """Return the problem of a measure of a flow, as far as it is known without the table."""
-    known = utility.measure_names()
-    if isinstance(measure, str):
-        named: Mapping[Any, Any] = {measure: None}
-    elif isinstance(measure, Mapping) and len(measure) == 1:
-        named = measure
-    else:
+    if not isinstance(measure, str) and not (isinstance(measure, Mapping) and len(measure) == 1):
         return "a measure is a name such as gcp, or a name with its options, such as {regression: {formula: 'a ~ b'}}"
-    ((name, options),) = named.items()
-    if name not in known:
-        return strict_yaml.unknown(name, known, "measure")
-    if options is not None and not isinstance(options, Mapping):
-        return f"the options of {name!r} are a mapping such as {{option: value}}"
-    for key, value in (options or {}).items():
-        option = utility.MEASURES[name].options.get(key)
-        if option is None:
-            return strict_yaml.unknown(key, tuple(utility.MEASURES[name].options) or ("none",), "option")
-        problem = option.problem(value)
-        if problem:
-            return f"{key} {problem}"
-    needed = utility.MEASURES[name].needs
-    if needed and not (options or {}).get(needed):
-        return f"{name!r} needs the option {needed!r}, such as {{{name}: {{{needed}: ...}}}}"
+    try:
+        utility.read_measures([measure])
+    except AnonflowError as error:
+        return error.problems[0]
     return None
 
 

@@ -90,7 +90,7 @@ def check_registers(flow: Flow) -> None:
         If one lacks a quasi-identifier or has no people, or a value is in no hierarchy.
     """
     for _, settings, known in register_holders(flow.spec.steps.attack):
-        risk.register_table(_read(flow, settings["population"]), flow.schema, known)
+        risk.register_table(_register_frame(flow, settings["population"]), flow.schema, known)
 
 
 def with_registers(flow: Flow, attackers: Any) -> list[Any]:
@@ -110,13 +110,13 @@ def _with_register(flow: Flow, attacker: Any) -> Any:
     read = {}
     for name, settings in attacker.items():
         if name in risk.WITH_REGISTER:
-            settings = {"population": _read(flow, settings["population"])}
+            settings = {"population": _register_frame(flow, settings["population"])}
         elif name == risk.ByKeySets.name and isinstance(settings, Mapping) and "attackers" in settings:
             settings = {**settings, "attackers": with_registers(flow, settings["attackers"])}
         read[name] = settings
     return read
 
 
-def _read(flow: Flow, file: str) -> pd.DataFrame:
+def _register_frame(flow: Flow, file: str) -> pd.DataFrame:
     source = flow.spec.table.source
     return read_frame(flow.folder / file, **source.csv_form)

@@ -98,14 +98,14 @@ def per_unit(flow: Flow, frame: pd.DataFrame, seed: int) -> pd.DataFrame:
     DataError, ParameterError
         If a column is missing, a unit blank, or a column's values do not go with its recipe.
     """
-    wanted = flow.spec.table.units
-    if wanted is None:
+    units = flow.spec.table.units
+    if units is None:
         return frame
-    if wanted.cap is not None:
-        frame = capped_rows(frame, wanted.unit, wanted.cap, seed=_seed_of_caps(seed))
-    if wanted.recipes is None:
+    if units.cap is not None:
+        frame = capped_rows(frame, units.unit, units.cap, seed=_seed_of_caps(seed))
+    if units.recipes is None:
         return frame
-    return one_row_per_unit(frame, wanted.unit, wanted.recipes, rows=wanted.rows)
+    return one_row_per_unit(frame, units.unit, units.recipes, rows=units.rows)
 
 
 def _seed_of_caps(seed: int) -> int:

@@ -196,7 +196,7 @@ class Checkpoints:
         results: dict[str, Matched] = {}
         for path in dict.fromkeys(self._there[name] for name in names if name in self._there):
             with suppress(Exception), _open(path) as file:
-                results |= _read(file, names, domains)
+                results |= _read_results(file, names, domains)
         return results
 
     def tidy(self, seconds: float) -> None:
@@ -268,7 +268,7 @@ def _write(path: Path, results: Mapping[str, Matched]) -> None:
                 arrays[array].append(value.ravel())
     flat = {array: np.concatenate(values) for array, values in arrays.items() if values}
     try:
-        header = json.dumps(headers, default=_plain).encode()
+        header = json.dumps(headers, default=_json_fact).encode()
     except TypeError as error:
         raise AnonflowError(f"{path}: a method's fact cannot be stored: {error}") from None
     np.savez(path, header=np.frombuffer(header, np.uint8), **flat)  # type: ignore[arg-type]
@@ -284,9 +284,9 @@ def _headers(file: Any) -> dict[str, Any]:
     return json.loads(bytes(file["header"]))
 
 
-def _read(file: Any, names: Sequence[str], domains: Sequence[Domain]) -> dict[str, Matched]:
+def _read_results(file: Any, names: Sequence[str], domains: Sequence[Domain]) -> dict[str, Matched]:
     results = {}
-    wanted = set(names)
+    chosen_names = set(names)
     flat = {array: file[array] for array in _ARRAYS if array in file}
     used = dict.fromkeys(_ARRAYS, 0)
     for name, header in _headers(file).items():
@@ -297,7 +297,7 @@ def _read(file: Any, names: Sequence[str], domains: Sequence[Domain]) -> dict[st
                 # a copy: one result must not keep all the others
                 arrays[array] = flat[array][start : start + size].reshape(shape).copy()
                 used[array] = start + size
-        if name not in wanted:
+        if name not in chosen_names:
             continue
         outcome = Outcome(
             Generalization(tuple(domains), arrays["lo"], arrays["hi"], arrays["bits"]),
@@ -310,7 +310,7 @@ def _read(file: Any, names: Sequence[str], domains: Sequence[Domain]) -> dict[st
     return results
 
 
-def _plain(value: Any) -> Any:
+def _json_fact(value: Any) -> Any:
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, np.ndarray):

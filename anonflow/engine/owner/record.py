@@ -141,7 +141,7 @@ def of_run(
             {
                 "run": result.number,
                 "name": result.name,
-                **{key: _plain(value) for key, value in result.row().items()},
+                **{key: _json_figure(value) for key, value in result.row().items()},
                 **_partitions(flow.runs[result.number], (choices or {}).get(result.number)),
                 "findings": [finding.sentence() for finding in result.findings],
             }
@@ -250,7 +250,7 @@ def _hashes_of_files(record: Mapping[str, Any]) -> dict[str, Any]:
     return {str(entry.get("file")): entry.get("hash") for entry in entries}
 
 
-def _plain(value: Any) -> Any:
+def _json_figure(value: Any) -> Any:
     if isinstance(value, np.generic):
         value = value.item()
     return None if isinstance(value, float) and value != value else value

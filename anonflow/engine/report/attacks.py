@@ -265,6 +265,9 @@ def part_of_release(
     rank = np.full(table.n, -1, np.int64)
     rank[at] = np.arange(len(at))
     rows = np.flatnonzero(rank[truth] >= 0)
+    # in the order of partitions, so that rows which are counted together cover what lies near them
+    order = np.concatenate(partitions)
+    apart = order[(rank[order] < 0) & ~suppressed[order]]
     proof = release.certificate
     if proof is not None and proof.complete:
         kinds, row_list = np.unique(proof.row_list[rows], return_inverse=True)
@@ -279,9 +282,7 @@ def part_of_release(
     return AttackedPart(
         few,
         Release(release.frame.iloc[rows].reset_index(drop=True), proof, rank[truth[rows]]),
-        covering(
-            few.records, anonymization.generalization, np.flatnonzero((rank < 0) & ~suppressed), workers
-        ),
+        covering(few.records, anonymization.generalization, apart, workers),
     )
 
 

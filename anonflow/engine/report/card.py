@@ -323,7 +323,7 @@ def cards_of(
 
 
 def _utility(gcp: float | None, suppressed: int | None) -> CardLine:
-    spent = f"GCP {_number(gcp)}, {0 if suppressed is None else suppressed:,} suppressed records."
+    spent = f"GCP {_gcp_text(gcp)}, {0 if suppressed is None else suppressed:,} suppressed records."
     return CardLine("utility", NO_VERDICT, spent)
 
 
@@ -372,7 +372,7 @@ def plausible(anonymization: Anonymization, context: risk.AttackContext, seed: i
     return replace(anonymization, table=table.with_others(others))
 
 
-def _number(gcp: float | None) -> str:
+def _gcp_text(gcp: float | None) -> str:
     return "–" if gcp is None else f"{gcp:.4f}"
 
 

@@ -60,14 +60,14 @@ def with_drawn_values(anonymization: Anonymization, rng: np.random.Generator) ->
             lo, hi = generalization.lo[t], generalization.hi[t]
             ends = np.unique(np.concatenate([lo[~hidden[a]], hi[~hidden[a]]]))
             if domain.kind == "numeric" and domain.dates is None:
-                drawn = _numbers(domain, lo, hi, hidden[a], ends, rng)
+                drawn = _drawn_numbers(domain, lo, hi, hidden[a], ends, rng)
             else:
                 if domain.kind == "hierarchy":  # all its leaves are public, but not whether a blank is there
                     leaves = np.flatnonzero(
                         domain.has_value & np.array([label != "" for label in domain.labels])
                     )
                     ends = np.union1d(ends[domain.has_value[ends]], leaves)
-                drawn = _labels(domain, _codes(lo, hi, hidden[a], ends, rng))
+                drawn = _labels(domain, _drawn_codes(lo, hi, hidden[a], ends, rng))
         columns.setdefault(domain.column, []).append(drawn)
     cells = {name: parts[0] if len(parts) == 1 else _joined(parts) for name, parts in columns.items()}
     frame = pd.concat([table.identifiers, table.frame.assign(**cells)], axis=1)
@@ -87,7 +87,7 @@ def _members(flags: np.ndarray, hidden: np.ndarray, rng: np.random.Generator) ->
     return codes
 
 
-def _codes(
+def _drawn_codes(
     lo: np.ndarray, hi: np.ndarray, hidden: np.ndarray, visible: np.ndarray, rng: np.random.Generator
 ) -> np.ndarray:
     """Return one of the visible codes, ascending, in each run, and for hidden ones any of them; -1 without any."""
@@ -105,7 +105,7 @@ def _labels(domain: Domain, codes: np.ndarray) -> list[str | None]:
     return ["0" if code < 0 else plain[code] for code in codes.tolist()]
 
 
-def _numbers(
+def _drawn_numbers(
     domain: Domain,
     lo: np.ndarray,
     hi: np.ndarray,

@@ -77,14 +77,14 @@ def printed(page: str) -> bytes:
             *(["--no-sandbox"] if as_root else []), source.as_uri(),
         ]  # fmt: skip
         try:
-            done = subprocess.run(command, capture_output=True, timeout=_SECONDS, check=False)
+            process = subprocess.run(command, capture_output=True, timeout=_SECONDS, check=False)
         except (OSError, subprocess.TimeoutExpired) as error:
             raise DataError(
                 f"the report could not be printed as a PDF by {Path(program).name}: {type(error).__name__}; leave pdf out"
             ) from None
         if not target.is_file() or not target.stat().st_size:
             raise DataError(
-                f"the report could not be printed as a PDF: {Path(program).name} ended with status {done.returncode}; "
+                f"the report could not be printed as a PDF: {Path(program).name} ended with status {process.returncode}; "
                 "leave pdf out, and print the page from a browser"
             )
         return target.read_bytes()

@@ -266,7 +266,7 @@ def _cards(result: RunResult, seconds: float) -> list[tuple[str, str]]:
     return [
         (f"{result.records:,}", "records"),
         (str(result.k), "k"),
-        (_number(result.published_gcp), "information loss (GCP)"),
+        (_four_decimals(result.published_gcp), "information loss (GCP)"),
         (f"{result.suppressed:,}", "suppressed"),
         (result.checks, "checks passed"),
         (f"{seconds:.1f} s", "in all"),
@@ -295,9 +295,9 @@ def _row(result: RunResult, bounded: bool, owner: bool) -> list[str]:
     return [
         result.name,
         f"{result.records:,}",
-        _number(_gcp(result, owner)),
+        _four_decimals(_gcp(result, owner)),
         *([_floor(row.get("lower-bound"))] if bounded and owner else []),
-        *([_number(row["usefulness"])] if owner else []),
+        *([_four_decimals(row["usefulness"])] if owner else []),
         f"{result.suppressed:,}",
         f"{result.seconds:.2f}",
         result.checks,
@@ -306,10 +306,10 @@ def _row(result: RunResult, bounded: bool, owner: bool) -> list[str]:
 
 def _floor(bound: Any) -> str:
     """Return a lower bound, never rounded up."""
-    return _number(bound if bound is None else math.floor(bound * 1e4) / 1e4)
+    return _four_decimals(bound if bound is None else math.floor(bound * 1e4) / 1e4)
 
 
-def _number(value: Any) -> str:
+def _four_decimals(value: Any) -> str:
     if value is None or (isinstance(value, float) and np.isnan(value)):
         return "–"
     return f"{value:.4f}"
@@ -322,7 +322,7 @@ def detail_of(result: RunResult, several: bool) -> dict[str, Any]:
     regular = result.kind == "matches"
     return {
         "of": f" · {result.name}" if several else "",
-        "gcp": _number(result.published_gcp),
+        "gcp": _four_decimals(result.published_gcp),
         "losses": plots.bars(
             [column.column for column in counted],
             [column.loss for column in counted],
@@ -357,7 +357,7 @@ def _analyses(results: Sequence[RunResult]) -> dict[str, Any] | None:
             # the measure decides which of two numbers is better, not its further numbers
             beside = key in {f"{name}-{part}" for part in ("null", "originals", "majority")}
             better = "" if beside else f"{measure.better} is better"
-            rows.append((key, better, [_number(result.measures.get(key)) for result in results]))
+            rows.append((key, better, [_four_decimals(result.measures.get(key)) for result in results]))
     return {"runs": [result.name for result in results], "rows": rows} if rows else None
 
 

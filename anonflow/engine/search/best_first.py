@@ -89,14 +89,14 @@ class BestFirst:
     def _refine(self, setup: Setup) -> None:
         """Add the middle between a k that keeps the loss, or the disclosure, and the next one that does not: it may be better."""
         own = self._of[setup]
-        wanted = self.target
+        target = self.target
         for low, high in itertools.pairwise(own):
             a, b = low.candidate.k, high.candidate.k
             between = (
-                wanted.loss is not None and float(low.loss or 0) <= wanted.loss < float(high.loss or 0)
+                target.loss is not None and float(low.loss or 0) <= target.loss < float(high.loss or 0)
             ) or (
-                wanted.disclosure is not None
-                and float(low.disclosure or 0) > wanted.disclosure >= float(high.disclosure or 0)
+                target.disclosure is not None
+                and float(low.disclosure or 0) > target.disclosure >= float(high.disclosure or 0)
             )
             if between and b - a > 1:
                 middle = Candidate(setup, min(max(round(math.sqrt(a * b)), a + 1), b - 1))

@@ -51,7 +51,8 @@ from anonflow.partition import ORDERS
 from anonflow.release import publish
 from anonflow.release.randomness import checked_seed, derived_seed
 from anonflow.risk import AttackContext, attack
-from anonflow.risk.attack import OF_THE_ROW, attackers_of
+from anonflow.risk.attack import ATTACKERS, OF_THE_ROW, attackers_of, usual
+from anonflow.risk.attacker import AttackerKind
 from anonflow.table import Table
 from anonflow.utility import measure
 from anonflow.utility.analyses.comparison import originals_of
@@ -441,26 +442,28 @@ def flow_of(flow: Flow, candidate: Candidate) -> Flow:
 
 
 def largest_risk(anonymization: Anonymization, seed: int) -> float:
-    """Return the largest probability with which an attacker who points at a row is right about a person.
+    """Return the largest probability with which an attacker points at the right row of a person.
 
-    The attackers are those who know everybody's quasi-identifiers: ``prosecutor``; ``linker``, who also knows the method; and
-    ``unit``, where people have several rows. The release is drawn for this purpose, and not published.
+    The attackers are those who know everybody's quasi-identifiers, and no other columns. The release is drawn for this purpose, and
+    not published.
     """
-    table = anonymization.table
-    names = ["prosecutor", "linker", *(["unit"] if table.schema.unit_column is not None else [])]
-    rows = attack(table, anonymization, names, k=anonymization.k, seed=derived_seed(seed, "search"))
-    return float(rows["worst"].max())
+    return _largest(anonymization, seed, lambda kind: kind.points_at_row and not kind.of_other_columns)
 
 
 def largest_disclosure(anonymization: Anonymization, seed: int) -> float:
-    """Return the largest probability with which the attacker ``homogeneity`` guesses a sensitive value of a person.
+    """Return the largest probability with which an attacker guesses a sensitive value of a person, of all sensitive columns.
 
-    Of all sensitive columns; the release is drawn for this purpose, and not published.
+    The release is drawn for this purpose, and not published.
     """
-    table = anonymization.table
-    attackers = [{"homogeneity": {"column": name}} for name in table.sensitive]
-    rows = attack(table, anonymization, attackers, k=anonymization.k, seed=derived_seed(seed, "search"))
-    return float(rows["worst"].max())
+    return _largest(anonymization, seed, lambda kind: kind.of_each_column)
+
+
+def _largest(anonymization: Anonymization, seed: int, counts: Callable[[type[AttackerKind]], bool]) -> float:
+    """Return the largest probability with which an attacker who counts wins against a person."""
+    own = derived_seed(seed, "search")
+    context = AttackContext.of(anonymization.table, anonymization, anonymization.k, seed=own)
+    attackers = usual(context, publishable=True)
+    return max(attacker.attack(context).worst for attacker in attackers if counts(ATTACKERS[attacker.name]))
 
 
 def _of_disclosure(column: str, most: float) -> dict[str, Any]:

@@ -108,10 +108,8 @@ class Counter(
         context.matches  # noqa: B018  (refuses what does not cover the table)
         highest = match_probabilities(covers).max(axis=0)
         risk = PeopleAtRisk.of(context.table, highest, candidates=context.row_candidates)
-        at_risk = risk.above(1 / context.k)
-        return Success(
-            len(risk.chance), risk.mean, risk.worst, at_risk, 1 / context.k,
-            f"An attacker who counts every complete matching finds {at_risk:,} people with more than one chance in {context.k}, "
+        return risk.success(
+            1 / context.k,
+            f"An attacker who counts every complete matching finds {risk.above(1 / context.k):,} people with more than one chance in {context.k}, "
             f"one of them with probability {percent(risk.worst)}.",
-            households=risk.households,
         )  # fmt: skip

@@ -8,7 +8,6 @@ import numpy as np
 
 from anonflow.risk.attack_context import AttackContext
 from anonflow.risk.attacker import AttackerKind, Success, percent
-from anonflow.risk.attackers.intersection import sensitive_column
 from anonflow.risk.attackers.people import PeopleAtRisk
 from anonflow.table.row_marks import coded_texts
 
@@ -49,7 +48,7 @@ class Disclosive(
         DataError
             If the consistency graph is too large.
         """
-        column = sensitive_column(context, self.column)
+        column = context.sensitive_column(self.column)
         published, own = context.frame[column], context.table.frame[column]
         texts: dict[str, int] = {}
         numeric = published.dtype.kind in "iuf" or own.dtype.kind in "iuf"
@@ -66,11 +65,10 @@ class Disclosive(
         correct = disclosive & (least[person] == truth)
         alone = (graph.originals.count[person] == 1) & (context.covering() == 1)
         risk, unique = (PeopleAtRisk.of(context.table, each.astype(float)) for each in (correct, alone))
-        many, n = risk.above(0.0), len(risk.chance)
-        return Success(
-            n, many / n, 1.0 if many else 0.0, many, 0.0,
-            f"For {many:,} of {n:,} people all rows that cover them show one {column}, and it is theirs (DiSCO "
-            f"{percent(many / n)}); {unique.above(0.0):,} are unique and covered by one row alone (repU "
+        certain, n = risk.above(0.0), len(risk.chance)
+        return risk.success(
+            0.0,
+            f"For {certain:,} of {n:,} people all rows that cover them show one {column}, and it is theirs (DiSCO "
+            f"{percent(certain / n)}); {unique.above(0.0):,} are unique and covered by one row alone (repU "
             f"{percent(unique.mean)}).",
-            households=risk.households,
         )  # fmt: skip

@@ -119,25 +119,24 @@ class Downcoding(
         cells = np.zeros(3, np.int64)
         sure = np.zeros(len(codes))
         for at in types.attacked():
-            mine = np.flatnonzero(types.type == at)
+            rows = np.flatnonzero(types.type == at)
             usual, minimal = guesses.of(at)
             if not minimal:
                 continue
-            hits = [[guess.holds(codes[mine]) for guess in each] for each in (usual, minimal)]
-            cells += [len(mine) * len(minimal), *(int(np.sum(hit)) for hit in hits)]
+            hits = [[guess.holds(codes[rows]) for guess in each] for each in (usual, minimal)]
+            cells += [len(rows) * len(minimal), *(int(np.sum(hit)) for hit in hits)]
             of_best = [int(np.argmax([guess.share for guess in each])) for each in (usual, minimal)]
-            before[mine] = hits[0][of_best[0]]
-            right[mine] = hits[1][of_best[1]]
-            sure[mine] = right[mine] * minimal[of_best[1]].sure
+            before[rows] = hits[0][of_best[0]]
+            right[rows] = hits[1][of_best[1]]
+            sure[rows] = right[rows] * minimal[of_best[1]].sure
         risk, baseline, certain = (types.people(context, each) for each in (right, before, sure))
         each = cells[1:] / max(int(cells[0]), 1)
-        return Success(
-            len(risk.chance), risk.mean, 1.0 if certain.above(0.0) else risk.mean, certain.above(0.0), baseline.mean,
+        return risk.success(
+            baseline.mean,
             f"An attacker who knows nobody, and that cells are as fine as possible, guesses a finer cell correctly for {percent(risk.mean)} of "
             f"the people, and for {percent(baseline.mean)} without knowing that; for {percent(certain.mean)} other rows leave it no "
             f"other value. Of all generalized cells of these rows it guesses {percent(float(each[1]))} correctly, and {percent(float(each[0]))} without.",
-            counted=len(codes) < context.n,
-            households=risk.households,
+            worst=1.0 if certain.above(0.0) else risk.mean, at_risk=certain.above(0.0), counted=len(codes) < context.n,
         )  # fmt: skip
 
 
@@ -213,7 +212,7 @@ class _FinerCells:
         most = _CELLS // _POINTS
         if len(inside) > most:
             inside = np.sort(self.rng.choice(inside, most, replace=False))
-        values = [codes[self.weights[a][codes] > 0] for a, codes in enumerate(_codes(rows, at))]
+        values = [codes[self.weights[a][codes] > 0] for a, codes in enumerate(_covered_codes(rows, at))]
         if not all(map(len, values)):
             return nothing
         exact = math.prod(map(len, values)) <= _POINTS
@@ -246,7 +245,7 @@ def _children(domain: Domain, lo: int, hi: int) -> tuple[np.ndarray, np.ndarray]
     return first[filled], last[filled]
 
 
-def _codes(rows: Generalization, at: int) -> list[np.ndarray]:
+def _covered_codes(rows: Generalization, at: int) -> list[np.ndarray]:
     """Return for each QI the codes that a row covers."""
     layout = rows.layout
     codes = []

@@ -72,12 +72,11 @@ class Insider(
         promise = 1 / max(1, context.k - self.c)
         fewest, most = int(left.min()), int(left.max())
         rows = f"{fewest}" if fewest == most else f"between {fewest} and {most}"
-        return Success(
-            len(risk.chance), risk.mean, risk.worst, risk.above(promise), promise,
+        return risk.success(
+            promise,
             f"An attacker who knows the rows of {self.c} other {'person' if self.c == 1 else 'people'} for certain has {rows} rows "
             f"left for its target and is right for {percent(risk.mean)}.",
             counted=len(left) < context.n,
-            households=risk.households,
         )  # fmt: skip
 
     def _left(self, context: AttackContext) -> tuple[np.ndarray, np.ndarray]:
@@ -108,9 +107,9 @@ class Insider(
             others = np.array(list(dict.fromkeys(unit[np.concatenate(around)].tolist())), np.int64)
             others = context.rng.permutation(others[others != person])[: self.c]
             known = np.concatenate([rows_of(other) for other in others.tolist()] or [np.empty(0, np.int64)])
-            mine = own[attacked[own]].tolist()
-            chosen += mine
-            knows += [known] * len(mine)
+            targets_of_person = own[attacked[own]].tolist()
+            chosen += targets_of_person
+            knows += [known] * len(targets_of_person)
         left = np.empty(len(chosen), np.int64)
         for at, (target, known) in enumerate(zip(chosen, knows, strict=True)):
             inside = order[first[component[target]] : first[component[target] + 1]]
@@ -166,18 +165,18 @@ class Replayer(
                 right = np.zeros(context.n)
                 right[context.truth] = np.equal(again.truth if again.truth is not None else -1, context.truth)
                 risk = PeopleAtRisk.of(context.table, right)
-                return Success(
-                    len(risk.chance), risk.mean, risk.worst, risk.above(0.0), 1 / context.k,
+                return risk.success(
+                    1 / context.k,
                     f"One of {tried} guessed seeds repeats the release: everybody's row is known. "
                     "Draw again with a secret seed.",
-                    households=risk.households,
+                    at_risk=risk.above(0.0),
                 )  # fmt: skip
         chance = 1.0 / context.candidates()
         risk = PeopleAtRisk.of(context.table, chance, candidates=context.row_candidates)
-        return Success(
-            len(risk.chance), risk.mean, risk.mean, 0, 1 / context.k,
+        return risk.success(
+            1 / context.k,
             f"None of {tried} guessed seeds repeats the release; a guess without the seed is right for {percent(risk.mean)}.",
-            households=risk.households,
+            worst=risk.mean, at_risk=0,
         )  # fmt: skip
 
 
@@ -230,11 +229,10 @@ class Clerk(
         risk = PeopleAtRisk.of(context.table, right)
         clues = file_clues(context.path) + frame_clues(context.frame)
         carried = f"; it carries {', '.join(clues)}" if clues else ""
-        return Success(
-            len(risk.chance), risk.mean, risk.mean, risk.above(0.0) if sure else 0, 1 / context.k,
+        return risk.success(
+            1 / context.k,
             f"The order of the rows, by itself, reveals the rows of {percent(risk.mean)} of the people{carried}.",
-            counted=True,
-            households=risk.households,
+            worst=risk.mean, at_risk=risk.above(0.0) if sure else 0, counted=True,
         )  # fmt: skip
 
     @staticmethod

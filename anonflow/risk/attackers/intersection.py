@@ -59,7 +59,7 @@ class Intersection(
         DataError
             If a release does not fit its table.
         """
-        column = sensitive_column(context, self.column)
+        column = context.sensitive_column(self.column)
         releases = (
             self.earlier
             if isinstance(self.earlier, list | tuple) and not _is_pair(self.earlier)
@@ -89,8 +89,8 @@ class Intersection(
         kind = np.full(values, -1)
         kind[codes[0]] = of_value[0]
         truth = of_value[1]
-        alone, _ = _named(counts[:1], prior, kind, truth)
-        rate, is_sure = _named(counts, prior, kind, truth)
+        alone, _ = _best_guesses(counts[:1], prior, kind, truth)
+        rate, is_sure = _best_guesses(counts, prior, kind, truth)
         risk, before, certain = (
             PeopleAtRisk.of(context.table, chance) for chance in (rate, alone, is_sure.astype(float))
         )
@@ -99,33 +99,13 @@ class Intersection(
             f" After the table's steps {uncoded:,} more cells of earlier releases read *: they say nothing here, and the figures "
             "may be too low."
         )
-        return Success(
-            len(risk.chance), risk.mean, risk.worst, sure, before.mean,
+        return risk.success(
+            before.mean,
             f"An attacker who has {len(contexts)} releases of the same people names the right {column} for {percent(risk.mean)} "
             f"of them, from this release alone for {percent(before.mean)}; for {sure:,} people it is "
             f"certain, and right.{lost if uncoded else ''}",
-            households=risk.households,
+            at_risk=sure,
         )  # fmt: skip
-
-
-def sensitive_column(context: AttackContext, column: str | None) -> str:
-    """Return the sensitive column that an attacker wants.
-
-    Raises
-    ------
-    ParameterError
-        If there is no such column, or several to choose from.
-    """
-    table = context.table
-    if column is None:
-        if len(table.sensitive) != 1:
-            raise ParameterError(
-                f"the table has {len(table.sensitive)} sensitive columns; say which one: column=..."
-            )
-        return table.sensitive[0]
-    if column not in table.other_columns or column not in context.frame.columns:
-        raise ParameterError(f"{column!r} is not a published column besides the quasi-identifiers")
-    return column
 
 
 def _is_pair(item: Any) -> bool:
@@ -158,7 +138,7 @@ def _counts(context: AttackContext, code: np.ndarray, values: int, people: Any) 
     return csr_array(chosen @ counts)
 
 
-def _named(
+def _best_guesses(
     counts: Sequence[csr_array], prior: np.ndarray, kind: np.ndarray, truth: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return for each person the probability that the best guess is right, with ties shared, and whether it is certain and right."""

@@ -71,12 +71,11 @@ class Prosecutor(
         people, hidden = context.shown_people, int(context.hidden.sum())
         chance = 1.0 / np.maximum(context.smallest_classes()[people], 1)
         risk = PeopleAtRisk.of(context.table, chance, people, context.row_candidates)
-        return Success(
-            len(risk.chance), risk.mean, risk.worst, risk.above(1 / context.k), 1 / context.k,
+        return risk.success(
+            1 / context.k,
             f"An attacker who looks for one person finds the right row with probability {percent(risk.worst)} at most, and "
             f"{percent(risk.mean)} on average"
             + (f"; hidden rows, which are left out: {hidden:,}." if hidden else "."),
-            households=risk.households,
         )  # fmt: skip
 
 
@@ -102,10 +101,9 @@ class Marketer(
             If the consistency graph is too large.
         """
         risk = _guessing(context, context.covering()[context.people])
-        return Success(
-            len(risk.chance), risk.mean, risk.worst, risk.above(1 / context.k), 1 / context.k,
+        return risk.success(
+            1 / context.k,
             f"An attacker who links everybody to a row that could be theirs is right for {percent(risk.mean)} of the people.",
-            households=risk.households,
         )  # fmt: skip
 
 
@@ -139,9 +137,9 @@ class Linker(
             return linked_by_all(context.table, context, context.earlier, context.k)
         candidates = context.candidates()[context.people]
         risk = _guessing(context, candidates)
-        return Success(
-            len(risk.chance), risk.mean, risk.worst, risk.above(1 / context.k), 1 / context.k,
-            _rows_left(candidates.min(initial=context.n), "person", risk.mean), households=risk.households,
+        return risk.success(
+            1 / context.k,
+            _rows_left(candidates.min(initial=context.n), "person", risk.mean),
         )  # fmt: skip
 
 
@@ -168,17 +166,17 @@ def linked_by_all(table: Table, release: Any, earlier: Any, k: int) -> Success:
             f"{Linker.name}: with earlier releases it needs a release in memory, or one that was kept in the owner's folder"
         )
     in_table = np.isin(history.marks, marks)
-    mine, gone = history.people_left[in_table], history.people_left[~in_table]
-    chance = 1.0 / mine
+    left, gone = history.people_left[in_table], history.people_left[~in_table]
+    chance = 1.0 / left
     more = (
         f" {len(gone):,} people are in earlier releases only, and have at least {gone.min():,}."
         if len(gone)
         else ""
     )
     return Success(
-        len(chance), float(chance.mean()), float(chance.max()), int((mine < k).sum()), 1 / k,
+        len(chance), float(chance.mean()), float(chance.max()), int((left < k).sum()), 1 / k,
         f"An attacker who has {len(history.releases):,} releases of these people, and sees which rows are one person's, has at least "
-        f"{mine.min():,} people left for each person of this one and is right for {percent(float(chance.mean()))} of them.{more}",
+        f"{left.min():,} people left for each person of this one and is right for {percent(float(chance.mean()))} of them.{more}",
     )  # fmt: skip
 
 
@@ -248,11 +246,10 @@ class Journalist(
         risk = PeopleAtRisk(chance)
         if context.schema is None and context.table.unit is not None:
             risk = PeopleAtRisk.of(context.table, context.likeliest(chance)[context.people], context.people)
-        return Success(
-            len(risk.chance), risk.mean, risk.worst, risk.above(1 / context.k), 1 / context.k,
+        return risk.success(
+            1 / context.k,
             f"An attacker who compares the rows with a register of {counts.people:,} people names the right one with "
             f"probability {percent(risk.worst)} at most, and {percent(risk.mean)} on average.",
-            households=risk.households,
         )  # fmt: skip
 
 
@@ -363,7 +360,7 @@ class Homogeneity(
         DataError
             If the consistency graph is too large.
         """
-        column = self._column(context)
+        column = context.sensitive_column(self.column)
         shown = spread(context.evidence, column)
         mixed, _ = judged(shown, P_SENSITIVITY, {"p": 2})
         member = shown.members[shown.members >= 0]
@@ -382,23 +379,9 @@ class Homogeneity(
         mean = float(best.mean())
         alone = "" if shown.read_off in ("lists", "classes") else ", as far as the rows alone tell"
         of_one, rows = ("theirs", "") if context.table.unit is None else ("one of theirs", " of the rows")
-        return Success(
-            people, risk.mean, float(share.max(initial=common)), certain, 0.0,
+        return risk.success(
+            0.0,
             f"For {certain:,} of {people:,} people every row that may be {of_one} has the same {column}{alone}; the "
             f"best guess is right for {percent(mean)}{rows}, and for {percent(common)} without the quasi-identifiers.",
-            households=risk.households,
+            worst=float(share.max(initial=common)),
         )  # fmt: skip
-
-    def _column(self, context: AttackContext) -> str:
-        sensitive = [
-            name for name in context.table.other_columns if context.table.schema[name].role == "sensitive"
-        ]
-        if self.column is None:
-            if len(sensitive) != 1:
-                raise ParameterError(
-                    f"the table has {len(sensitive)} sensitive columns; say which one: homogeneity(column=...)"
-                )
-            return sensitive[0]
-        if self.column not in context.table.other_columns or self.column not in context.frame.columns:
-            raise ParameterError(f"{self.column!r} is not a published column besides the quasi-identifiers")
-        return self.column

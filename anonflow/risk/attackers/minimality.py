@@ -338,8 +338,7 @@ class Minimality(
                 f" For {unknown:,} people fewer than {LEAST} of {self.exchanges:,} exchanges give the same class, too few to say what "
                 "the method tells of them."
             )
-        return Success(
-            len(risk.chance), risk.mean, worst, int(higher.sum()), float(np.mean(share[at])) if len(at) else 0.0, sentence,
+        return risk.success(
+            float(np.mean(share[at])) if len(at) else 0.0, sentence, worst=worst, at_risk=int(higher.sum()),
             counted=not all(each.exact for each in groups),
-            households=risk.households,
         )  # fmt: skip

@@ -122,10 +122,7 @@ class OwnRows(
             f"{percent(seen.people_expected)} after a draw."
         )
         at_risk = risk.above(seen.people_expected) if seen.drawn < SUSPICIOUS else 0
-        return Success(
-            len(risk.chance), risk.mean, risk.worst, at_risk, seen.people_expected, sentence,
-            counted=True, households=risk.households,
-        )  # fmt: skip
+        return risk.success(seen.people_expected, sentence, at_risk=at_risk, counted=True)
 
 
 def own_rows_test(table: Any, frame: Any, anonymization: Any) -> OwnRowsTest:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -98,6 +99,22 @@ class PeopleAtRisk:
         """Return how many people are named more often than a baseline."""
         return int((self.chance > baseline * (1 + 1e-9)).sum())
 
+    def success(self, baseline: float, sentence: str, **figures: Any) -> Success:
+        """Return the success of an attacker with these probabilities.
+
+        Parameters
+        ----------
+        baseline : float
+        sentence : str
+            As of :class:`Success`.
+        **figures
+            Figures of :class:`Success` in the place of those computed here.
+        """
+        computed = Success(
+            len(self.chance), self.mean, self.worst, self.above(baseline), baseline, sentence, households=self.households
+        )  # fmt: skip
+        return replace(computed, **figures)
+
 
 @dataclass(frozen=True)
 class Unit(
@@ -187,15 +204,7 @@ def people_named(
         f"An attacker who looks for a person by all of the person's rows names one of them correctly for {percent(risk.mean)} of "
         f"{len(risk.chance):,} people, and with probability {percent(risk.worst)} for the person at highest risk, who has {surest:,} rows."
     )
-    return Success(
-        len(risk.chance),
-        risk.mean,
-        risk.worst,
-        risk.above(1 / k),
-        1 / k,
-        sentence,
-        households=risk.households,
-    )
+    return risk.success(1 / k, sentence)
 
 
 def intersections(context: AttackContext) -> dict[str, np.ndarray]:

@@ -303,8 +303,12 @@ class _Findings:
 
     Attributes
     ----------
-    narrowed, right, certain : numpy.ndarray, bool
-        Whether a value that the row's cells cover is ruled out; whether the others cover its record; whether also one value is left.
+    narrowed : numpy.ndarray, bool
+        Whether a value that the row's cells cover is ruled out.
+    right : numpy.ndarray, bool
+        Whether also the values that are left cover the row's record.
+    certain : numpy.ndarray, bool
+        Whether also one value is left.
     combinations : numpy.ndarray, float64
         The share of combinations of values that are ruled out.
     unknown : numpy.ndarray, bool
@@ -441,9 +445,9 @@ class Refinement(
             sentence += (
                 f" {percent(float(unknown.mean()))} of the rows were not looked at: their cells are too wide."
             )
-        return Success(
-            len(risk.chance), risk.mean, risk.worst, risk.above(0.0), 0.0, sentence,
-            counted=len(codes) < context.n, households=risk.households,
+        return risk.success(
+            0.0, sentence,
+            counted=len(codes) < context.n,
         )  # fmt: skip
 
 

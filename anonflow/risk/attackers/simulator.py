@@ -78,13 +78,11 @@ class Simulator(
         right = np.zeros(n)
         right[person] = context.truth[row] == person
         risk = PeopleAtRisk.of(context.table, right)
-        rate = risk.mean
-        return Success(
-            len(risk.chance), rate, rate, risk.above(0.0) if right.mean() > 1 / context.k + 0.05 else 0, 1 / context.k,
-            f"An attacker who runs the method {self.replays} times with other seeds names the right row for {percent(rate)} of the "
+        return risk.success(
+            1 / context.k,
+            f"An attacker who runs the method {self.replays} times with other seeds names the right row for {percent(risk.mean)} of the "
             f"people; 1/k is {percent(1 / context.k)}.",
-            counted=True,
-            households=risk.households,
+            worst=risk.mean, at_risk=risk.above(0.0) if right.mean() > 1 / context.k + 0.05 else 0, counted=True,
         )  # fmt: skip
 
     def _likelihood(self, context: AttackContext, anonymization: Any) -> np.ndarray:

@@ -434,14 +434,14 @@ def _described(own: Any, columns: Sequence[tuple[Any, Any]]) -> ReleaseMetadata:
     guarantee, version = own.get("guarantee"), own.get("version", "")
     if not isinstance(version, str) or not (guarantee is None or isinstance(guarantee, str)):
         raise _WrongError("guarantee and version must be texts")
-    described = tuple(_column(name, entry) for name, entry in columns)
+    described = tuple(_column_of_entry(name, entry) for name, entry in columns)
     names = {column.name for column in described}
     if len(names) < len(described):
         raise _WrongError("describes a column twice")
     return ReleaseMetadata(described, guarantee, k, version, rows)
 
 
-def _column(name: Any, own: Any) -> ColumnMetadata:
+def _column_of_entry(name: Any, own: Any) -> ColumnMetadata:
     if not isinstance(name, str) or not name:
         raise _WrongError("a column has no name")
     if not isinstance(own, dict):

@@ -187,7 +187,7 @@ def _stored(cells: pd.Series) -> tuple[pd.Series, list[str]]:
         return cells, []
     elif pd.api.types.is_integer_dtype(cells.dtype) and not (cells.abs() > _EXACT).any():
         return cells.astype(float) if cells.hasnans else cells.astype("int64").astype(float), []
-    texts = _texts(cells)
+    texts = _cell_texts(cells)
     distinct = sorted({text for text in texts if text is not None})
     # numbers with hidden ones among them stay texts: who computes with a code in the place of a number does not see it
     beside_hidden = WHOLE in distinct and len(distinct) > 1 and all(map(_is_number, set(distinct) - {WHOLE}))
@@ -200,7 +200,7 @@ def _stored(cells: pd.Series) -> tuple[pd.Series, list[str]]:
     return pd.Series([code[text] for text in texts if text is not None], dtype="int32"), distinct
 
 
-def _texts(cells: pd.Series) -> list[str | None]:
+def _cell_texts(cells: pd.Series) -> list[str | None]:
     missing = cells.isna().to_numpy()
     return [None if gone or str(cell) == "" else str(cell) for cell, gone in zip(cells, missing, strict=True)]
 
@@ -214,4 +214,4 @@ def _is_same(cells: pd.Series, read: pd.Series) -> bool:
                 cells.to_numpy(float, na_value=np.nan), read.to_numpy(float, na_value=np.nan), equal_nan=True
             )
         )
-    return _texts(cells) == _texts(read)
+    return _cell_texts(cells) == _cell_texts(read)

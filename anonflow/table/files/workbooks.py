@@ -81,7 +81,7 @@ def read_workbook(
             fits(_held(name, rows, len(header), cells))
             book.close()
             columns = {
-                title: _column([row[at] if at < len(row) else None for row in cells])
+                title: _typed_column([row[at] if at < len(row) else None for row in cells])
                 for at, title in enumerate(header)
             }
         except (AnonflowError, MemoryError):
@@ -124,7 +124,7 @@ def _held(
             yield sum(len(cell) if isinstance(cell, str) else 8 for cell in row)
 
 
-def _column(cells: list[Any]) -> pd.Series:
+def _typed_column(cells: list[Any]) -> pd.Series:
     """Return numbers, bools or dates if all cells are of that kind, otherwise texts."""
     kinds = {type(cell) for cell in cells if cell is not None}
     if kinds == {int} and all(cell is None or abs(cell) < 1 << 63 for cell in cells):
@@ -135,10 +135,10 @@ def _column(cells: list[Any]) -> pd.Series:
         return pd.Series(cells, dtype="bool")
     if kinds == {datetime.datetime}:
         return pd.Series(pd.to_datetime(pd.Series(cells, dtype="object")))
-    return pd.Series([None if cell is None else _text(cell) for cell in cells], dtype=text_type())
+    return pd.Series([None if cell is None else _cell_text(cell) for cell in cells], dtype=text_type())
 
 
-def _text(cell: Any) -> str:
+def _cell_text(cell: Any) -> str:
     if isinstance(cell, float) and cell.is_integer():
         return str(int(cell))
     if isinstance(cell, datetime.datetime) and cell.time() == datetime.time():

@@ -212,7 +212,7 @@ class Earlier:
         most, times = max(shared, default=0), len(shared)
         few, alone = self._left(table, release) if times and release is not None else (None, 0)
         people = table.n if table.unit is None else len(np.unique(table.unit))
-        return Overlap(people, most, times, _named(table.unit_columns), few, alone)
+        return Overlap(people, most, times, _column_list(table.unit_columns), few, alone)
 
     def has_others_alone(self, table: Table) -> bool:
         """Return whether all releases kept here are of other people than a table's, each known by the same identifiers.
@@ -226,7 +226,7 @@ class Earlier:
         """
         if not self.kept or table.n > MOST_PEOPLE or not set(table.unit_columns).isdisjoint(table.qi_columns):
             return False
-        by = _named(table.unit_columns)
+        by = _column_list(table.unit_columns)
         return all(each.by == by for each in self.releases()) and not self.overlap(table)
 
     def shared(self, table: Table, release: Drawn | None = None) -> list[SharedPeople]:
@@ -386,7 +386,7 @@ class Earlier:
             marks[order],
             self.seal_of(release.frame) if release.frame is not None else "",
             datetime.now(UTC).isoformat(timespec="microseconds"),
-            _named(table.unit_columns),
+            _column_list(table.unit_columns),
         )
         proof, truth = release.certificate, release.truth
         if (
@@ -608,7 +608,7 @@ def history_of(folders: Any, table: Table) -> tuple[Earlier, History, np.ndarray
             f"{places[-1].path}: its releases go on from {len(absent):,} earlier releases that are in none of the folders named; name their owner's "
             "folder as well, the oldest first"
         )
-    by = _named(table.unit_columns)
+    by = _column_list(table.unit_columns)
     for each in releases:
         if each.by != by:
             raise DataError(
@@ -690,5 +690,5 @@ def _nameless(table: Table) -> np.ndarray:
     return table.units.isna().all(axis=1).to_numpy(bool)
 
 
-def _named(columns: Sequence[str]) -> str:
+def _column_list(columns: Sequence[str]) -> str:
     return ", ".join(map(repr, columns))

@@ -15,7 +15,7 @@ import pandas as pd
 from anonflow.candidate_lists import Candidates
 from anonflow.table.domain import Domain
 from anonflow.table.forms.numbers import summable
-from anonflow.table.records import Records
+from anonflow.table.records import Records, ranked_values
 from anonflow.table.row_marks import joint_codes
 
 TOGETHER = "all of them together"
@@ -296,14 +296,14 @@ class _Contexts:
         f = np.maximum(f, 0.1 / len(self.own))  # values without an original
         group, label, member = self.left_out.groups(original, row)
         for context in self.levels:
-            kinds, cell, count = np.unique(context * bins + self.own, return_inverse=True, return_counts=True)
+            kinds, cell, count = ranked_values(context * bins + self.own)
             of_context = np.bincount(context)
             distinct = np.bincount(kinds // bins, minlength=len(of_context))
             # what the left-out originals contribute to each cell, and to each context
-            gone, gone_count = np.unique(label * len(kinds) + cell[member], return_counts=True)
+            gone, _, gone_count = ranked_values(label * len(kinds) + cell[member])
             gone_cell = gone % len(kinds)
             gone_context = gone // len(kinds) * len(of_context) + kinds[gone_cell] // bins
-            places, place = np.unique(gone_context, return_inverse=True)
+            places, place, _ = ranked_values(gone_context)
             less = np.bincount(place, gone_count, len(places))
             no_more = np.bincount(place, gone_count == count[gone_cell], len(places))
             z = context[original]
@@ -409,7 +409,7 @@ def _chain(
         if best[1] is None:
             break
         gain, (a, part, f) = best
-        level = np.unique(level * (int(part.max()) + 1) + part, return_inverse=True)[1].astype(np.int64)
+        level = ranked_values(level * (int(part.max()) + 1) + part)[1]
         chosen.append(a)
         levels.append(level)
     return gain, chosen, levels
@@ -417,8 +417,8 @@ def _chain(
 
 def _left_one_out(context: np.ndarray, y: np.ndarray, bins: int, before: np.ndarray) -> np.ndarray:
     """f of each record's own value, from the others in its context."""
-    _, context = np.unique(context, return_inverse=True)
-    kinds, cell, count = np.unique(context * bins + y, return_inverse=True, return_counts=True)
+    _, context, _ = ranked_values(context)
+    kinds, cell, count = ranked_values(context * bins + y)
     of_context = np.bincount(context)
     distinct = np.bincount(kinds // bins)
     others = of_context[context] - 1
@@ -450,7 +450,7 @@ def _codings(texts: Sequence[str], own: np.ndarray, domains: Sequence[Domain]) -
     n, counts = len(own), np.bincount(own, minlength=len(texts))
     if len(texts) < 0.9 * n or n < 50:
         yield np.arange(len(texts))
-    numbers = _numbers(texts)
+    numbers = _numbers_or_days(texts)
     if numbers is not None:
         yield from _coarser(numbers, counts)
         return
@@ -484,7 +484,7 @@ def _labelled(values: Iterable[object]) -> np.ndarray:
     return np.array([labels.setdefault(value, len(labels)) for value in values], np.int64)
 
 
-def _numbers(texts: Sequence[str]) -> np.ndarray | None:
+def _numbers_or_days(texts: Sequence[str]) -> np.ndarray | None:
     """Return the values as numbers or as days, the missing ones at the middle; None if they are neither."""
     numbers = np.full(len(texts), np.nan)
     for at, text in enumerate(texts):
@@ -521,7 +521,7 @@ def _curves(
     records: Records, own: np.ndarray, texts: Sequence[str], left_out: _LeftOut
 ) -> Iterator[tuple[float, _Curve]]:
     """Yield a curve for each numeric QI, and the nats a record that it explains."""
-    numbers = _numbers(texts)
+    numbers = _numbers_or_days(texts)
     if numbers is None or len(np.unique(numbers)) <= _BINS[-1]:
         return
     values, rank = np.unique(numbers, return_inverse=True)
@@ -548,7 +548,7 @@ def _through_others(points: np.ndarray, codes: np.ndarray, y: np.ndarray, group:
     """
     size = len(points)
     whole, total = np.bincount(codes, minlength=size), np.bincount(codes, y, size)
-    keys, key, inside = np.unique(group * size + codes, return_inverse=True, return_counts=True)
+    keys, key, inside = ranked_values(group * size + codes)
     inside_total = np.bincount(key, y)
 
     def outside(of: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import re
 import shutil
 import tempfile
-import zipfile
-import zlib
 from functools import partial
 from pathlib import Path, PurePosixPath
 
+from anonflow.archive import members, zipped
 from anonflow.errors import AnonflowError, DataError
 from anonflow.table.identification.earlier import KEY_FILE, MEMORY, OWNER, Earlier
 from anonflow.table.identification.released_people import ReleasedPeople
@@ -27,14 +25,9 @@ _MOST_BYTES = 1 << 30
 
 def packed(place: Earlier) -> bytes:
     """Return the key and the releases of an owner's folder as a ZIP file: whoever has it can undo the releases, as with the folder."""
-    held = io.BytesIO()
     home = place.path / MEMORY
-    with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive:
-        for file in [home / KEY_FILE, *sorted(home.glob("[0-9]*.npz"))] if place.kept else []:
-            entry = zipfile.ZipInfo(f"{OWNER}/{MEMORY}/{file.name}")
-            entry.external_attr = 0o600 << 16
-            archive.writestr(entry, file.read_bytes(), zipfile.ZIP_DEFLATED)
-    return held.getvalue()
+    files = [home / KEY_FILE, *sorted(home.glob("[0-9]*.npz"))] if place.kept else []
+    return zipped({f"{OWNER}/{MEMORY}/{file.name}": file.read_bytes() for file in files})
 
 
 def unpack(file: Path, name: str, place: Earlier, most: int | None = None) -> list[ReleasedPeople]:
@@ -88,46 +81,32 @@ def _parts(file: Path, name: str, most: int) -> tuple[bytes, dict[str, bytes]]:
     keys: set[bytes] = set()
     releases: dict[str, bytes] = {}
     left = most
+
+    def most_of(member: str) -> int | None:
+        part = PurePosixPath(member).name
+        if part == KEY_FILE:
+            return _MOST_KEY
+        # certificates and seeds are not read
+        return left if _NAMES.fullmatch(part) else None
+
     try:
-        with zipfile.ZipFile(file) as archive:
-            entries = archive.infolist()
-            if len(entries) > _MOST_ENTRIES:
-                raise DataError(
-                    f"{name}: holds {len(entries):,} files; pack the folder {MEMORY} of the owner's folder alone"
-                )
-            for entry in entries:
-                part = PurePosixPath(entry.filename).name
-                is_key = part == KEY_FILE
-                if not is_key and not _NAMES.fullmatch(part):
-                    continue  # certificates and seeds are not read
-                # of the other compressions a few bytes are unpacked to any number at once
-                if (
-                    entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-                    or entry.flag_bits & 1
-                ):
-                    raise ValueError
-                cap = _MOST_KEY if is_key else left
-                with archive.open(entry) as stream:
-                    content = stream.read(cap + 1)
-                if len(content) > cap:
-                    raise DataError(
-                        f"{name}: is larger than {most / 1e6:,.0f} MB when it is unpacked, the most that is taken here"
-                    )
-                if is_key:
-                    keys.add(content.strip())
-                elif releases.setdefault(part, content) != content:
-                    raise DataError(
-                        f"{name}: has two releases of one name; pack one owner's folder at a time"
-                    )
-                left -= 0 if is_key else len(content)
-    except (
-        zipfile.BadZipFile,  # a directory or a checksum that does not fit
-        zlib.error,
-        EOFError,
-        RuntimeError,  # a kind of archive that Python does not read, or a password
-        OSError,  # a place before the file's begin
-        ValueError,  # a name that is no text
-    ):
+        for member, content in members(file, _MOST_ENTRIES, most_of):
+            part = PurePosixPath(member).name
+            if part == KEY_FILE:
+                keys.add(content.strip())
+                continue
+            if releases.setdefault(part, content) != content:
+                raise DataError(f"{name}: has two releases of one name; pack one owner's folder at a time")
+            left -= len(content)
+    except OverflowError as error:
+        if error.args:
+            raise DataError(
+                f"{name}: holds {error.args[0]:,} files; pack the folder {MEMORY} of the owner's folder alone"
+            ) from None
+        raise DataError(
+            f"{name}: is larger than {most / 1e6:,.0f} MB when it is unpacked, the most that is taken here"
+        ) from None
+    except ValueError:
         raise DataError(f"{name}: is damaged, or no ZIP file; pack the owner's folder as a .zip") from None
     if not releases:
         raise DataError(

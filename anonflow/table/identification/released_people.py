@@ -91,27 +91,20 @@ class ReleasedPeople:
         people = cls(marks, str(about["seal"]), when)
         if "criterion" not in about:
             return people
-        row_list, offsets, originals = (arrays[name] for name in _TRACKS)
+        tracks = Candidates(*(arrays[name] for name in _TRACKS))
         n = len(marks)
         if (
-            any(
-                arrays[name].dtype != np.dtype(kind) or arrays[name].ndim != 1
-                for name, kind in _TRACKS.items()
-            )
-            or len(row_list) != n
-            or offsets[0] != 0
-            or offsets[-1] != len(originals)
-            or (np.diff(offsets) < 0).any()
-            or (n and not 0 <= row_list.min() <= row_list.max() < len(offsets) - 1)
-            or (len(originals) and not 0 <= originals.min() <= originals.max() < n)
+            any(arrays[name].dtype != np.dtype(kind) for name, kind in _TRACKS.items())
+            or not tracks.is_sound
+            or tracks.rows != n
+            or tracks.strangers(n).any()
             or (marks[1:] <= marks[:-1]).any()
-            or not _lists_everybody(row_list, offsets, originals)
+            or not _lists_everybody(tracks)
         ):
             raise ValueError
         values = {str(name): arrays[f"{_VALUES}{number}"] for number, name in enumerate(about["sensitive"])}
         if any(each.shape != (n,) or each.dtype != np.uint64 for each in values.values()):
             raise ValueError
-        tracks = Candidates(row_list, offsets, originals)
         return replace(
             people,
             by=str(about["by"]),
@@ -126,10 +119,10 @@ class ReleasedPeople:
         )
 
 
-def _lists_everybody(row_list: np.ndarray, offsets: np.ndarray, originals: np.ndarray) -> bool:
-    """Return whether each list has each person once at most, and each row's person, but for empty lists."""
-    n, sizes = len(row_list), np.diff(offsets)
-    codes = np.sort(np.repeat(np.arange(len(sizes)), sizes) * n + originals)
-    rows = np.flatnonzero(sizes[row_list] > 0)
-    mine = row_list[rows].astype(np.int64) * n + rows
-    return not (codes[1:] == codes[:-1]).any() and bool(np.isin(mine, codes, assume_unique=True).all())
+def _lists_everybody(tracks: Candidates) -> bool:
+    """Return whether each row's list has the row's person, but for empty lists."""
+    n, sizes = tracks.rows, np.diff(tracks.offsets)
+    codes = np.repeat(np.arange(len(sizes)), sizes) * n + tracks.originals
+    rows = np.flatnonzero(tracks.sizes > 0)
+    mine = tracks.row_list[rows].astype(np.int64) * n + rows
+    return bool(np.isin(mine, codes, assume_unique=True).all())

@@ -142,8 +142,8 @@ def read_interval(text: str, ranges: str = "closed") -> Interval | None:
     if match is None:
         return None
     parts = match.groupdict()
-    low = _number(parts.get("low", ""), None if form == "number" else -math.inf)
-    high = low if form == "number" else _number(parts.get("high", ""), math.inf)
+    low = _interval_end(parts.get("low", ""), None if form == "number" else -math.inf)
+    high = low if form == "number" else _interval_end(parts.get("high", ""), math.inf)
     has_low, has_high = (parts.get(sign) not in _OPEN[sign] for sign in ("opens", "closes"))
     if form == "range":
         has_low, has_high = ranges in ("closed", "right-open"), ranges in ("closed", "left-open")
@@ -152,7 +152,7 @@ def read_interval(text: str, ranges: str = "closed") -> Interval | None:
     return Interval(low, high, has_low, has_high, form)
 
 
-def _number(text: str, far: float | None = None) -> float | None:
+def _interval_end(text: str, far: float | None = None) -> float | None:
     """Return an end as a number; `far` for an infinite one, or one that is left out."""
     if re.fullmatch(_DATE, text, re.IGNORECASE):
         return day_number(text.upper())

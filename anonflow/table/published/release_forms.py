@@ -75,7 +75,7 @@ def plain_release(
     for name, form in forms.items():
         if name not in frame.columns:
             continue
-        plain = _changed(frame[name], partial(_read, form=form))
+        plain = _changed(frame[name], partial(_plain_cells, form=form))
         wrong = int((plain.isna() & frame[name].notna()).sum())
         if wrong and about is None:
             continue
@@ -121,7 +121,7 @@ def _range(run: str | None, form: Form) -> Range | None:
     )
 
 
-def _read(texts: list[str], form: Form) -> list[str | None]:
+def _plain_cells(texts: list[str], form: Form) -> list[str | None]:
     """Return cells of a form as plain ones; None for a number or date that is written otherwise."""
     dates = isinstance(form, DateForm)
     parts = [(None, ()) if text in ("", WHOLE) else coded_parts(text) for text in texts]

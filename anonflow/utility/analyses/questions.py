@@ -123,7 +123,7 @@ def _answer(
     where: Mapping[str, Any] | Callable[..., Any], among: Mapping[str, Any] | None
 ) -> Callable[..., float]:
     if callable(where):
-        return lambda table: _number(where(table))
+        return lambda table: _checked_answer(where(table))
 
     def count(table: Any) -> float:
         met = rows_that_meet(table, where)
@@ -135,7 +135,7 @@ def _answer(
     return count
 
 
-def _number(answer: Any) -> float:
+def _checked_answer(answer: Any) -> float:
     if isinstance(answer, bool) or not isinstance(answer, int | float | np.integer | np.floating):
         raise ParameterError("question: the function must give one number for a table")
     if not np.isfinite(answer):

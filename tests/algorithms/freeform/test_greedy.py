@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import anonflow as af
 from anonflow import loss
-from anonflow.algorithms.freeform.greedy import GREEDY, greedy, greedy_matches, spread
+from anonflow.algorithms.freeform.greedy import GREEDY, greedy, greedy_matches, greedy_together, spread
 from anonflow.algorithms.method import Outcome, Partition
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
@@ -82,6 +82,33 @@ def test_of_two_that_cost_the_same_the_lowest_is_taken() -> None:
     matches, _ = greedy_matches(partition(table.records), 2, visit="lexicographic")
     holder = {match: record for record, match in enumerate(matches[:, 1].tolist())}
     assert holder == {0: 1, 1: 0, 2: 3, 3: 2, 4: 5, 5: 4}
+
+
+@pytest.mark.parametrize("visit", ["spread", "lexicographic", "input"])
+@given(seed=st.integers(0, 2**32), sizes=st.lists(st.integers(2, 9), min_size=1, max_size=6))
+def test_partitions_in_one_call_have_what_each_has_alone(visit: Any, seed: int, sizes: list[int]) -> None:
+    """Also where dead ends are resolved, which small partitions have."""
+    rng = np.random.default_rng(seed)
+    records = dyadic(rng, sum(sizes), rng.integers(0, len(UNEVEN), 2).tolist(), UNEVEN)
+    k = int(rng.integers(1, min(sizes) + 1))
+    starts = np.cumsum([0, *sizes])
+    together = greedy_together(partition(records), starts, k, visit=visit)
+    assert together is not None
+    for start, stop, outcome in zip(starts, starts[1:], together, strict=False):
+        alone = greedy(partition(records.take(np.arange(start, stop))), k, visit=visit)
+        assert outcome.facts == alone.facts
+        assert outcome.matches is not None
+        assert alone.matches is not None
+        assert outcome.matches.tolist() == alone.matches.tolist()
+        for array in ("lo", "hi", "bits"):
+            assert np.array_equal(
+                getattr(outcome.generalization, array), getattr(alone.generalization, array)
+            )
+
+
+def test_reciprocal_partitions_are_solved_one_after_the_other() -> None:
+    records = dyadic(np.random.default_rng(0), 12, [0])
+    assert greedy_together(partition(records), np.array([0, 6, 12]), 3, reciprocal=True) is None
 
 
 def halves(n: int) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from typing import Any
 
@@ -19,6 +20,8 @@ from anonflow.errors import InfeasibleError, ParameterError
 from tests.cases.city_lattice import ROWS, reference
 from tests.cases.plain_kernels import plainly
 from tests.strategies import CITIES, TREE, city_tree, loop, tables
+
+LEVELLED = ("numeric", "hierarchy", "suppression", "positions", "coded")
 
 
 def people(cities: list[str], ages: list[int], codes: list[str]) -> af.Table:
@@ -47,7 +50,7 @@ def test_no_node_of_the_lattice_loses_less(rows: list[tuple[str, int, str]], k: 
 
 @pytest.mark.parametrize("method", ["full-domain", "local-recoding"])
 @given(
-    tables(min_n=3, max_n=8, kinds=("numeric", "hierarchy", "suppression", "positions"), max_columns=3),
+    tables(min_n=3, max_n=8, kinds=LEVELLED, max_columns=3),
     st.data(),
 )
 def test_every_kind_of_column_and_every_loss(method: str, table: af.Table, data: st.DataObject) -> None:
@@ -73,7 +76,7 @@ def test_each_column_has_one_level(table: af.Table) -> None:
             assert (anon.generalization.lo[row] == expected)[shown].all()
 
 
-@given(tables(min_n=4, max_n=8, kinds=("numeric", "hierarchy", "suppression", "positions"), max_columns=3))
+@given(tables(min_n=4, max_n=8, kinds=LEVELLED, max_columns=3))
 def test_local_recoding_never_loses_more_than_one_round(table: af.Table) -> None:
     whole = af.anonymize(table, "full-domain", k=2, limit=1.0)
     local = af.anonymize(table, "local-recoding", k=2)
@@ -81,7 +84,7 @@ def test_local_recoding_never_loses_more_than_one_round(table: af.Table) -> None
     assert sum(local.facts["published_by_round"]) == (~local.suppressed).sum()
 
 
-@given(tables(min_n=2, max_n=12, kinds=("numeric", "hierarchy", "suppression", "positions")))
+@given(tables(min_n=2, max_n=12, kinds=LEVELLED))
 def test_plain_and_compiled_kernels_agree(table: af.Table) -> None:
     compiled, plain = (Lattice(table.records, column_levels(table.records), "ncp") for _ in range(2))
     for node in list(np.ndindex(compiled.shape))[:20]:
@@ -120,6 +123,23 @@ def test_every_node_that_is_not_counted_loses_no_less() -> None:
         feasible = [groups.loss for groups in nodes if groups.suppressed <= int(limit * table.n + 1e-9)]
         assert report.best.loss == pytest.approx(min(feasible), abs=1e-12)
         assert report.checked < len(nodes)
+
+
+@given(tables(min_n=4, max_n=9, kinds=("coded", "suppression"), max_columns=2), st.integers(2, 3))
+def test_no_levels_of_numbers_with_codes_lose_less(table: af.Table, k: int) -> None:
+    """Each combination of levels is published by itself: the search finds the one that loses least."""
+    anon = af.anonymize(table, "full-domain", k=k, limit=0.5)
+    losses = []
+    labels = {each.column: each.labels for each in column_levels(table.records)}
+    for chosen in itertools.product(*labels.values()):
+        try:
+            fixed = af.anonymize(
+                table, "full-domain", k=k, limit=0.5, levels=dict(zip(labels, chosen, strict=True))
+            )
+        except InfeasibleError:
+            continue
+        losses.append(fixed.loss("ncp"))
+    assert anon.loss("ncp") == pytest.approx(min(losses), abs=1e-12)
 
 
 def test_widths_are_intervals_at_multiples() -> None:

@@ -257,3 +257,25 @@ def test_rows_that_cover_a_record_are_counted_in_blocks(block: int, monkeypatch:
     counts = covering(records, rows)
     assert counts.tolist() == adjacency(records, rows).sum(axis=1).tolist()
     assert counts.min() < counts.max()
+
+
+def test_lists_of_a_graph_are_whom_each_row_covers() -> None:
+    records = coded([("numeric", 4), ("categorical", 3)], 60, 3)
+    rng = np.random.default_rng(4)
+    published = Generalization.join_by_class(records, rng.integers(0, 15, records.n)).take(
+        rng.permutation(records.n)
+    )
+    covers = np.stack(
+        [published.covers(Generalization.of(records).take(np.full(60, i))) for i in range(60)], axis=1
+    )
+    bipartite = consistency_graph(records, published)
+    keep = rng.random(bipartite.edges) < 0.7
+    for part, mask in ((bipartite, np.ones(bipartite.edges, bool)), (bipartite.only(keep), keep)):
+        kept_pairs = np.zeros((bipartite.published.size, bipartite.originals.size), bool)
+        kept_pairs[bipartite.box[mask], bipartite.end[mask]] = True
+        expected = covers & kept_pairs[bipartite.published.label][:, bipartite.originals.label]
+        row, original = part.lists().pairs()
+        pairs = np.zeros_like(covers)
+        pairs[row, original] = True
+        assert len(row) == pairs.sum()
+        assert (pairs == expected).all()

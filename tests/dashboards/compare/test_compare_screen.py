@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("panel", reason="the dashboards are an extra")
 import anonflow as af
 from anonflow.algorithms.registry import REGISTRY, look_of
-from anonflow.dashboards.compare.model import BARS, CompareModel, column_losses, loss_of_blanks
+from anonflow.dashboards.compare.model import BARS, CompareModel
 from anonflow.dashboards.compare.screen import FIVE, CompareScreen
 from anonflow.dashboards.session.diff import changes, differences
 from anonflow.dashboards.session.draft_spec import NO_FLOW, MethodSpec
@@ -27,6 +27,7 @@ from anonflow.engine.flows.spec import DrawSpec
 from anonflow.loss import cell_costs
 from anonflow.utility import MEASURES
 from anonflow.utility.frontier import frontier
+from anonflow.utility.missing_loss import loss_of_blanks
 from tests.dashboards.conftest import Hand
 
 
@@ -144,7 +145,7 @@ def test_column_losses_are_the_mean_costs_of_the_cells(done: Workspace) -> None:
     expected = dict(
         zip([d.name for d in anon.table.domains], cell_costs(anon.generalization).mean(axis=1), strict=True)
     )
-    assert column_losses(run) == pytest.approx(expected)
+    assert run.losses == pytest.approx(expected)
 
 
 def test_two_runs_side_by_side(done: Workspace) -> None:
@@ -164,9 +165,9 @@ def test_two_runs_side_by_side(done: Workspace) -> None:
     assert requests - {"gcp"} <= {name.split(" ")[0] for name in answers}
     assert not any(" of " in place for place in answers)
     names, first, second = model.losses_of_both()
-    assert names == list(column_losses(done.runs[0]))
-    assert first == pytest.approx(list(column_losses(done.run_of(model.first)).values()))
-    assert second == pytest.approx(list(column_losses(done.run_of(model.second)).values()))
+    assert names == list(done.runs[0].losses)
+    assert first == pytest.approx(list(done.run_of(model.first).losses.values()))
+    assert second == pytest.approx(list(done.run_of(model.second).losses.values()))
     model.second = model.first
     assert model.pair() is None
     assert model.what_differs() == []
@@ -440,7 +441,7 @@ def test_a_run_whose_loss_comes_from_blanks_is_a_warning(algorithm: str) -> None
         space.wait(300)
         screen = CompareScreen(workspace=space)
         anonymization = space.chosen_run.result.anonymization
-        share, names = loss_of_blanks(space.chosen_run)
+        share, names = loss_of_blanks(space.chosen_run.result.anonymization)
         assert screen.blanks.visible == (share > 0.5)
         if warns:
             published = anonymization.frame()["hours"].eq("*")

@@ -110,7 +110,7 @@ def test_a_regression_that_cannot_be_is_a_sentence(done: Workspace) -> None:
     card.measure.value = "regression"
     card.start.clicks += 1
     waited(card.model)
-    assert "needs a formula" in card.problem.object
+    assert "needs the option &#39;formula&#39;" in card.problem.object
     assert card.form is not None
     card.form.fields["formula"].value = "income ~ age"
     card.start.clicks += 1

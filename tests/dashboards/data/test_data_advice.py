@@ -12,7 +12,7 @@ pytest.importorskip("panel", reason="the dashboards are an extra")
 from anonflow.dashboards.data.advice import DataAdvice
 from anonflow.dashboards.data.column_form import ANSWERS, ColumnChoice
 from anonflow.dashboards.data.screen import DataScreen
-from anonflow.dashboards.prepare.steps_before import StepsBefore
+from anonflow.dashboards.prepare.screen import PrepareScreen
 from anonflow.dashboards.publish.model import PublishModel
 from anonflow.dashboards.risk.screen import RiskScreen
 from anonflow.dashboards.session.workspace import Workspace
@@ -111,7 +111,7 @@ def test_roles_that_were_declared_need_no_answer() -> None:
 
 def test_an_answer_goes_with_a_column_that_is_renamed(workspace: Workspace) -> None:
     ColumnChoice(workspace).choose("age", "who", "everybody")
-    form = StepsBefore(workspace=workspace)
+    form = PrepareScreen(workspace=workspace)
     form.step.value, form.column.value = "rename", "age"
     form.fields["to"].value = "years"
     form.add.clicks += 1

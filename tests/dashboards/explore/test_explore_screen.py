@@ -15,7 +15,6 @@ pytest.importorskip("panel", reason="the dashboards are an extra")
 import anonflow as af
 from anonflow.algorithms.anonymize import Anonymization
 from anonflow.dashboards.explore.model import (
-    BeforeAfter,
     ExploreModel,
     RunView,
     called,
@@ -27,6 +26,7 @@ from anonflow.dashboards.work import screen_work
 from anonflow.drawing.figures import overlay
 from anonflow.drawing.neighbours import around_one
 from anonflow.risk.attack import ATTACKERS
+from anonflow.utility.before_after import BeforeAfter
 from anonflow.utility.distributions import MISSING, distribution
 from anonflow.utility.neighbourhood import neighbourhood
 from tests.dashboards.conftest import Hand
@@ -55,7 +55,7 @@ def test_without_a_run_there_is_nothing_to_explore() -> None:
     assert model.run is None
     assert model.columns == []
     assert model.distribution() is None
-    assert model.records() is None
+    assert model.view() is None
     assert model.neighbourhood() is None
     assert model.heat() == (["all (GCP)"], [], [])
     model.attack()
@@ -77,18 +77,18 @@ def test_the_heat_map_has_every_run_and_column(done: Workspace) -> None:
 @pytest.mark.parametrize("algorithm", ["greedy", "mondrian", "k-concealment"])
 def test_records_before_and_after(done: Workspace, algorithm: str) -> None:
     model = chosen(done, algorithm)
-    records = model.records()
+    records = model.view().records
     anon = model.run.result.anonymization
     assert records.after.to_numpy().tolist() == anon.frame().to_numpy().tolist()
     for name in records.before:
         assert records.before[name].tolist() == done.frame[name].astype(str).tolist()
     assert (records.changed == (records.before.to_numpy() != records.after.to_numpy())).all()
     assert records.changed.any()
-    assert model.records() is records
+    assert model.view().records is records
 
 
 def test_records_are_found_by_text_before_and_after(done: Workspace) -> None:
-    records = chosen(done, "mondrian").records()
+    records = chosen(done, "mondrian").view().records
     assert records.containing("").tolist() == list(range(120))
     sought = records.before["Marital"].iloc[0]
     expected = [
@@ -121,7 +121,7 @@ def test_distribution_and_neighbourhood_follow_the_choice(done: Workspace) -> No
     assert model.neighbourhood().kind == "class"
     assert sum(count for _, count in model.sizes()) == 120
     assert min(size for size, _ in model.sizes()) >= 4
-    assert 0 <= model.worst_record() < 120
+    assert 0 <= model.view().worst < 120
 
 
 def test_runs_of_a_project_are_offered_to_be_run_again(tmp_path: Path) -> None:
@@ -210,7 +210,7 @@ def test_a_new_table_ends_what_was_explored() -> None:
     workspace.wait(300)
     model = ExploreModel(workspace)
     model.record = 59
-    model.records()
+    assert model.view() is not None
     workspace.open_dataset("freeform_example")
     assert model.run is None
     assert (model.record, model.column, model.attacks) == (0, "", None)
@@ -256,7 +256,7 @@ def test_the_screen_follows_the_chosen_run(done: Workspace) -> None:
 def test_changed_cells_are_marked_and_searched(done: Workspace) -> None:
     done.choose(done.runs[0].id)
     screen = ExploreScreen(workspace=done)
-    records = screen.model.records()
+    records = screen.model.view().records
     table = screen.table.value
     for number, name in enumerate(records.after.columns):
         marked = table[f"{name} · published"].str.startswith("✎ ").to_numpy()
@@ -402,14 +402,14 @@ def test_many_records_are_computed_and_searched_off_the_event_loop(
     screen = ExploreScreen(workspace=done)
     hand.do_all()
     assert "120 of 120 records" in screen.matching.object
-    sought = screen.model.records().before["Marital"].iloc[0]
+    sought = screen.model.view().records.before["Marital"].iloc[0]
     screen.search.value = sought
     hand.do_all()
-    expected = len(containing(screen.model.records(), sought))
+    expected = len(containing(screen.model.view().records, sought))
     assert f"{expected} of 120 records" in screen.matching.object
     assert aside == {"view": {True}, "search": {True}}
-    assert screen.model.missing_losses() == ()
-    assert 0 <= screen.model.worst_record() < 120
+    assert screen.model.view().missing == ()
+    assert 0 <= screen.model.view().worst < 120
 
 
 def test_every_attacker_has_its_words() -> None:

@@ -9,14 +9,14 @@ import pandas as pd
 import pytest
 
 pytest.importorskip("panel", reason="the dashboards are an extra")
-from anonflow.dashboards.compare.model import column_losses
 from anonflow.dashboards.components.direction import arrow, better, directed
-from anonflow.dashboards.explore.model import BeforeAfter, ExploreModel
+from anonflow.dashboards.explore.model import ExploreModel
 from anonflow.dashboards.explore.screen import ExploreScreen
 from anonflow.dashboards.publish.model import PublishModel
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.loss import cell_costs
 from anonflow.utility import MEASURES
+from anonflow.utility.before_after import BeforeAfter
 from anonflow.utility.distributions import MISSING
 
 N = 40
@@ -50,7 +50,7 @@ def blanks() -> Iterator[Workspace]:
 
 def test_missing_originals_are_shown_as_missing(blanks: Workspace) -> None:
     model = ExploreModel(blanks)
-    records = model.records()
+    records = model.view().records
     assert isinstance(records, BeforeAfter)
     for name in ("age", "town"):
         without = blanks.frame[name].isna().to_numpy()
@@ -73,7 +73,7 @@ def test_the_loss_of_missing_values_is_told_apart(blanks: Workspace) -> None:
     costs = {
         d.column: cost for d, cost in zip(anon.table.domains, cell_costs(anon.generalization), strict=True)
     }
-    lost = {each.column: each for each in model.missing_losses()}
+    lost = {each.column: each for each in model.view().missing}
     assert list(lost) == ["age", "town"]
     for name, each in lost.items():
         without = blanks.frame[name].isna().to_numpy()
@@ -100,10 +100,10 @@ def test_of_numbers_with_codes_the_text_says_what_the_map_says() -> None:
     workspace.set_ks([4])
     workspace.start()
     workspace.wait(300)
-    (lost,) = ExploreModel(workspace).missing_losses()
+    (lost,) = ExploreModel(workspace).view().missing
     assert lost.cells == blank.sum(), "a code is a value"
     both = (lost.cells * lost.loss + (90 - lost.cells) * lost.others) / 90
-    assert both == pytest.approx(column_losses(workspace.runs[0])["age"])
+    assert both == pytest.approx(workspace.runs[0].losses["age"])
     workspace.close()
 
 

@@ -19,12 +19,12 @@ pytest.importorskip("panel", reason="the dashboards are an extra")
 from anonflow.dashboards.components.clickable import Clickable
 from anonflow.dashboards.hierarchies.editor import HierarchyBuilder
 from anonflow.dashboards.hierarchies.form import HierarchyChoice
-from anonflow.dashboards.hierarchies.grouping import Grouping
-from anonflow.dashboards.hierarchies.suggest import suggested_hierarchy
-from anonflow.dashboards.hierarchies.tree_picture import ROWS, TreeDrawing
 from anonflow.dashboards.protect.diversity import DiversityChoice
 from anonflow.dashboards.session.hierarchy_files import attach
 from anonflow.dashboards.session.workspace import Workspace
+from anonflow.drawing.trees import ROWS, TreeDrawing
+from anonflow.hierarchy.grouping import Grouping
+from anonflow.table.identification.suggested_hierarchy import suggested_hierarchy
 from tests.cases.drafts import value_at
 
 COUNTRIES = ["France", "Spain", "India", "Japan", "Peru", "<i>x</i>"]
@@ -79,7 +79,9 @@ def test_small_trees_are_drawn_whole(leaves: int) -> None:
     assert sorted(nodes) == sorted(f"node:{node}" for node in range(tree.n_nodes))
     # an edge goes from the right end of a node to the left end of each child; all are inside
     parts = {
-        item.get("data-key"): item[1] for item in svg.iter() if "node" in (item.get("class") or "").split()
+        item.get("data-key"): item.find("rect")
+        for item in svg.iter()
+        if "node" in (item.get("class") or "").split()
     }
     left, top, wide, high = (
         {int(key[5:]): float(part.get(name)) for key, part in parts.items()}
@@ -118,9 +120,9 @@ def test_large_trees_are_drawn_as_far_as_it_helps_and_opened(tree: Hierarchy) ->
     keys = [element.get("data-key") for element in svg.iter()]
     opens = [key for key in keys if key and key.startswith("open:")]
     assert opens
-    letter = 0.5 * float(svg.get("font-size"))  # on the average
-    for part in svg.iter():
-        if part.tag.endswith("}g"):  # a node, or what stands for more of them
+    letter = 0.5 * float(svg.find("g").get("font-size"))  # on the average
+    for part in svg.iter("g"):
+        if part.get("class"):  # a node, or what stands for more of them
             box, text = part[-2], part[-1].text
             assert 10 + letter * len(text) <= float(box.get("width")) or text == "+"
     node = int(opens[0].partition(":")[2])
@@ -134,8 +136,7 @@ def test_no_two_nodes_are_drawn_over_each_other() -> None:
     drawing = TreeDrawing(tree)
     boxes = [
         tuple(float(box.get(name)) for name in ("x", "y", "width", "height"))
-        for box in svg_of(drawing).iter()
-        if box.tag.endswith("}rect")
+        for box in svg_of(drawing).iter("rect")
     ]
     assert len(boxes) == tree.n_nodes
     for (x, y, wide, high), (u, v, _, _) in itertools.permutations(boxes, 2):

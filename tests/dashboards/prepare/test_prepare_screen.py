@@ -9,7 +9,6 @@ import pytest
 
 pytest.importorskip("panel", reason="the dashboards are an extra")
 from anonflow.dashboards.prepare.screen import PrepareScreen
-from anonflow.dashboards.prepare.steps_before import StepsBefore
 from anonflow.dashboards.session import workspace as workspace_module
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.dashboards.work import screen_work
@@ -28,17 +27,17 @@ FRAME = pd.DataFrame(
 
 
 @pytest.fixture
-def form() -> StepsBefore:
+def form() -> PrepareScreen:
     workspace = Workspace()
     columns = {
         "age": {"role": "quasi-identifier", "kind": "numeric"},
         "town": {"role": "quasi-identifier", "kind": "categorical"},
     }
     workspace.open_frame(FRAME, columns, "people")
-    return StepsBefore(workspace=workspace)
+    return PrepareScreen(workspace=workspace)
 
 
-def test_a_step_is_added_and_what_it_changes_is_shown(form: StepsBefore) -> None:
+def test_a_step_is_added_and_what_it_changes_is_shown(form: PrepareScreen) -> None:
     form.step.value, form.column.value = "top-code", "age"
     form.fields["at"].value = 90.0
     form.add.clicks += 1
@@ -60,7 +59,7 @@ def test_a_step_is_added_and_what_it_changes_is_shown(form: StepsBefore) -> None
     assert form.remove.disabled
 
 
-def test_a_step_that_does_not_go_with_the_table_is_not_added(form: StepsBefore) -> None:
+def test_a_step_that_does_not_go_with_the_table_is_not_added(form: PrepareScreen) -> None:
     form.step.value, form.column.value = "top-code", "town"
     form.fields["at"].value = 5.0
     form.add.clicks += 1
@@ -80,9 +79,9 @@ def test_the_data_screen_has_the_card() -> None:
     workspace = Workspace()
     screen = PrepareScreen(workspace=workspace)
     assert screen.nothing.visible
-    assert not screen.before.__panel__().visible
+    assert not screen.steps.visible
     workspace.open_frame(FRAME, None, "people")
-    assert screen.before.__panel__().visible
+    assert screen.steps.visible
     assert not screen.nothing.visible
 
 
@@ -103,13 +102,13 @@ def test_a_link_keeps_steps_of_a_built_in_table_and_no_text_of_somebody() -> Non
         each.close()
 
 
-def test_a_file_of_codes_is_not_asked_for(form: StepsBefore) -> None:
+def test_a_file_of_codes_is_not_asked_for(form: PrepareScreen) -> None:
     form.step.value = "recode"
     assert list(form.fields) == ["values", "others"]
 
 
 def test_many_records_are_prepared_off_the_event_loop(
-    form: StepsBefore, hand: Hand, monkeypatch: pytest.MonkeyPatch
+    form: PrepareScreen, hand: Hand, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(screen_work, "FEW", 3)
     aside: list[bool] = []
@@ -144,7 +143,7 @@ def test_many_records_are_prepared_off_the_event_loop(
     assert "top-code age: at 90" in form.changes.object
 
 
-def test_an_empty_field_is_named_by_its_label(form: StepsBefore) -> None:
+def test_an_empty_field_is_named_by_its_label(form: PrepareScreen) -> None:
     form.step.value, form.column.value = "top-code", "age"
     form.add.clicks += 1
     assert "Fill in Largest number." in form.wrong.object
@@ -160,7 +159,7 @@ def test_the_codes_of_a_column_stay_in_a_step_on_its_numbers() -> None:
         "town": {"role": "quasi-identifier", "kind": "categorical"},
     }
     workspace.open_frame(frame, columns, "people")
-    form = StepsBefore(workspace=workspace)
+    form = PrepareScreen(workspace=workspace)
     form.step.value, form.column.value = "top-code", "age"
     assert form.fields["others"].value == "unknown"
     form.fields["at"].value = 90.0
@@ -175,7 +174,7 @@ CODEBOOK = b"value,label\n10,Farming\n11,Mining\n14,Health\n"
 
 
 @pytest.fixture
-def industries() -> StepsBefore:
+def industries() -> PrepareScreen:
     workspace = Workspace()
     frame = pd.DataFrame(
         {"industry": [10, 11, 14] * 20, "hours": [*range(1, 53), *[99] * 8], "sex": ["f", "m"] * 30}
@@ -186,11 +185,11 @@ def industries() -> StepsBefore:
         "sex": {"role": "quasi-identifier", "kind": "categorical"},
     }
     workspace.open_frame(frame, columns, "people")
-    return StepsBefore(workspace=workspace)
+    return PrepareScreen(workspace=workspace)
 
 
 def test_a_codebook_lets_labels_stand_in_place_of_codes_here_and_in_the_release(
-    industries: StepsBefore,
+    industries: PrepareScreen,
 ) -> None:
     workspace = industries.workspace
     industries.column.value = "industry"
@@ -218,7 +217,7 @@ def test_a_codebook_lets_labels_stand_in_place_of_codes_here_and_in_the_release(
         (b"value,label\n1,x\n1,y\n", "is there already"),
     ],
 )
-def test_a_file_that_is_no_codebook_is_refused(industries: StepsBefore, content: bytes, says: str) -> None:
+def test_a_file_that_is_no_codebook_is_refused(industries: PrepareScreen, content: bytes, says: str) -> None:
     before = industries.workspace.draft.spec
     send(industries.codebook, "mine.csv", content)
     assert says in industries.wrong.object

@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("panel", reason="the dashboards are an extra")
 from anonflow.dashboards.data.column_form import ColumnChoice
-from anonflow.dashboards.prepare.steps_before import StepsBefore
+from anonflow.dashboards.prepare.screen import PrepareScreen
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.errors import ParameterError
 from tests.cases.drafts import value_at
@@ -19,20 +19,20 @@ COLUMNS = {"years": {"role": "quasi-identifier", "kind": "numeric"}, "ill": {"ro
 
 
 @pytest.fixture
-def form() -> Iterator[StepsBefore]:
+def form() -> Iterator[PrepareScreen]:
     workspace = Workspace()
     workspace.open_frame(FRAME, COLUMNS, "people")
-    yield StepsBefore(workspace=workspace)
+    yield PrepareScreen(workspace=workspace)
     workspace.close()
 
 
-def renamed(form: StepsBefore, to: str) -> None:
+def renamed(form: PrepareScreen, to: str) -> None:
     form.step.value, form.column.value = "rename", form.workspace.named.columns[0]
     form.fields["to"].value = to
     form.add.clicks += 1
 
 
-def test_a_column_is_renamed_with_all_that_is_declared(form: StepsBefore) -> None:
+def test_a_column_is_renamed_with_all_that_is_declared(form: PrepareScreen) -> None:
     workspace = form.workspace
     renamed(form, "age")
     assert not form.wrong.visible
@@ -53,7 +53,7 @@ def test_a_column_is_renamed_with_all_that_is_declared(form: StepsBefore) -> Non
     assert list(workspace.frame.columns) == ["years", "ill"]
 
 
-def test_it_is_taken_back_and_undone_as_one(form: StepsBefore) -> None:
+def test_it_is_taken_back_and_undone_as_one(form: PrepareScreen) -> None:
     workspace = form.workspace
     renamed(form, "age")
     form.remove.clicks += 1
@@ -66,14 +66,14 @@ def test_it_is_taken_back_and_undone_as_one(form: StepsBefore) -> None:
     assert workspace.problems == ()
 
 
-def test_a_taken_name_is_refused(form: StepsBefore) -> None:
+def test_a_taken_name_is_refused(form: PrepareScreen) -> None:
     renamed(form, "ill")
     assert "is taken" in form.wrong.object
     assert value_at(form.workspace.draft, ("table", "prepare")) is None
     assert value_at(form.workspace.draft, ("table", "columns")) == COLUMNS
 
 
-def test_screens_look_again_only_where_something_changed(form: StepsBefore) -> None:
+def test_screens_look_again_only_where_something_changed(form: PrepareScreen) -> None:
     workspace = form.workspace
     assert workspace.named is workspace.frame
     renamed(form, "age")

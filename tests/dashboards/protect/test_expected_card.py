@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 pytest.importorskip("panel", reason="the dashboards are an extra")
-from anonflow.dashboards.protect.expected_card import ExpectedCard, ExpectedRuns, wrong_by
+from anonflow.dashboards.protect.expected_card import ExpectedCard, wrong_by
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.dashboards.work.fair_queue import FairQueue
 from anonflow.engine.expected import ExpectedRun
@@ -25,35 +25,34 @@ def workspace() -> Iterator[Workspace]:
 
 
 def test_each_run_has_an_expectation_and_after_it_the_error(workspace: Workspace, hand: Hand) -> None:
-    model = ExpectedRuns(workspace)
-    card = ExpectedCard(model=model)
-    model.compute()
-    assert model.computing
+    card = ExpectedCard(workspace)
+    card.compute()
+    assert card.computing
     assert card.start.disabled
     hand.do_all()
-    assert not model.computing
-    assert [answer.name for answer in model.answers] == ["mondrian k=3", "mondrian k=5"]
-    assert all(answer.seconds and answer.memory is not None for answer in model.answers)
+    assert not card.computing
+    assert [answer.name for answer in card.answers] == ["mondrian k=3", "mondrian k=5"]
+    assert all(answer.seconds and answer.memory is not None for answer in card.answers)
     assert "mondrian k=3" in card.shown.object
     assert "What it took" not in card.shown.object
     workspace.start()
     hand.do_all()
-    assert [name for name, _, _ in model.errors()] == ["mondrian k=3", "mondrian k=5"]
+    assert [name for name, _, _ in card.errors()] == ["mondrian k=3", "mondrian k=5"]
     assert "What it took" in card.shown.object
     assert " too " in card.shown.object or "right" in card.shown.object
     workspace.set_ks([4])
-    assert model.answers == ()
-    assert len(model.errors()) == 2
+    assert card.answers == ()
+    assert len(card.errors()) == 2
     workspace.open_dataset("patients_example")
-    assert model.errors() == []
+    assert card.errors() == []
 
 
 def test_what_cannot_be_expected_is_a_sentence() -> None:
     workspace = Workspace()
-    model = ExpectedRuns(workspace)
-    model.compute()
-    assert not model.computing
-    assert "no table is open" in ExpectedCard(model=model).shown.object
+    card = ExpectedCard(workspace)
+    card.compute()
+    assert not card.computing
+    assert "no table is open" in card.shown.object
     workspace.close()
 
 

@@ -23,7 +23,7 @@ import panel as pn
 
 from anonflow.algorithms.diversity.target import PRICE
 from anonflow.dashboards.components.markup import methods_list
-from anonflow.dashboards.protect.column_limits import LimitChoice
+from anonflow.dashboards.protect.column_limits import LimitTable
 from anonflow.dashboards.protect.diversity import NONE, DiversityChoice
 from anonflow.dashboards.protect.screen import ProtectScreen
 from anonflow.dashboards.protect.settings import Protection, share
@@ -433,7 +433,7 @@ def test_without_a_sensitive_column_diversity_is_a_problem(workspace: Workspace)
 
 
 def test_limits_are_typed_and_taken_away(workspace: Workspace) -> None:
-    choice = LimitChoice(workspace)
+    choice = LimitTable(workspace)
     assert list(choice.rows["column"]) == ["age", "city", "job"]
     assert choice.choose("age", "weight", 2.5)
     assert choice.choose("age", "max-width", "3")
@@ -471,7 +471,7 @@ NO_LIMITS: list[tuple[str, str, object, str]] = [
 
 
 def test_limits_that_are_none_change_nothing(workspace: Workspace) -> None:
-    choice = LimitChoice(workspace)
+    choice = LimitTable(workspace)
     before = workspace.draft.document
     for column, field, value, says in NO_LIMITS:
         assert not choice.choose(column, field, value), (column, field, value)
@@ -521,7 +521,7 @@ def test_what_was_chosen_runs(workspace: Workspace) -> None:
     screen = ProtectScreen(workspace=workspace)
     screen.protection.k = 3
     screen.diversity.param.update(criterion="p-sensitivity", p=2)
-    screen.limits.choose("age", "weight", 2)
+    LimitTable(workspace).choose("age", "weight", 2)
     assert workspace.problems == ()
     workspace.start()
     workspace.wait(300)

@@ -8,11 +8,11 @@ pytest.importorskip("panel", reason="the dashboards are an extra")
 import panel as pn
 
 from anonflow.dashboards.hierarchies.editor import HierarchyBuilder
-from anonflow.dashboards.hierarchies.tree_picture import TreeDrawing
 from anonflow.dashboards.protect import pattern_grid
 from anonflow.dashboards.protect.pattern_grid import PatternBoard
 from anonflow.dashboards.protect.screen import ProtectScreen
 from anonflow.dashboards.protect.target_search import TargetCard
+from anonflow.drawing.trees import TreeDrawing
 from tests.cases.protect import people
 
 HIERARCHIES, PATTERNS = 2, 3

@@ -9,6 +9,7 @@ import shutil
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -16,6 +17,7 @@ pytest.importorskip("panel", reason="the dashboards are an extra")
 from bokeh.server.session import ServerSession
 from bokeh.util.token import generate_jwt_token, get_session_id
 
+from anonflow.cli.dashboard import dashboard
 from anonflow.dashboards import Limits, Workspace
 from anonflow.dashboards.data.screen import DataScreen
 from anonflow.dashboards.server import server
@@ -497,3 +499,15 @@ def test_a_page_of_another_port_or_scheme_opens_no_websocket(running: Callable[.
         assert item.websocket(token, Host=host, Origin=origin) == "403", origin
     for origin in (f"http://{host}", "https://anon.example", "https://anon.example:8443"):
         assert item.websocket(item.token(), Host=host, Origin=origin) == "open", origin
+
+
+def test_the_collector_does_not_look_through_what_was_imported(monkeypatch: pytest.MonkeyPatch) -> None:
+    held: list[int] = []
+    fake = SimpleNamespace(run=lambda ready: held.append(gc.get_freeze_count()), left=0)
+    monkeypatch.setattr("anonflow.dashboards.server.server.Server", lambda settings: fake)
+    before = gc.get_freeze_count()
+    try:
+        assert dashboard(no_browser=True) == 0
+        assert held[0] > before
+    finally:
+        gc.unfreeze()

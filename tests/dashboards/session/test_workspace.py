@@ -16,13 +16,14 @@ import pytest
 
 from anonflow import datasets, strict_yaml
 from anonflow.cli import main
+from anonflow.engine import attempt
 from anonflow.engine.flows.spec import SourceSpec
 from anonflow.errors import AnonflowError, DataError, FlowError, ParameterError
 
 pytest.importorskip("param", reason="the dashboards are an extra")
 from anonflow.dashboards import Draft, Limits, Workspace
 from anonflow.dashboards.session import workspace as workspace_module
-from anonflow.dashboards.work import job_group, jobs, screen_work
+from anonflow.dashboards.work import job_group, screen_work
 from anonflow.dashboards.work.fair_queue import FairQueue
 from tests.cases.drafts import value_at
 from tests.dashboards.conftest import Hand
@@ -404,8 +405,8 @@ def test_a_run_that_takes_too_long_is_stopped_and_says_so(
     timers = SimpleNamespace(
         Lock=threading.Lock, Timer=lambda seconds, work: Timer(seconds=seconds, work=work)
     )
-    monkeypatch.setattr(jobs, "threading", timers)
-    monkeypatch.setattr(jobs, "perf_counter", lambda: next(clock))
+    monkeypatch.setattr(attempt, "threading", timers)
+    monkeypatch.setattr(attempt, "perf_counter", lambda: next(clock))
     item = opened(Workspace(limits=Limits(seconds=0.3), line=FairQueue(1)))
     try:
         item.start()

@@ -13,25 +13,25 @@ import pytest
 
 pytest.importorskip("param", reason="the dashboards are an extra")
 from anonflow.dashboards import Workspace
-from anonflow.dashboards.work import job_group, jobs
+from anonflow.dashboards.work import job_group
 from anonflow.dashboards.work.fair_queue import FairQueue
-from anonflow.engine import brief
+from anonflow.engine import attempt, background
 from tests import ROOT
 from tests.dashboards.conftest import Hand
 
 SCRIPT = """
 import json
 from anonflow.dashboards import Workspace
-from anonflow.dashboards.work import jobs
+from anonflow.engine import background
 from anonflow.kernels.jit import ready_here
 
-ready, start = [], jobs.engine.start
+ready, start = [], background.start
 
 def noted(*args, **settings):
     ready.append(ready_here())
     return start(*args, **settings)
 
-jobs.engine.start = noted
+background.start = noted
 one = Workspace()
 words = set()
 one.param.watch(lambda event: words.update(event.new.values()), "doing")
@@ -61,15 +61,15 @@ def test_the_first_run_makes_no_more_ready_than_the_second() -> None:
 
 def test_compiling_is_said_and_done_once(hand: Hand, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(job_group, "PAUSE", 0.0)  # every change of the progress is told
-    monkeypatch.setattr(jobs, "_compiled", set())
+    monkeypatch.setattr(attempt, "_compiled", set())
     sizes: list[int] = []
-    start = jobs.engine.start
+    start = background.start
 
     def noted(flow: Any, **settings: Any) -> Any:
         sizes.append(flow.table.n)
         return start(flow, **settings)
 
-    monkeypatch.setattr(jobs.engine, "start", noted)
+    monkeypatch.setattr(background, "start", noted)
     workspace = Workspace()
     words: list[str] = []
     statuses: list[str] = []
@@ -114,21 +114,21 @@ def test_progress_moves_without_an_event(hand: Hand, monkeypatch: pytest.MonkeyP
 
 @pytest.mark.slow
 def test_a_method_with_a_time_limit_is_compiled_briefly(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jobs, "_compiled", set())
+    monkeypatch.setattr(attempt, "_compiled", set())
     limits: list[Any] = []
-    start = jobs.engine.start
+    start = background.start
 
     def watched(flow: Any, **settings: Any) -> Any:
         limits.append(flow.runs[0].anonymize.options.get("time_limit"))
         return start(flow, **settings)
 
-    monkeypatch.setattr(jobs.engine, "start", watched)
+    monkeypatch.setattr(background, "start", watched)
     workspace = Workspace()
     workspace.open_dataset("census_like", n=1_200, seed=3)  # more than the method takes at once
     workspace.set_algorithms(["optimal"])
     workspace.draft.set(("partition",), None)
     workspace.start()
     workspace.wait(300)
-    assert limits == [brief.BRIEF, None]
+    assert limits == [attempt.BRIEF, None]
     assert "too many" in str(workspace.runs[0].result.problem)
     workspace.close()

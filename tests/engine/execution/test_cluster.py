@@ -251,11 +251,11 @@ def test_a_worker_without_memory_names_the_partition(tmp_path: Path, monkeypatch
     solve = tasks.solve
     seen: list[int] = []
 
-    def greedy_for_memory(*args: Any) -> Any:
+    def greedy_for_memory(*args: Any, **settings: Any) -> Any:
         seen.append(1)
         if len(seen) == 2:
             raise MemoryError
-        return solve(*args)
+        return solve(*args, **settings)
 
     monkeypatch.setattr(tasks, "solve", greedy_for_memory)
     with pytest.raises(AnonflowError, match=r"partition 1 of run .*not enough memory.*smaller partitions"):

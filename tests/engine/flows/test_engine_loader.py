@@ -119,6 +119,23 @@ def test_options_of_one_method_go_for_it_alone(tmp_path: Path) -> None:
     assert [item.anonymize.options["reciprocal"] for item in load_flow(path).runs] == [False, True]
 
 
+def test_a_problem_of_several_runs_is_said_once_at_its_place(tmp_path: Path) -> None:
+    path = write_flow(
+        tmp_path,
+        publish="",
+        anonymize="{algorithm: greedy, k: 3, speed: 9}",
+        more="matrix: {anonymize.k: [2, 1, 5]}\n",
+    )
+    with pytest.raises(FlowError) as refused:
+        load_flow(path)
+    speed, least = refused.value.problems
+    lines = path.read_text().splitlines()
+    for problem, word in ((speed, "speed"), (least, "matrix")):
+        assert word in lines[int(problem.split(":")[1]) - 1]
+    assert "unknown option of greedy 'speed'" in speed
+    assert "'k' must be a number of at least 2" in least
+
+
 def test_a_matrix_has_a_limit(tmp_path: Path) -> None:
     ks = ", ".join(str(k) for k in range(2, 1100))
     path = write_flow(tmp_path, publish="", partition="{}", more=f"matrix: {{anonymize.k: [{ks}]}}\n")

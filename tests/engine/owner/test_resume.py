@@ -239,10 +239,10 @@ def test_a_poisoned_partition_is_named_and_the_others_are_kept(
     generator = tasks.partition_generator
     at: list[int] = []
 
-    def poisoned(*args: Any) -> Outcome:
+    def poisoned(*args: Any, **settings: Any) -> Outcome:
         if at[-1] == 3:
             raise ZeroDivisionError("a cell's value")
-        return solve(*args)
+        return solve(*args, **settings)
 
     def noted(entropy: int, partition: int, records: Any) -> Any:
         at.append(partition)

@@ -453,16 +453,6 @@ def test_a_refusal_is_told_however_little_time_there_is(table: af.Table) -> None
     assert len(report.trials) == 3
 
 
-@pytest.mark.parametrize("method", ["full-domain", "local-recoding"])
-def test_numbers_with_codes_are_refused_before_anything_is_timed(method: str) -> None:
-    frame = pd.DataFrame({"income": [str(number) for number in range(20)] + ["N"] * 4})
-    column = {"role": "quasi-identifier", "kind": "numeric", "codes": ["N"]}
-    table = af.Table(frame, {"income": column})
-    report = searched(table, {"loss": 0.9, "time": 1e-9}, algorithms=[method, "mondrian"], k=[3])
-    (trial,) = report.trials
-    assert str(trial.problem).startswith(f"{method}: column 'income' has numbers and codes")
-
-
 def test_a_search_whose_methods_all_refuse_has_trials_and_no_result(table: af.Table) -> None:
     report = searched(table, {"loss": 0.9, "time": LONG}, algorithms=["greedy-cka"], k=[3], boundaries=False)
     assert report.best is None

@@ -272,7 +272,7 @@ def test_a_question_of_ones_own(table: af.Table) -> None:
 @loop(
     ("request_", "words"),
     [
-        ({"regression": {}}, "measure 'regression' needs a formula, such as"),
+        ({"regression": {}}, "measure 'regression' needs the option 'formula', such as"),
         (
             {"regression": {"formula": "income ~ agee"}},
             "formula: there is no column 'agee' (did you mean 'age'?)",
@@ -283,7 +283,7 @@ def test_a_question_of_ones_own(table: af.Table) -> None:
         ({"regression": {"formula": "income ~ age + age"}}, "listed twice"),
         ({"regression": {"formula": "job ~ age"}}, "take an outcome of numbers, or of two values"),
         ({"regression": {"formula": "income ~ __import__('os').system('x')"}}, "formula: there is no column"),
-        ({"question": {}}, "measure 'question' needs a condition"),
+        ({"question": {}}, "measure 'question' needs the option 'where'"),
         ({"question": {"where": {"agee": 3}}}, "there is no column 'agee'"),
         ({"question": {"where": lambda item: "x"}}, "must give one number"),
         ({"classification": {"target": "x"}}, "there is no column 'x'"),

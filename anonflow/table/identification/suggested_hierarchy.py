@@ -6,9 +6,9 @@ import math
 from contextlib import suppress
 from typing import Any
 
-from anonflow.dashboards.hierarchies.grouping import Grouping
 from anonflow.errors import HierarchyError
 from anonflow.hierarchy import Hierarchy
+from anonflow.hierarchy.grouping import Grouping
 from anonflow.table.identification.code_signs import code_entry, code_name, code_values
 
 CALENDAR = ("month", "quarter", "year")

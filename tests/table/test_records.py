@@ -1,0 +1,40 @@
+"""Ranks and places of equal values, beside their definitions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from anonflow.table.records import first_places, ranked_values
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.int64, "M8[us]"])
+@given(values=st.lists(st.sampled_from([-2, 0, 1, 7])))
+def test_ranks_are_those_of_sorted_values(values: list[int], dtype: Any) -> None:
+    array = np.array(values, np.int64).astype(dtype)
+    distinct, rank, counts = ranked_values(array)
+    assert distinct.dtype == array.dtype
+    assert distinct.tolist() == sorted(set(array.tolist()))
+    assert (distinct[rank] == array).all()
+    assert counts.tolist() == [array.tolist().count(value) for value in distinct.tolist()]
+
+
+def test_zeros_of_both_signs_are_one_value() -> None:
+    distinct, rank, counts = ranked_values(np.array([0.0, -1.5, -0.0, 1e300]))
+    assert (distinct.tolist(), rank.tolist(), counts.tolist()) == (
+        [-1.5, 0.0, 1e300],
+        [1, 0, 1, 2],
+        [1, 2, 1],
+    )
+
+
+@given(st.lists(st.integers(0, 5)))
+def test_first_places_are_the_first(labels: list[int]) -> None:
+    labels = [sorted(set(labels)).index(label) for label in labels]
+    distinct = len(set(labels))
+    places = first_places(np.array(labels, np.int64), distinct)
+    assert places.tolist() == [labels.index(label) for label in range(distinct)]
