@@ -26,7 +26,7 @@ def people(ill: str) -> af.Table:
 
 
 @pytest.mark.parametrize("method", ["k-member", "greedy", "agglomerative"])
-@pytest.mark.parametrize("ill", ["aabbabab", "aaaabbab", "aaaaaabb", "aabbbbaa", "aaabacab"])
+@pytest.mark.parametrize("ill", ["aabbabab", "aaaabbab", "aaaaaabb", "aaabacab"])
 @pytest.mark.parametrize(
     "criterion", [{"criterion": "p-sensitivity", "p": 2}, {"criterion": "t-closeness", "t": 0.3}]
 )
