@@ -38,10 +38,10 @@ from anonflow.engine.execution import tasks
 
 real = getattr(tasks.solve, "real", tasks.solve)  # a preload may be loaded twice
 
-def broken(method, records, k, *more):
+def broken(method, records, k, *more, **settings):
     if k == 4:
         raise KeyError([domain.labels for domain in records.domains])
-    return real(method, records, k, *more)
+    return real(method, records, k, *more, **settings)
 
 broken.real = real
 tasks.solve = broken
