@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import math
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 pytest.importorskip("panel", reason="the dashboards are an extra")
 from bokeh.server.session import ServerSession
 
-from anonflow.dashboards.server import server
+from anonflow.dashboards.server import seats, server
 from anonflow.dashboards.server.accounts import add_account
 from tests.dashboards.server.running import PASSWORD, Running
 
@@ -50,6 +51,7 @@ def running(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Running]]
 def stay(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sessions stay though no page looks at them: however busy the machine is, none ends before it was looked at."""
     monkeypatch.setattr(ServerSession, "milliseconds_since_last_unsubscribe", 0.0)
+    monkeypatch.setattr(seats, "LOADING", math.inf)
 
 
 @pytest.fixture
