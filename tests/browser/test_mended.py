@@ -38,6 +38,10 @@ def people(path: Path, rows: int = 80) -> Path:
     return path
 
 
+class NeverReached(AssertionError):
+    """The keyboard never came to something."""
+
+
 def tab_to(page: Any, wanted: str, most: int = 200) -> None:
     """Press the tabulator key until what has the keyboard says `wanted`, or has it as a class."""
     for _ in range(most):
@@ -45,20 +49,24 @@ def tab_to(page: Any, wanted: str, most: int = 200) -> None:
         at = page.evaluate(ACTIVE)
         if wanted in at["text"][:80] or wanted in at["css"].split():
             return
-    raise AssertionError(f"the keyboard never came to {wanted!r}")
+    raise NeverReached(wanted)
 
 
 def enter(page: Any, wanted: str, until: Callable[[], Any], button: bool = False) -> None:
-    """Tab to something and press Enter until it was heard: a key that comes while the layout moves may be lost."""
+    """Tab to something and press Enter until it was heard: a key that comes while the layout moves may be lost, and what is wanted may come late."""
     for left in (2, 1, 0):
         ready(page)
-        tab_to(page, wanted)
-        while button and (page.evaluate(ACTIVE)["tag"], page.evaluate(ACTIVE)["text"]) != ("BUTTON", wanted):
-            tab_to(page, wanted)
         try:
+            tab_to(page, wanted)
+            while button and (page.evaluate(ACTIVE)["tag"], page.evaluate(ACTIVE)["text"]) != (
+                "BUTTON",
+                wanted,
+            ):
+                tab_to(page, wanted)
             until()
-        except TimeoutError:
+        except (TimeoutError, NeverReached):
             assert left, f"no key is heard by {wanted!r}"
+            page.wait_for_timeout(1_000)
             continue
         return
 
