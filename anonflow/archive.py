@@ -10,11 +10,15 @@ from pathlib import Path
 
 
 def zipped(files: Mapping[str, bytes]) -> bytes:
-    """Return files as one archive: the same files are the same bytes."""
+    """Return files as one archive: the same files are the same bytes, and whoever unpacks them is their only reader."""
     held = io.BytesIO()
     with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in files.items():
-            archive.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED)
+            entry = zipfile.ZipInfo(name)
+            entry.external_attr = (
+                0o600 << 16
+            )  # without it nobody may read what is unpacked, its owner neither
+            archive.writestr(entry, content, zipfile.ZIP_DEFLATED)
     return held.getvalue()
 
 

@@ -232,12 +232,6 @@ class Generalization:
         own = None if self.aggregates is None else self.aggregates[:, index]
         return Generalization(self.domains, lo, hi, bits, own)
 
-    def cut(self, places: Sequence[slice]) -> list[Generalization]:
-        """Return the generalized records of some places; they share their arrays with these."""
-        return [
-            Generalization(self.domains, self.lo[:, at], self.hi[:, at], self.bits[:, at]) for at in places
-        ]
-
     def aggregated(
         self, records: Records, classes: np.ndarray | None, suppressed: np.ndarray | None = None
     ) -> Generalization:

@@ -34,6 +34,11 @@ def is_finite(value: Any) -> bool:
         return False
 
 
+def plain_number(value: Any) -> Any:
+    """Return a value as a flow file has it: a whole number without a point."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 def check_whole(value: Any, least: int, words: str, most: float = math.inf) -> int:
     """Return a whole number that is in a range.
 

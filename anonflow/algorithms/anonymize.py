@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -30,13 +31,13 @@ from anonflow.algorithms.method import Algorithm, Outcome, Progress
 from anonflow.algorithms.pilots import LOOK, TimedTable, run_pilots
 from anonflow.algorithms.registry import algorithm_named
 from anonflow.algorithms.solve import (
+    check_together,
     in_a_partition,
     partition_generator,
     partition_rng,
     solve,
     solve_together,
 )
-from anonflow.algorithms.soundness import check_outcome
 from anonflow.drawing.countdown import Countdown
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.loss import measure_named
@@ -236,14 +237,12 @@ def anonymize(
 
     def solve_group(group: slice) -> list[Outcome]:
         sizes = [len(part) for part in index[group]]
-        rows = np.concatenate(index[group])
-        solved = solve_together(method, records.take(rows), sizes, k, measure, options)
+        together = records.take(np.concatenate(index[group]))
+        solved = solve_together(method, together, sizes, k, measure, options)
         solved = solved or [solve_part(at) for at in range(len(index))[group]]
-        joined = solved[0]
-        if len(solved) > 1:
-            cuts = np.cumsum(sizes[:-1])
-            joined = gathered(records.domains, solved, np.split(np.arange(len(rows)), cuts), len(rows))
-        check_outcome(method, records.take(rows).at_floor(), k, measure, options, joined)
+        parts = np.split(np.arange(together.n), np.cumsum(sizes[:-1]))
+        whole = solved[0] if len(solved) == 1 else gathered(records.domains, solved, parts, together.n)
+        check_together(method, together, parts, k, measure, options, solved, whole)
         return solved
 
     outcomes: list[Outcome] = []
@@ -283,10 +282,10 @@ def anonymize(
 
 def groups_of_partitions(index: Sequence[np.ndarray], least: int) -> list[slice]:
     """Return which partitions are checked together: neighbours of some thousand records, in about `least` groups or more."""
-    ends = np.cumsum([len(part) for part in index])
-    most = min(CHECKED, max(1, int(ends[-1]) // least)) if len(ends) else 1
+    ends = np.cumsum([0, *map(len, index)])[1:]
+    most = min(CHECKED, max(1, sum(map(len, index)) // least))
     starts = np.flatnonzero(np.diff((ends - 1) // most, prepend=-1)).tolist()
-    return [slice(start, stop) for start, stop in zip(starts, [*starts[1:], len(index)], strict=True)]
+    return [slice(start, stop) for start, stop in itertools.pairwise([*starts, len(index)])]
 
 
 def _expected(

@@ -36,8 +36,7 @@ def solve(
 ) -> Outcome:
     """Run a method on one partition. All drivers call this function, here and on a cluster.
 
-    `check` is False for a caller that checks the results of several partitions together, which takes less time. Results without
-    matches and classes are checked in any case: together, the rows of one partition would count for another.
+    `check` is False for a caller that checks the results of several partitions by :func:`check_together`, which takes less time.
 
     Raises
     ------
@@ -52,7 +51,7 @@ def solve(
     outcome = run_within_limits(
         method, Partition(records, loss, generator, sensitive, watch, is_over), k, options
     )
-    if check or (outcome.matches is None and outcome.classes is None):
+    if check:
         check_outcome(method, records, k, loss, options, outcome)
     else:
         check_form(method, records.n, outcome)
@@ -83,13 +82,54 @@ def solve_together(
         return None
     part = Partition(records.at_floor(), loss, _no_generator)
     outcomes = method.together(part, np.cumsum([0, *sizes]), k, **options)
-    for size, outcome in zip(sizes, outcomes or (), strict=False):
-        check_form(method, size, outcome)
+    if outcomes is not None:
+        for size, outcome in zip(sizes, outcomes, strict=True):
+            check_form(method, size, outcome)
     return outcomes
 
 
 def _no_generator() -> np.random.Generator:
     raise TypeError("each partition has a generator of its own")
+
+
+def check_together(
+    method: Algorithm,
+    records: Records,
+    parts: Sequence[np.ndarray],
+    k: int,
+    loss: str,
+    options: Mapping[str, Any],
+    outcomes: Sequence[Outcome],
+    whole: Outcome,
+) -> None:
+    """Check the results of several partitions, joined where they have matches or classes.
+
+    Others are checked one by one: together, the rows of a partition would count for another.
+
+    Parameters
+    ----------
+    method : Algorithm
+    records : Records
+    parts : sequence of numpy.ndarray
+        Positions of each partition's records; together all of them.
+    k, loss, options
+        As :func:`solve` takes them.
+    outcomes : sequence of Outcome
+        Of each partition.
+    whole : Outcome
+        These as one.
+
+    Raises
+    ------
+    AnonflowError
+        As :func:`anonflow.algorithms.soundness.check_outcome`.
+    """
+    records = records.at_floor()
+    if whole.matches is not None or whole.classes is not None:
+        check_outcome(method, records, k, loss, options, whole)
+        return
+    for at, outcome in zip(parts, outcomes, strict=True):
+        check_outcome(method, records.take(at), k, loss, options, outcome)
 
 
 def in_a_partition(error: InfeasibleError, partitions: int) -> InfeasibleError:

@@ -266,14 +266,17 @@ def greedy_parts(
     most = 0
     for p in range(len(facts)):
         most = max(most, int(starts[p + 1] - starts[p]))
-    own = empty_state(plan, most)
+    own = origin  # of a single partition, which may be the whole table, no copy is made
+    if len(facts) > 1:
+        own = empty_state(plan, most)
     state = empty_state(plan, most)
     work = empty_state(plan, most)
     for p in range(len(facts)):
         start = starts[p]
         stop = starts[p + 1]
         for j in range(stop - start):
-            move(own, j, start + j, origin)
+            if len(facts) > 1:
+                move(own, j, start + j, origin)
             move(state, j, start + j, origin)
         greedy_rounds(
             plan, own, state, work, order[start:stop], matches[start:stop], assigned[start:stop], facts[p]

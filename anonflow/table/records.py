@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -60,6 +60,13 @@ class Records:
             content = repr((domain.name, self.n, texts)).encode()
             total.update(len(content).to_bytes(8, "big") + content + places.astype("<i4").tobytes())
         return total.hexdigest()
+
+    @classmethod
+    def joined(cls, parts: Sequence[Records]) -> Records:
+        """Return the records of several partitions, at least one, one after the other."""
+        units = [part.units for part in parts if part.units is not None]
+        codes = np.concatenate([part.codes for part in parts])
+        return cls(parts[0].domains, codes, np.concatenate(units) if len(units) == len(parts) else None)
 
     def ends(self, a: int) -> tuple[np.ndarray, np.ndarray]:
         """Return first and last codes of each record's own run on QI `a`: the least that it may be published as.

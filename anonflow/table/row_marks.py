@@ -19,8 +19,8 @@ from anonflow.table.records import equal_columns
 KEY_LENGTH = 16
 """Characters of a key of row marks."""
 
-UNIT_KEY_LENGTH = 32
-"""Characters of a key of unit marks; those of older versions have :data:`KEY_LENGTH`."""
+UNIT_KEY_LENGTHS = (64, 32)
+"""Characters of a key of unit marks, the first of new ones; those of the oldest versions have :data:`KEY_LENGTH`."""
 
 _NUMERIC = frozenset("0123456789-.+")
 _RANGE = re.compile(r"[+-]?[0-9.]+-|[{*\[]")
@@ -99,14 +99,14 @@ def unit_marks(frame: pd.DataFrame, names: Sequence[str], key: str) -> np.ndarra
     names : sequence of str
         Columns of the frame, in any order.
     key : str
-        32 hexadecimal digits, secret; or the 16 characters of an older version, whose marks are then sums.
+        64 hexadecimal digits, secret. Of older versions: 32, with which rows are hashed one by one; or 16 characters, whose marks are sums.
 
     Returns
     -------
     numpy.ndarray, shape (n,), uint64
-        SipHash of the keyed BLAKE2b values of a row's cells: without the key no mark follows from others.
+        SipHash, keyed, of the keyed BLAKE2b values of a row's cells: without the key no mark follows from others.
     """
-    if len(key) != UNIT_KEY_LENGTH:
+    if len(key) not in UNIT_KEY_LENGTHS:
         return _sums(frame, names, key)
     if not names:
         return np.zeros(len(frame), np.uint64)
@@ -120,24 +120,26 @@ def unit_marks(frame: pd.DataFrame, names: Sequence[str], key: str) -> np.ndarra
 
 def _marks_of_units(frame: pd.DataFrame, names: Sequence[str], secret: bytes) -> np.ndarray:
     cells = np.empty((len(frame), len(names)), np.uint64)
+    of_cells, of_rows = secret[:16], secret[16:]
     for number, name in enumerate(names):
         at, texts = _distinct_texts(frame[name])
         head = f"{len(name)}:{name}"
         cells[:, number] = np.array(
             [
-                int.from_bytes(_digest((head + text).encode("utf-8", "surrogatepass"), secret), "little")
+                int.from_bytes(_digest((head + text).encode("utf-8", "surrogatepass"), of_cells), "little")
                 for text in texts
             ],
             np.uint64,
         )[at]
-    # a row is hashed without Python; it has no text, so its bytes pass any encoding
-    key = _digest(b"rows", secret, 16).decode("latin-1")
     rows = cells.astype("<u8").view(f"V{cells.itemsize * cells.shape[1]}").ravel().astype(object)
-    return pd.util.hash_array(rows, "latin-1", key, categorize=False)
+    if not of_rows:
+        return np.frombuffer(b"".join(_digest(row, of_cells) for row in rows), "<u8").astype(np.uint64)
+    # without a loop over rows; they are bytes, so that the encoding is that of the key alone
+    return pd.util.hash_array(rows, "latin-1", of_rows.decode("latin-1"), categorize=False)
 
 
-def _digest(content: bytes, secret: bytes, size: int = 8) -> bytes:
-    return hashlib.blake2b(content, digest_size=size, key=secret).digest()
+def _digest(content: bytes, secret: bytes) -> bytes:
+    return hashlib.blake2b(content, digest_size=8, key=secret).digest()
 
 
 def _distinct_texts(cells: pd.Series) -> tuple[np.ndarray, list[str]]:

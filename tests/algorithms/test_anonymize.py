@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from anonflow.algorithms import REGISTRY, algorithms, anonymize
-from anonflow.algorithms.anonymize import assemble
+from anonflow.algorithms.anonymize import CHECKED, assemble, groups_of_partitions
 from anonflow.algorithms.assembly import gathered
 from anonflow.algorithms.diversity.diversify import diversity_rng
 from anonflow.algorithms.method import Outcome
@@ -147,6 +149,15 @@ def test_a_partition_with_more_matches_pads_the_others() -> None:
     anon = assemble(table, REGISTRY["greedy"], 2, parts, whole, {})
     assert anon.matches is not None
     assert anon.matches.tolist() == [[0, 4, -1], [1, 2, 3], [2, 3, 1], [3, 1, 2], [4, 0, -1]]
+
+
+@given(sizes=st.lists(st.integers(1, 9_000), max_size=40), least=st.integers(1, 40))
+def test_groups_of_partitions_are_neighbours(sizes: list[int], least: int) -> None:
+    """Every partition is in one group; no group goes on beyond the most records that are checked together."""
+    groups = groups_of_partitions([np.empty(size) for size in sizes], least)
+    assert [at for group in groups for at in range(len(sizes))[group]] == list(range(len(sizes)))
+    for group in groups:
+        assert sum(sizes[group][1:]) <= CHECKED
 
 
 def test_partitions_that_have_not_begun_when_a_run_is_interrupted_never_begin(

@@ -6,6 +6,7 @@ each must say how many people were released before, also where the table has gro
 
 from __future__ import annotations
 
+import hashlib
 import json
 import subprocess
 import sys
@@ -134,10 +135,35 @@ def keyed_folder(folder: Path) -> str:
     return (folder / ".releases" / "units.key").read_text(encoding="ascii").strip()
 
 
+def blake2b(content: bytes, key: bytes) -> bytes:
+    return hashlib.blake2b(content, digest_size=8, key=key).digest()
+
+
+def test_marks_under_a_key_of_an_older_version_stay_as_they_are() -> None:
+    """Fault: a person whose mark is another one next year is nobody who was released before."""
+    secret = bytes(range(16))
+    frame = pd.DataFrame({"town": ["Paris", "Rome"], "age": [7, 31]})
+    rows = [
+        b"".join(blake2b(text.encode(), secret) for text in (f"3:age{age}", f"4:town{town}"))
+        for town, age in (("Paris", 7), ("Rome", 31))
+    ]
+    expected = [int.from_bytes(blake2b(row, secret), "little") for row in rows]
+    assert unit_marks(frame, ["town", "age"], secret.hex()).tolist() == expected
+
+
+@pytest.mark.parametrize("half", [0, 1])
+def test_marks_depend_on_both_halves_of_the_key(half: int) -> None:
+    frame = pd.DataFrame({"town": ["Paris", "Rome"]})
+    halves = ["0" * 32, "0" * 32]
+    marks = unit_marks(frame, ["town"], "".join(halves))
+    halves[half] = "1" * 32
+    assert (unit_marks(frame, ["town"], "".join(halves)) != marks).all()
+
+
 def test_marks_of_people_are_keyed_hashes_of_128_bits(tmp_path: Path) -> None:
     """Attack: of sums of hashes, three people's marks predict that of a fourth, without the key."""
     key = keyed_folder(tmp_path)
-    assert len(bytes.fromhex(key)) == 16
+    assert len(bytes.fromhex(key)) == 32  # for cells, and for rows of them
     frame = pd.DataFrame({"a": ["x", "y", "x", "y"], "b": ["u", "u", "v", "v"]})
     marks = unit_marks(frame, ["a", "b"], key)
     first, second, third, fourth = (int(mark) for mark in marks)
@@ -146,7 +172,7 @@ def test_marks_of_people_are_keyed_hashes_of_128_bits(tmp_path: Path) -> None:
     assert len(set(marks.tolist())) == 4
     assert (marks == unit_marks(frame, ["b", "a"], key)).all()
     assert (unit_marks(frame.iloc[::-1], ["a", "b"], key)[::-1] == marks).all()
-    assert (unit_marks(frame, ["a", "b"], "0" * 32) != marks).all()
+    assert (unit_marks(frame, ["a", "b"], "0" * 64) != marks).all()
     swapped = frame.rename(columns={"a": "b", "b": "a"})
     assert (unit_marks(swapped, ["a", "b"], key) != marks).all()
     numbers = pd.DataFrame({"a": [1, 2]})

@@ -311,6 +311,36 @@ def test_cancel_from_another_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert everything_in(tmp_path) == {"flow.yaml", "people.csv"}
 
 
+def test_partitions_in_one_call_give_the_same_release(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where that call fails: then they are solved one after the other."""
+    real, answers = tasks.solve_together, []
+
+    def counted(*settings: Any) -> Any:
+        answers.append(real(*settings))
+        return answers[-1]
+
+    def out_of_memory(*settings: Any) -> Any:
+        answers.append(None)
+        raise MemoryError
+
+    releases = set()
+    for name, share, together in (
+        ("alone", 0.0, real),
+        ("together", 1.0, counted),
+        ("failing", 1.0, out_of_memory),
+    ):
+        monkeypatch.setattr(batches, "SHARE", share)
+        monkeypatch.setattr(tasks, "solve_together", together)
+        folder = tmp_path / name
+        folder.mkdir()
+        assert engine.run(write_flow(folder, n=90), seed=2**127).ok
+        releases.add((folder / "out" / "release.csv").read_bytes())
+    assert len(releases) == 1
+    assert [None if outcomes is None else len(outcomes) for outcomes in answers] == [5, None]
+
+
 def test_a_bug_in_a_task_names_the_partition_and_no_value(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

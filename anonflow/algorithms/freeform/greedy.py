@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-from functools import cache
 from typing import Annotated, Literal
 
 import numpy as np
@@ -93,14 +91,14 @@ def greedy_together(
         return None
     matches, facts = matches_of_parts(part, starts, k, visit)
     whole = Generalization.join_of(part.records, matches + np.repeat(starts[:-1], np.diff(starts))[:, None])
-    ends = [slice(start, stop) for start, stop in itertools.pairwise(starts.tolist())]
-    return [
-        Outcome(cells, matches[at], facts={"backtracked": backtracked, "augmented": augmented})
-        for at, cells, (backtracked, augmented) in zip(ends, whole.cut(ends), facts.tolist(), strict=True)
-    ]
+    outcomes = []
+    for start, stop, (backtracked, augmented) in zip(starts, starts[1:], facts.tolist(), strict=False):
+        cells = whole.take(np.arange(start, stop))
+        found = {"backtracked": backtracked, "augmented": augmented}
+        outcomes.append(Outcome(cells, matches[start:stop], facts=found))
+    return outcomes
 
 
-@cache
 def spread(n: int) -> np.ndarray:
     """Return positions 0 to n - 1 such that those that come soon after each other are far apart.
 
@@ -162,8 +160,9 @@ def matches_of_parts(
         order = order[np.argsort(label[order], kind="stable")]
     order -= starts[label]
     if visit == "spread":
-        for start, stop in itertools.pairwise(starts.tolist()):
-            order[start:stop] = order[start:stop][spread(stop - start)]
+        turns = {size: spread(size) for size in set(sizes.tolist())}
+        for start, size in zip(starts.tolist(), sizes.tolist(), strict=False):
+            order[start : start + size] = order[start : start + size][turns[size]]
     greedy_parts_jit(part.plan, part.originals(), starts, order, matches, assigned, facts)
     return matches, facts
 

@@ -9,8 +9,8 @@ import pandas as pd
 import panel as pn
 
 from anonflow.dashboards.components.html import in_lines
-from anonflow.dashboards.components.option_field import option_field, plain_number
-from anonflow.option import Option
+from anonflow.dashboards.components.option_field import option_field
+from anonflow.option import Option, plain_number
 from anonflow.table import Table
 from anonflow.utility import MEASURES
 

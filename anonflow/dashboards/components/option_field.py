@@ -37,11 +37,6 @@ def option_value(option: Option, shown: Any) -> Any:
         return shown
 
 
-def plain_number(value: Any) -> Any:
-    """Return a value of a form as a flow has it: a whole number without a point."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
 def _name(column: Any) -> str:
     """Return a column's name as a list in YAML has it."""
     return str(column) if re.fullmatch(r"[^\W\d][\w-]*( [\w-]+)*", str(column)) else json.dumps(str(column))

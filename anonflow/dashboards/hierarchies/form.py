@@ -21,6 +21,7 @@ from anonflow.errors import AnonflowError, HierarchyError
 from anonflow.hierarchy import Hierarchy
 from anonflow.hierarchy.calendar import UNITS, is_partial, partial_leaf
 from anonflow.hierarchy.grouping import CHOOSE_GROUP, Grouping
+from anonflow.option import plain_number
 from anonflow.table.coding import column_values
 from anonflow.table.forms.text_forms import Form
 from anonflow.table.identification.suggested_hierarchy import (
@@ -28,7 +29,6 @@ from anonflow.table.identification.suggested_hierarchy import (
     NESTED,
     are_dates,
     is_number,
-    plain_number,
     steps_over,
 )
 from anonflow.table.schema import form_of

@@ -12,14 +12,14 @@ import param
 from markupsafe import Markup
 
 from anonflow.dashboards.components.html import card, empty, facts, head, html, in_lines, notice, say, soft
-from anonflow.dashboards.components.option_field import option_field, plain_number
+from anonflow.dashboards.components.option_field import option_field
 from anonflow.dashboards.components.upload import dropper
 from anonflow.dashboards.session.draft_spec import ColumnSpec
 from anonflow.dashboards.session.screen_words import NO_TABLE, on_screen
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.dashboards.work.screen_work import Background
 from anonflow.errors import AnonflowError
-from anonflow.option import NEEDED, Option, options_of
+from anonflow.option import NEEDED, Option, options_of, plain_number
 from anonflow.table.identification.value_signs import numbers_in
 from anonflow.table.infer import kind_of
 from anonflow.table.prepare import MOST_BYTES, STEPS, Preparation, table_of_file

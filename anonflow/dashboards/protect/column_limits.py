@@ -11,9 +11,9 @@ import param
 
 from anonflow.dashboards.components.draft_form import DraftForm
 from anonflow.dashboards.components.html import html, notice, say, soft, stack
-from anonflow.dashboards.components.option_field import plain_number
 from anonflow.dashboards.session.draft_spec import written
 from anonflow.errors import ParameterError
+from anonflow.option import plain_number
 
 LIMITS = {
     "weight": ("", 0, "above 0", "Weight ✎", 84, "how many times the column counts in the information loss"),

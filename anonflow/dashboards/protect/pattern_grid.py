@@ -10,9 +10,10 @@ import param
 
 from anonflow.dashboards.components.clickable import Clickable
 from anonflow.dashboards.components.html import html, in_lines, labelled, notice, say, soft, stack
-from anonflow.dashboards.components.option_field import param_field, plain_number
+from anonflow.dashboards.components.option_field import param_field
 from anonflow.dashboards.components.shown_part import ShownPart
 from anonflow.dashboards.protect.patterns import METHODS, PatternChoice
+from anonflow.option import plain_number
 
 HIDDEN = "hidden"
 

@@ -303,16 +303,13 @@ def solve_batch(
         If rows cannot be read.
     """
     _, records, values = rows.load(shared.domains)
-    places = batch.parts
-    parts = [records.take(at) for at in places]
+    parts = [records.take(at) for at in batch.parts]
     part_values = values_of_parts(settings, batch, values)
     names = () if names_of is None else names_of(settings, parts, batch.first, part_values)
     results: dict[int, Matched] = {}
     failed: list[tuple[int, Failed]] = []
     new = [at for at in range(len(parts)) if batch.first + at not in resumed]
-    solved = tasks.match_together(
-        settings, records, [places[at] for at in new], [batch.first + at for at in new]
-    )
+    solved = tasks.match_together(settings, [parts[at] for at in new], [batch.first + at for at in new])
     matched = dict(zip(new, solved, strict=True))
     for at, part in enumerate(parts):
         number = batch.first + at

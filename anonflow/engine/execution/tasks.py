@@ -192,16 +192,15 @@ def match(settings: TaskSettings, records: Records, partition: int) -> Matched |
 
 
 def match_together(
-    settings: TaskSettings, records: Records, parts: Sequence[np.ndarray], partitions: Sequence[int]
+    settings: TaskSettings, parts: Sequence[Records], partitions: Sequence[int]
 ) -> list[Matched | Failed]:
     """Run the method on several partitions: at once where it has a quick way, else one after the other.
 
     Parameters
     ----------
     settings : TaskSettings
-    records : Records
-    parts : sequence of numpy.ndarray
-        Positions of each partition's records.
+    parts : sequence of Records
+        Those of each partition.
     partitions : sequence of int
         Their numbers.
 
@@ -214,8 +213,8 @@ def match_together(
         start = time.perf_counter()
         with suppress(Exception):  # one after the other, it shows whose error it is
             method = algorithm_named(settings.algorithm).under(settings.options)
-            together = within(records.take(np.concatenate(parts)), method, settings.boundaries)
-            sizes = [len(at) for at in parts]
+            together = within(Records.joined(parts), method, settings.boundaries)
+            sizes = [part.n for part in parts]
             measure = loss.measure_named(settings.loss)
             outcomes = solve_together(method, together, sizes, settings.k, measure, settings.options)
             if outcomes is not None:
@@ -223,7 +222,7 @@ def match_together(
                 return [
                     Matched(outcome, of_record * size) for outcome, size in zip(outcomes, sizes, strict=True)
                 ]
-    return [match(settings, records.take(at), number) for at, number in zip(parts, partitions, strict=True)]
+    return [match(settings, part, number) for part, number in zip(parts, partitions, strict=True)]
 
 
 def diversify(

@@ -24,7 +24,7 @@ from anonflow.candidate_lists import Candidates
 from anonflow.errors import DataError, ParameterError, VerificationError
 from anonflow.table.identification.history import History, checked_order
 from anonflow.table.identification.released_people import ReleasedPeople
-from anonflow.table.row_marks import KEY_LENGTH, UNIT_KEY_LENGTH, Content, unit_marks
+from anonflow.table.row_marks import KEY_LENGTH, UNIT_KEY_LENGTHS, Content, unit_marks
 from anonflow.whole_file import OWNER_ONLY, as_path, streamed, write_whole
 
 if TYPE_CHECKING:
@@ -522,7 +522,7 @@ class Earlier:
                     f"{place}: is missing; restore it, or delete the folder and its memory of releases"
                 )
             draft = place.with_name(f".{secrets.token_hex(8)}.key")
-            text = secrets.token_hex(UNIT_KEY_LENGTH // 2) if before is None else before.key()
+            text = secrets.token_hex(UNIT_KEY_LENGTHS[0] // 2) if before is None else before.key()
             write_whole(draft, lambda path: path.write_text(text, encoding="ascii", newline="\n"), OWNER_ONLY)
             try:
                 os.link(draft, place)
@@ -536,7 +536,8 @@ class Earlier:
             key = place.read_text(encoding="ascii").strip()
         except (OSError, ValueError):
             key = ""
-        if len(key) != KEY_LENGTH and not re.fullmatch(f"[0-9a-f]{{{UNIT_KEY_LENGTH}}}", key):
+        hexadecimal = re.fullmatch("[0-9a-f]*", key) is not None and len(key) in UNIT_KEY_LENGTHS
+        if len(key) != KEY_LENGTH and not hexadecimal:
             raise DataError(
                 f"{place}: is no key; restore it, or delete the folder and its memory of releases"
             )

@@ -9,6 +9,7 @@ from typing import Any
 from anonflow.errors import HierarchyError
 from anonflow.hierarchy import Hierarchy
 from anonflow.hierarchy.grouping import Grouping
+from anonflow.option import plain_number
 from anonflow.table.identification.code_signs import code_entry, code_name, code_values
 
 CALENDAR = ("month", "quarter", "year")
@@ -74,8 +75,3 @@ def is_number(text: str) -> bool:
         return math.isfinite(float(text)) and "_" not in text
     except ValueError:
         return False
-
-
-def plain_number(number: float) -> int | float:
-    """Return a number as a flow file has it: whole ones without a point."""
-    return int(number) if float(number).is_integer() else float(number)
