@@ -165,6 +165,9 @@ def test_protect_by_mouse_and_keyboard(page: Any, serve: Callable[..., Any], tmp
     page.locator(".tree .node:not(.leaf)").nth(1).click()
     page.locator(".tree .node.limit").wait_for()
     page.get_by_text("Limits:").wait_for()
+    # white words: their box is not as pale as in a notebook, which has no style sheet
+    box = page.locator(".tree .node.limit rect")
+    assert box.evaluate("box => getComputedStyle(box).fillOpacity") == "1"
     shot(page, "protect-tree-light", full_page=True)
     page.locator(".tree .node.limit").press("Enter")
     page.locator(".tree .node.limit").wait_for(state="detached")

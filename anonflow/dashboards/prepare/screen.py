@@ -247,7 +247,7 @@ def _options_of(step: str) -> dict[str, Option]:
 
 def _field(step: str, name: str, option: Option) -> Any:
     if option.kind is not None:
-        return option_field(option, option.default, width=150)
+        return option_field(option, option.default, width=230)
     example = {
         ("recode", "values"): "old = new, old = new",
         ("date-part", "on"): "2024-01-01",
