@@ -94,8 +94,8 @@ def greedy_together(
     outcomes = []
     for start, stop, (backtracked, augmented) in zip(starts, starts[1:], facts.tolist(), strict=False):
         cells = whole.take(np.arange(start, stop))
-        found = {"backtracked": backtracked, "augmented": augmented}
-        outcomes.append(Outcome(cells, matches[start:stop], facts=found))
+        facts_of_part = {"backtracked": backtracked, "augmented": augmented}
+        outcomes.append(Outcome(cells, matches[start:stop], facts=facts_of_part))
     return outcomes
 
 
