@@ -24,16 +24,23 @@ settings.register_profile("quick", max_examples=10, **_ALWAYS)
 settings.register_profile("ci", max_examples=100, derandomize=True, print_blob=True, **_ALWAYS)
 settings.load_profile("ci" if os.environ.get("CI") else "quick")
 
+LEFT_BY_ANOTHER = ["PytestUnraisableException", "PytestUnhandledThreadException", "multiple (unraisable|unhandled thread) exception"]
+"""What pytest says about failures outside of the test that runs (regular expressions)."""
+
 TRIED_AGAIN = "tried again: "
 """A line of pytest's summary begins so; ``.ci/run`` counts them."""
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Try what a busy machine can spoil again, at most twice."""
+    """Try what a busy machine can spoil again, at most twice.
+
+    So is any test in which something failed that was collected or that ran in a thread: an earlier test may have left it, and
+    what a test leaves itself fails each time.
+    """
     if config.pluginmanager.hasplugin("rerunfailures"):
         for item in items:
-            if item.get_closest_marker("machine"):
-                item.add_marker(pytest.mark.flaky(reruns=2))
+            only = {} if item.get_closest_marker("machine") else {"only_rerun": LEFT_BY_ANOTHER}
+            item.add_marker(pytest.mark.flaky(reruns=2, **only))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
