@@ -24,7 +24,11 @@ settings.register_profile("quick", max_examples=10, **_ALWAYS)
 settings.register_profile("ci", max_examples=100, derandomize=True, print_blob=True, **_ALWAYS)
 settings.load_profile("ci" if os.environ.get("CI") else "quick")
 
-LEFT_BY_ANOTHER = ["PytestUnraisableException", "PytestUnhandledThreadException", "multiple (unraisable|unhandled thread) exception"]
+LEFT_BY_ANOTHER = [
+    "PytestUnraisableException",
+    "PytestUnhandledThreadException",
+    "multiple (unraisable|unhandled thread) exception",
+]
 """What pytest says about failures outside of the test that runs (regular expressions)."""
 
 TRIED_AGAIN = "tried again: "
