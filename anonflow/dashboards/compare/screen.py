@@ -20,6 +20,7 @@ from anonflow.dashboards.components.clickable import Clickable
 from anonflow.dashboards.components.direction import arrow, better, directed
 from anonflow.dashboards.components.figure_files import LOSS_BY_COLUMN, figures_of_runs
 from anonflow.dashboards.components.html import (
+    button,
     card,
     empty,
     facts,
@@ -94,16 +95,17 @@ class CompareScreen(pn.viewable.Viewer):
             options=list(REGISTRY), inline=True, label="Methods", css_classes=["af-methods"]
         )
         self.ks = pn.widgets.TextInput(label="k, one or several", placeholder="5, 10, 25", width=220)
-        self.five = pn.widgets.Button(label=f"The papers' five: {', '.join(FIVE)}", align="end")
-        self.run = pn.widgets.Button(label=RUN, color="primary", width=170, css_classes=["af-run"])
-        self.cancel = pn.widgets.Button(label="Cancel", color="danger", width=120, css_classes=["af-cancel"])
+        self.five = button(
+            f"The papers' five: {', '.join(FIVE)}",
+            lambda: self.workspace.set_algorithms(FIVE) if self.workspace.table else None,
+            align="end",
+        )
+        self.run = button(RUN, self._start, css="af-run", color="primary", width=170)
+        self.cancel = button("Cancel", self.workspace.cancel, css="af-cancel", color="danger", width=120)
         self.notice = notice("af-said")
         self.progress = html("", "af-progress")
         pn.bind(self._methods_changed, self.methods, watch=True)
         pn.bind(self._ks_changed, self.ks, watch=True)
-        self.five.on_click(lambda _: self.workspace.set_algorithms(FIVE) if self.workspace.table else None)
-        self.run.on_click(self._start)
-        self.cancel.on_click(lambda _: self.workspace.cancel())
 
     def _methods_changed(self, names: list[str]) -> None:
         if not names or self.workspace.frame is None:
@@ -124,7 +126,7 @@ class CompareScreen(pn.viewable.Viewer):
             return
         self.workspace.set_ks(ks)
 
-    def _start(self, _: Any) -> None:
+    def _start(self) -> None:
         try:
             self.workspace.start()
         except AnonflowError as error:
@@ -207,18 +209,16 @@ class CompareScreen(pn.viewable.Viewer):
             callback=lambda: io.BytesIO(zipped(figures_of_runs([run.result for run in self.workspace.runs]))),
             filename="figures.zip", label="Figures, SVG", width=150,
         )  # fmt: skip
-        self.take_up = pn.widgets.Button(label="Use its settings", width=180, align="end")
-        self.take_up.on_click(self._take_up)
+        self.take_up = button("Use its settings", self._take_up, width=180, align="end")
         self.run_name = pn.widgets.TextInput(label="Its name", width=200, placeholder="a name of your own")
         self.note = pn.widgets.TextInput(label="A note", width=340, placeholder="a note on it")
         self.pin = pn.widgets.Checkbox(label="Pinned: listed first, and kept", align="end")
-        self.delete = pn.widgets.Button(label="Delete this run", color="danger", width=140, align="end")
+        self.delete = button("Delete this run", self._delete, color="danger", width=140, align="end")
         self.filter = pn.widgets.TextInput(
             label="Show only runs with", placeholder="a method, k, a name or a note", width=240
         )
         for widget, field in ((self.run_name, "label"), (self.note, "note"), (self.pin, "pinned")):
             pn.bind(partial(self._said_of_run, field), widget, watch=True)
-        self.delete.on_click(self._delete)
         pn.bind(self._show_rows, self.filter, watch=True)
         self.failures, self.blanks = notice("af-bad"), notice("af-warn")
         self.legend = html("")
@@ -268,7 +268,7 @@ class CompareScreen(pn.viewable.Viewer):
         if run is not None and getattr(run, field) != value:
             self.workspace.edit_run(run.id, **{field: value})
 
-    def _delete(self, _: Any) -> None:
+    def _delete(self) -> None:
         if self.workspace.chosen is not None:
             self.workspace.delete_run(self.workspace.chosen)
 
@@ -291,7 +291,7 @@ class CompareScreen(pn.viewable.Viewer):
         else:
             self._show_chosen()  # a run without a result cannot be shown
 
-    def _take_up(self, _: Any) -> None:
+    def _take_up(self) -> None:
         if self.workspace.chosen is not None:
             self.model.take_up(self.workspace.chosen)
 
@@ -437,10 +437,8 @@ class CompareScreen(pn.viewable.Viewer):
     # -------------------------------------------------------------------------------------- history
 
     def _make_history(self) -> None:
-        self.undo = pn.widgets.Button(label="Undo", width=100)
-        self.redo = pn.widgets.Button(label="Redo", width=100)
-        self.undo.on_click(lambda _: self.workspace.draft.undo())
-        self.redo.on_click(lambda _: self.workspace.draft.redo())
+        self.undo = button("Undo", self.workspace.draft.undo, width=100)
+        self.redo = button("Redo", self.workspace.draft.redo, width=100)
         self.edits = html("")
         self.history = card(
             "History",

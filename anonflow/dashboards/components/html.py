@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar
 
 import panel as pn
@@ -88,6 +88,13 @@ def card_heading(title: str, lead: str = "") -> Markup:
 def card(title: str, *inside: Any, lead: str = "", classes: Sequence[str] = ()) -> pn.Column:
     """Return a part of a screen with its title."""
     return stack(html(card_heading(title, lead)), *inside, css_classes=["af-card", *classes], margin=(8, 0))
+
+
+def button(label: str, act: Callable[[], Any], css: str = "", **params: Any) -> pn.widgets.Button:
+    """Return a button that calls `act`; the page finds it by its class."""
+    return pn.widgets.Button(
+        label=label, on_click=lambda event: act(), css_classes=[css] if css else [], **params
+    )
 
 
 def labelled(widget: Any, **params: Any) -> pn.Column:

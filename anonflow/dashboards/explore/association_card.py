@@ -9,7 +9,7 @@ import panel as pn
 import param
 from markupsafe import Markup
 
-from anonflow.dashboards.components.html import card, html, items, say, soft
+from anonflow.dashboards.components.html import button, card, html, items, say, soft
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.dashboards.work.jobs import FinishedRun
 from anonflow.dashboards.work.screen_work import Background
@@ -31,10 +31,7 @@ class AssociationCard(pn.viewable.Viewer):
     def __init__(self, workspace: Workspace, **params: Any) -> None:
         super().__init__(workspace=workspace, **params)
         self.background = Background(workspace)
-        self.start = pn.widgets.Button(
-            label=COMPARE, color="primary", width=220, css_classes=["af-associate"]
-        )
-        self.start.on_click(lambda _: self.compute())
+        self.start = button(COMPARE, self.compute, css="af-associate", color="primary", width=220)
         self.which = html("")
         self.picture = html("", "af-association")
         self._card = card(

@@ -15,6 +15,7 @@ from anonflow.algorithms.recoding.lattice_view import lattice_view
 from anonflow.dashboards.components.clickable import Clickable
 from anonflow.dashboards.components.html import (
     badge,
+    button,
     card,
     card_heading,
     empty,
@@ -149,10 +150,7 @@ class ExploreScreen(ShownPart):
 
     def _make_loss(self) -> None:
         self.nothing = empty("No run yet: go to Compare and press Run; then a tap on a run shows it here.")
-        self.repeat = pn.widgets.Button(
-            label=REPEAT, color="primary", visible=False, css_classes=["af-repeat"]
-        )
-        self.repeat.on_click(lambda _: self.workspace.repeat())
+        self.repeat = button(REPEAT, self.workspace.repeat, css="af-repeat", color="primary", visible=False)
         self.chosen = RunSelect(self.workspace, "Run").select
         self.facts = html("")
         self.losses = html("", "af-heat")
@@ -265,12 +263,11 @@ class ExploreScreen(ShownPart):
     def _make_graph(self) -> None:
         self.record = pn.widgets.IntInput(label="Record", value=0, start=0, end=0, width=140)
         pn.bind(self._record_changed, self.record, watch=True)
-        self.worst = pn.widgets.Button(label="The record that loses most", width=200, align="end")
-        self.worst.on_click(self._show_worst)
+        self.worst = button("The record that loses most", self._show_worst, width=200, align="end")
         self.graph = html("", "af-graph")
         self.sizes = html("", "af-sizes")
 
-    def _show_worst(self, _: Any) -> None:
+    def _show_worst(self) -> None:
         view = self.model.view()
         if view is not None:
             self.model.record = view.worst
@@ -329,8 +326,7 @@ class ExploreScreen(ShownPart):
     # -------------------------------------------------------------------------------------- attackers
 
     def _make_attacks(self) -> None:
-        self.attack = pn.widgets.Button(label=ATTACK, color="primary", width=180, css_classes=["af-attack"])
-        self.attack.on_click(lambda _: self.model.attack())
+        self.attack = button(ATTACK, self.model.attack, css="af-attack", color="primary", width=180)
         self.attacked = html("", "af-attacks")
         self.remedies = Remedies(self.workspace, self.model.price)
 

@@ -9,7 +9,7 @@ import panel as pn
 import param
 from markupsafe import Markup
 
-from anonflow.dashboards.components.html import facts, html, soft
+from anonflow.dashboards.components.html import button, facts, html, soft
 from anonflow.dashboards.session.draft_spec import NO_FLOW
 from anonflow.dashboards.session.screen_words import OPEN_FIRST, on_screen
 from anonflow.dashboards.session.validation import running_flow
@@ -44,8 +44,7 @@ class ExpectedCard(pn.viewable.Viewer):
         super().__init__(workspace=workspace, **params)
         self.background = Background(workspace)
         self._of = NO_FLOW
-        self.start = pn.widgets.Button(label=EXPECT, width=230, css_classes=["af-expect"])
-        self.start.on_click(lambda _: self.compute())
+        self.start = button(EXPECT, self.compute, css="af-expect", width=230)
         self.shown = html("", "af-expected")
         self._show()
 

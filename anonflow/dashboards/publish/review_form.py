@@ -9,7 +9,7 @@ import panel as pn
 import param
 from markupsafe import Markup
 
-from anonflow.dashboards.components.html import badge, card, html, in_lines, refused, soft
+from anonflow.dashboards.components.html import badge, button, card, html, in_lines, refused, soft
 from anonflow.dashboards.publish.model import PublishModel
 from anonflow.dashboards.session.workspace import LONGEST_FIELD
 from anonflow.dashboards.work.screen_work import Background
@@ -50,8 +50,7 @@ class ReviewForm(pn.viewable.Viewer):
                 ("pdf", "The report, PDF", lambda: io.BytesIO(self.pdf)),
             )
         )
-        self.print = pn.widgets.Button(label="Make the PDF", width=160, css_classes=["af-print"])
-        self.print.on_click(lambda _: self.print_page())
+        self.print = button("Make the PDF", self.print_page, css="af-print", width=160)
         self.status = html("")
         sections: dict[int, list[Any]] = {}
         for key, (section, _) in FIELDS.items():

@@ -10,6 +10,7 @@ from markupsafe import Markup
 
 from anonflow.dashboards.components.html import (
     badge,
+    button,
     card,
     empty,
     head,
@@ -21,13 +22,7 @@ from anonflow.dashboards.components.html import (
     stack,
 )
 from anonflow.dashboards.components.option_field import param_field
-from anonflow.dashboards.components.released_before import (
-    NOBODY_BEFORE,
-    ReleasesModel,
-    ReleasesUpload,
-    outlook_of,
-    releases_with_them,
-)
+from anonflow.dashboards.components.released_before import ReleasedCard, ReleasesModel
 from anonflow.dashboards.components.upload import dropper
 from anonflow.dashboards.risk import parts
 from anonflow.dashboards.risk.model import RiskModel
@@ -64,7 +59,6 @@ class RiskScreen(pn.viewable.Viewer):
         self.nothing = empty(NO_TABLE)
         self._make_settings()
         self._make_register()
-        self._make_released()
         self._make_cards()
         self._root = pn.Column(
             head(
@@ -155,8 +149,7 @@ class RiskScreen(pn.viewable.Viewer):
             lambda sentence: self.register.param.update(problem=sentence),
             "A register of the population: CSV or Parquet file",
         )
-        self.forget = pn.widgets.Button(label="Remove the register", visible=False)
-        self.forget.on_click(lambda event: self.register.forget())
+        self.forget = button("Remove the register", self.register.forget, visible=False)
         self.of_register = html("", "af-risk-register")
 
     @param.depends(
@@ -175,21 +168,10 @@ class RiskScreen(pn.viewable.Viewer):
 
     # -------------------------------------------------------------------------------------- released
 
-    def _make_released(self) -> None:
-        self.upload = ReleasesUpload(self.releases)
-        self.released_before = html("", "af-risk-released")
-
-    @param.depends("releases.known", "releases.taking", "releases.problem", watch=True)
+    @param.depends("releases.known", watch=True)
     def _show_released(self) -> None:
-        known, table = self.releases.known, self.model.table
-        self.upload.show()
-        if table is None:
-            return
-        if any(each.people for each in known.shared):
-            text = releases_with_them(known.shared, table.n) + outlook_of(known)
-        else:
-            text = soft(NOBODY_BEFORE)
-        self.released_before.object = str(text)
+        if self.model.table is not None:
+            self.released.show(self.model.table.n)
 
     @param.depends("workspace.uploads", "workspace.drawings", watch=True)
     def _released_changed(self) -> None:
@@ -212,10 +194,8 @@ class RiskScreen(pn.viewable.Viewer):
             )
         )
         self.people = card("People and households", part["owners"])
-        self.released = card(
-            "Released before",
-            self.released_before,
-            *self.upload.parts,
+        self.released = ReleasedCard(
+            self.releases,
             lead=(
                 "Whoever has two releases of the same people can compare them, and then k no longer holds: publish once, or let the next release go on "
                 "from the earlier ones. The screen Publish offers it."
@@ -244,7 +224,7 @@ class RiskScreen(pn.viewable.Viewer):
                 self.status,
             ),
             *self.cards,
-            self.released,
+            self.released.card,
             self.listed,
         )  # fmt: skip
 
