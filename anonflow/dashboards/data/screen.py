@@ -108,6 +108,9 @@ MANY = {
 CHOOSE = "choose…"
 """What a list says before something is chosen."""
 
+FIRST = 100
+"""Records that are listed as they are."""
+
 TOGETHER = 20.0
 """Seconds within which files are taken to have been dropped together."""
 
@@ -709,7 +712,7 @@ class DataScreen(pn.viewable.Viewer):
         if self.workspace.source.dataset in self._about:
             self.dataset.value = self.workspace.source.dataset
         self._show_counts()
-        first = self.choice.first_rows().reset_index(drop=True)
+        first = self.workspace.named.head(FIRST).reset_index(drop=True)
         # a title is markup to the table: names are anybody's
         self.first.titles = {str(name): escape(str(name)) for name in first.columns}
         self.first.value = first

@@ -83,11 +83,6 @@ class Publication:
         """The release as a CSV file; empty if there is none."""
         return self.tables.get(".csv", b"")
 
-    @property
-    def table_parquet(self) -> bytes:
-        """The release as a Parquet file; empty if there is none."""
-        return self.tables.get(".parquet", b"")
-
 
 def card_of_run(
     seed: int,

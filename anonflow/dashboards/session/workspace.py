@@ -289,11 +289,6 @@ class Workspace(param.Parameterized):
         """The name of the open table: that of its file or of the built-in table; empty if none is open."""
         return "" if self.frame is None else self.source.file or self.source.dataset or "table"
 
-    def open_flow(self, text: str) -> None:
-        """Continue with the text of a flow file: load its data set, or read the file that it names and that was uploaded before."""
-        self.limits.check_flow(text)
-        self._open_spec(Draft.read(text, folder=self._own_folder(), confined=True).spec)
-
     def _open_spec(self, spec: DraftSpec) -> None:
         frame, _ = self._read_again(spec.table.source)
         self._take(frame, spec.table.source, spec.unpublished())
@@ -323,7 +318,7 @@ class Workspace(param.Parameterized):
         # opening the table begins without them
         kept, review, unfinished = self._place.runs, self._place.review, self._place.unfinished
         self._folder_stays = True
-        # not :meth:`open_flow`: the draft may have been invalid between two edits
+        # not :meth:`DraftSpec.read`: the draft may have been invalid between two edits
         spec = DraftSpec.of(strict_yaml.loads(self._place.draft).data)
         check_confined(spec, self._own_folder())
         try:
@@ -831,7 +826,7 @@ class Workspace(param.Parameterized):
     def apply(self, id: int, change: Sequence[tuple[Sequence[str], Any]]) -> None:
         """Take up the settings of a run with a change, as one edit, and run that; the new run is chosen when it is done.
 
-        The change is as :meth:`Draft.set_all` takes it.
+        The change is as :meth:`DraftSpec.changed` takes it.
         """
         if self.running:
             return

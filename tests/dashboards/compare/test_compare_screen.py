@@ -28,6 +28,7 @@ from anonflow.loss import cell_costs
 from anonflow.utility import MEASURES
 from anonflow.utility.frontier import frontier
 from anonflow.utility.missing_loss import loss_of_blanks
+from tests.cases.drafts import put_at
 from tests.dashboards.conftest import Hand
 
 
@@ -327,7 +328,7 @@ def test_every_measure_that_judges_can_be_drawn_with_its_direction() -> None:
     workspace = Workspace()
     workspace.open_dataset("census_like", n=60, seed=2)
     judging = ["c-avg", "row-types", "discernibility"]
-    workspace.draft.set(("steps", "measure"), ["min-class-size", *judging, "gcp"])
+    put_at(workspace.draft, ("steps", "measure"), ["min-class-size", *judging, "gcp"])
     workspace.set_algorithms(["mondrian"])
     workspace.set_ks([3, 5])
     screen = CompareScreen(workspace=workspace)

@@ -86,7 +86,7 @@ def test_runs_come_back_with_their_results_and_releases_are_drawn_again(tmp_path
     again.owner = tmp_path / "owner"
     repeated = again.publish(2)
     assert repeated.table_csv == drawn.table_csv != b""
-    assert repeated.table_parquet == drawn.table_parquet != b""
+    assert repeated.tables[".parquet"] == drawn.tables[".parquet"] != b""
     assert (repeated.again, repeated.warnings) == (
         "",
         drawn.warnings,

@@ -17,6 +17,7 @@ from anonflow.dashboards.work import job_group
 from anonflow.dashboards.work.fair_queue import FairQueue
 from anonflow.engine import attempt, background
 from tests import ROOT
+from tests.cases.drafts import put_at
 from tests.dashboards.conftest import Hand
 
 SCRIPT = """
@@ -126,7 +127,7 @@ def test_a_method_with_a_time_limit_is_compiled_briefly(monkeypatch: pytest.Monk
     workspace = Workspace()
     workspace.open_dataset("census_like", n=1_200, seed=3)  # more than the method takes at once
     workspace.set_algorithms(["optimal"])
-    workspace.draft.set(("partition",), None)
+    put_at(workspace.draft, ("partition",), None)
     workspace.start()
     workspace.wait(300)
     assert limits == [attempt.BRIEF, None]
