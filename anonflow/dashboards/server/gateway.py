@@ -270,19 +270,10 @@ class Gateway(Router):
             present.value if present is not None and _KEY.fullmatch(present.value) else secrets.token_hex(32)
         )
         request.cookies[KEY] = _morsel(KEY, key)
-        connection: Any = request.connection
-        write = connection.write_headers
-
-        def write_headers(
-            start_line: ResponseStartLine, headers: HTTPHeaders, chunk: bytes | None = None
-        ) -> Any:
-            # a page may be open for a day before its session is left; how long that is kept is the server's to say
-            end = f"; Max-Age={int(DAYS * 86400 + self.kept)}" if self.kept else ""
-            secure = "; Secure" if self.secure else ""
-            headers.add("Set-Cookie", f"{KEY}={key}; Path=/; HttpOnly; SameSite=Lax{end}{secure}")
-            return write(start_line, headers, chunk)
-
-        connection.write_headers = write_headers
+        # a page may be open for a day before its session is left; how long that is kept is the server's to say
+        end = f"; Max-Age={int(DAYS * 86400 + self.kept)}" if self.kept else ""
+        cookie = f"{KEY}={key}; Path=/; HttpOnly; SameSite=Lax{end}{'; Secure' if self.secure else ''}"
+        _on_answer(request, lambda status, headers: headers.add("Set-Cookie", cookie))
 
     def _is_its_own(self, request: HTTPServerRequest) -> bool:
         """Return whether a websocket is opened by the browser that the session was begun by, as its signed token says."""
@@ -356,15 +347,11 @@ class Gateway(Router):
 
     def _with_headers(self, request: HTTPServerRequest) -> None:
         """Set security headers on every response."""
-        connection: Any = request.connection
-        write = connection.write_headers
         host = request.host if self.is_ours(request.host) else ""
         policy = POLICY.format(sockets=f"ws://{host} wss://{host}" if host else "")
         page = not request.path.startswith(FILES)
 
-        def write_headers(
-            start_line: ResponseStartLine, headers: HTTPHeaders, chunk: bytes | None = None
-        ) -> Any:
+        def add(status: int, headers: HTTPHeaders) -> None:
             headers["X-Content-Type-Options"] = "nosniff"
             headers["X-Frame-Options"] = "DENY"
             # no-referrer would have browsers say "Origin: null" when the login is sent
@@ -373,14 +360,25 @@ class Gateway(Router):
             headers["Cross-Origin-Resource-Policy"] = "same-origin"
             headers["Content-Security-Policy"] = policy
             headers["Permissions-Policy"] = "camera=(), geolocation=(), microphone=()"
-            if page and start_line.code == 200:
+            if page and status == 200:
                 headers["Cache-Control"] = "no-store"
             if self.secure:
                 headers["Strict-Transport-Security"] = "max-age=31536000"
             headers.pop("Server", None)
-            return write(start_line, headers, chunk)
 
-        connection.write_headers = write_headers
+        _on_answer(request, add)
+
+
+def _on_answer(request: HTTPServerRequest, change: Callable[[int, HTTPHeaders], None]) -> None:
+    """Have `change` called with the status and the headers of the answer, before they are written."""
+    connection: Any = request.connection
+    write = connection.write_headers
+
+    def write_headers(line: ResponseStartLine, headers: HTTPHeaders, chunk: bytes | None = None) -> Any:
+        change(line.code, headers)
+        return write(line, headers, chunk)
+
+    connection.write_headers = write_headers
 
 
 def _morsel(name: str, value: str) -> Morsel[str]:

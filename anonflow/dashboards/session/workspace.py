@@ -53,8 +53,7 @@ from anonflow.dashboards.session.table_sources import (
 from anonflow.dashboards.session.validation import Judgement, code, judged, running_flow
 from anonflow.dashboards.work import screen_work
 from anonflow.dashboards.work.fair_queue import FairQueue, local_line
-from anonflow.dashboards.work.job_group import JobGroup
-from anonflow.dashboards.work.jobs import FinishedRun, Job, sentence, summary
+from anonflow.dashboards.work.jobs import FinishedRun, Job, JobGroup, sentence, summary
 from anonflow.dashboards.work.user_limits import Limits
 from anonflow.engine.flows.spec import SourceSpec
 from anonflow.engine.report.reviewer import FIELDS

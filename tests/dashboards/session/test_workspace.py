@@ -23,7 +23,7 @@ from anonflow.errors import AnonflowError, DataError, FlowError, ParameterError
 pytest.importorskip("param", reason="the dashboards are an extra")
 from anonflow.dashboards import Limits, Workspace
 from anonflow.dashboards.session import workspace as workspace_module
-from anonflow.dashboards.work import job_group, screen_work
+from anonflow.dashboards.work import jobs, screen_work
 from anonflow.dashboards.work.fair_queue import FairQueue
 from tests.cases.drafts import open_flow, problems_of, put_at, value_at
 from tests.dashboards.conftest import Hand
@@ -351,7 +351,7 @@ def three_methods() -> Workspace:
 
 
 def test_cancel_keeps_what_is_done(hand: Hand, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(job_group, "PAUSE", 0.0)  # every change of the progress is told
+    monkeypatch.setattr(jobs, "PAUSE", 0.0)  # every change of the progress is told
     item = three_methods()
     shares: list[float] = []
 
