@@ -32,6 +32,9 @@ from anonflow.table import Table
 
 LOG = logging.getLogger("anonflow.dashboards")
 
+PAGE = Path(__file__).parent / "components" / "style" / "page.html"
+"""What stands on a page until the screens are drawn, over Panel's own template; without what draws with WebGL, and previews of pictures that are dropped."""
+
 SCREENS = (DataScreen, PrepareScreen, RiskScreen, ProtectScreen, CompareScreen, ExploreScreen, PublishScreen)
 
 OVER = "This session is over: run the cell again."
@@ -91,13 +94,15 @@ def scheduler() -> Callable[[Callable[[], None]], None]:
 
 
 def serve_styles() -> None:
-    """Make this server the source of the session's style sheets, from its first component on.
+    """Make this server the source of the session's style sheets, from its first component on, and of a page that shows where the screens will be.
 
-    Panel does so when it renders the page. A component that a background task adds before that would name another host.
+    Panel does so when it renders the page. A component that a background task adds before that would name another host. Panel's own page is blank
+    until all scripts are there.
     """
     document = pn.state.curdoc
     if document is not None and document.session_context is not None:
         document.template_variables.setdefault("dist_url", get_dist_path(cdn=False))
+        document.template = PAGE.read_text(encoding="utf-8")
 
 
 def step_of(arguments: Mapping[str, Sequence[bytes]] | None) -> int:

@@ -16,6 +16,7 @@ from anonflow.algorithms.registry import REGISTRY, look_of
 from anonflow.archive import zipped
 from anonflow.dashboards.compare.model import LABELS, RISKS, CompareModel
 from anonflow.dashboards.compare.utility_card import UtilityCard
+from anonflow.dashboards.components.at_work import AtWork
 from anonflow.dashboards.components.clickable import Clickable
 from anonflow.dashboards.components.direction import arrow, better, directed
 from anonflow.dashboards.components.figure_files import LOSS_BY_COLUMN, figures_of_runs
@@ -29,6 +30,7 @@ from anonflow.dashboards.components.html import (
     in_lines,
     labelled,
     notice,
+    progress,
     say,
     soft,
     stack,
@@ -65,6 +67,9 @@ _COLUMNS = {
     "records": ("records by loss", 120),
 }
 """Title and width of each column of the table of runs."""
+
+HIDDEN = ["id", "problem"]
+"""Its columns that nobody sees."""
 
 _NUMBERS = {"gcp": "0.0000", "usefulness": "0.0000", "suppressed": "0,0", "seconds": "0.00"}
 """Its numbers, and how they are written."""
@@ -169,14 +174,10 @@ class CompareScreen(pn.viewable.Viewer):
     @param.depends("workspace.progress", "workspace.doing", "workspace.status", watch=True)
     def _show_progress(self) -> None:
         workspace = self.workspace
-        rows = Markup("").join(
-            Markup(
-                '<span>{0}</span><progress max="1" value="{1}" aria-label="{0}: share of partitions done"></progress><span class="n">{2}</span>'
-            ).format(name, f"{share:.3f}", workspace.doing.get(name, "waiting"))
-            for name, share in workspace.progress.items()
-        )
-        bars = Markup('<div class="progress">{}</div>').format(rows) if rows else Markup("")
-        self.progress.object = str(soft(workspace.status, "status") + bars)
+        lines = [
+            (name, share, workspace.doing.get(name, "waiting")) for name, share in workspace.progress.items()
+        ]
+        self.progress.object = str(soft(workspace.status, "status") + progress(lines))
 
     # -------------------------------------------------------------------------------------- results
 
@@ -197,7 +198,7 @@ class CompareScreen(pn.viewable.Viewer):
             },
             widths={name: width for name, (_, width) in _COLUMNS.items()},
             formatters={**numbers, **{name: {"type": "html"} for name in ("mark", "columns", "records")}},
-            hidden_columns=["id", "problem"],
+            hidden_columns=HIDDEN,
             text_align={"partition": "right"},
             css_classes=["af-runs"],
             configuration={"columnDefaults": {"headerWordWrap": True}},
@@ -254,6 +255,7 @@ class CompareScreen(pn.viewable.Viewer):
                 "Risk and utility",
                 self.risk,
                 self.risk_said,
+                AtWork(self.model.background, lambda: self.model.param.update(risk="promised")),
                 self.frontier,
                 self.svg,
                 lead="Down and to the left is better. No run beats those on the dashed line in both. Tap a mark to load the run.",
@@ -301,6 +303,7 @@ class CompareScreen(pn.viewable.Viewer):
         self.nothing.visible, self.results.visible = not runs, bool(runs)
         self.pair.visible = len(self.model.results) > 1
         self.table.selection = []
+        self.table.hidden_columns = [*HIDDEN, *self.model.hidden]
         self.table.value = self.model.rows(self.filter.value)
         failed = [run for run in runs if run.result.problem is not None]
         paragraphs = [Markup("<p>{}: {}</p>").format(run.name, run.result.problem) for run in failed]
@@ -377,7 +380,7 @@ class CompareScreen(pn.viewable.Viewer):
             if others:
                 text = f"Not drawn: {', '.join(others)}. What they guarantee is no probability; see the measured risk."
         elif left:
-            text = f"Measuring: {left} of {plural(len(model.results), 'run')} left."
+            text = f"{left} of {plural(len(model.results), 'run')} left to measure."
         else:
             text = "As the release card has it, on a draw that is not published."
         say(self.risk_said, soft(text) if text else "")

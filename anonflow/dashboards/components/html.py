@@ -127,6 +127,22 @@ def facts(header: Sequence[str], rows: Iterable[Sequence[Any]], numbers: Iterabl
     )  # fmt: skip
 
 
+def progress(lines: Iterable[tuple[str, float | None, str]], role: str = "") -> Markup:
+    """Return a bar for each of what is at work: what it is, its finished share where that is known, and what it is at; nothing without any. With the role ``status``, screen readers read what it is when it changes."""
+    rows = Markup("").join(
+        Markup(
+            '<span{3}>{0}</span><progress max="1"{1} aria-label="{0}: share that is done"></progress><span class="n">{2}</span>'
+        ).format(
+            words,
+            Markup("") if share is None else Markup(' value="{:.3f}"').format(share),
+            beside,
+            Markup(' role="{}"').format(role) if role else "",
+        )
+        for words, share, beside in lines
+    )
+    return Markup('<div class="progress">{}</div>').format(rows) if rows else rows
+
+
 def cards(pairs: Iterable[tuple[str, str]]) -> Markup:
     """Return numbers with their labels below."""
     each = Markup("").join(

@@ -29,6 +29,7 @@ from anonflow.engine.report.card import ReleaseCard, Remedy
 from anonflow.errors import AnonflowError
 
 PRICE, PRICING = "What would each cost?", "Trying each of them…"
+TRYING = "trying each remedy, which is a run of the method"
 APPLY = "Apply one of these to the settings of this run, and run it again"
 
 

@@ -16,6 +16,7 @@ import param
 from markupsafe import Markup
 
 from anonflow import datasets
+from anonflow.dashboards.components.at_work import AtWork
 from anonflow.dashboards.components.html import (
     button,
     card,
@@ -611,7 +612,7 @@ class DataScreen(pn.viewable.Viewer):
             ),
         )
         self._blanks_card = card(
-            "Cells without a value", self.rules, self.price,
+            "Cells without a value", self.rules, self.price, AtWork(self.advice.background),
             lead="Only you know whether a blank says something of its person. Choose a way in the table above, under Without a value.",
         )  # fmt: skip
         self._unique_card = card("Who stands alone", self.sentence, self.bars)
@@ -754,10 +755,9 @@ class DataScreen(pn.viewable.Viewer):
                 f"Information loss (GCP) of a quick run on {records:,} records, by the way with the blanks of each column:",
                 facts(("column", "blanks", *ways), rows, range(1, 2 + len(ways))),
             )
-        sentence = f"Trying the ways: {advice.pricing}." if advice.pricing else advice.problem
-        table += soft(sentence, "status")
+        table += soft(advice.problem, "status")
         self.rules.object = str(table)
-        self.price.disabled = bool(advice.pricing)
+        self.price.disabled = advice.pricing
 
     def _price(self, prices: BlankPrices, way: str) -> Markup | str:
         loss = prices.losses.get(way)

@@ -9,6 +9,7 @@ import panel as pn
 import param
 from markupsafe import Markup
 
+from anonflow.dashboards.components.at_work import AtWork
 from anonflow.dashboards.components.html import button, card, html, items, say, soft
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.dashboards.work.jobs import FinishedRun
@@ -38,6 +39,7 @@ class AssociationCard(pn.viewable.Viewer):
             "Associations of columns, before and after",
             self.which,
             self.start,
+            AtWork(self.background),
             self.picture,
             lead=(
                 "Between 0 and 1: the correlation of two numbers, Cramer's V of two categories, the correlation ratio of a number and a "
@@ -69,7 +71,11 @@ class AssociationCard(pn.viewable.Viewer):
                 self.workspace.noted.associations[run.id] = result
 
         self.background.compute(
-            self, "computing", lambda: associations_of(anonymization.table, anonymization), done
+            self,
+            "computing",
+            lambda: associations_of(anonymization.table, anonymization),
+            done,
+            "comparing all pairs of columns with plausible tables",
         )
 
     @param.depends("workspace.chosen", "workspace.runs", "computing", "problem", watch=True)

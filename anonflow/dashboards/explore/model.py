@@ -13,7 +13,8 @@ import param
 from anonflow.algorithms.anonymize import Anonymization
 from anonflow.algorithms.recoding.lattice_part import LatticePart, lattice_part
 from anonflow.algorithms.view import sizes_of
-from anonflow.dashboards.session.publication import card_of_run
+from anonflow.dashboards.components.release_card import TRYING
+from anonflow.dashboards.session.publication import STEPS, card_of_run
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.dashboards.work.jobs import FinishedRun
 from anonflow.dashboards.work.screen_work import Background
@@ -230,10 +231,15 @@ class ExploreModel(param.Parameterized):
                 anonymization.table, release, anonymization.k, seed=derived_seed(run.seed, "attackers")
             )
             context = replace(context, anonymization=anonymization)
-            rows = [
-                row_of(attacker, attacker.attack(context)) | {"column": getattr(attacker, "column", None)}
-                for attacker in usual(context)
-            ]
+            rows = []
+            attackers = usual(context)
+            for at, attacker in enumerate(attackers):
+                words = f"attacker {at + 1} of {len(attackers)}: {called({'attacker': attacker.name, 'column': getattr(attacker, 'column', None)})}"
+                self.background.tell(words, at, len(attackers))
+                rows.append(
+                    row_of(attacker, attacker.attack(context)) | {"column": getattr(attacker, "column", None)}
+                )
+            self.background.tell(STEPS["card"])
             values, counts = np.unique(context.covering()[context.people], return_counts=True)
             covering = tuple(zip(values.tolist(), counts.tolist(), strict=True))
             card = card_of_run(run.seed, run.result, release, frame_of(rows))
@@ -248,7 +254,7 @@ class ExploreModel(param.Parameterized):
             self.workspace.noted.attacks[run.id] = attacks
             return {"attacks": None if self.run is None else self.workspace.noted.attacks.get(self.run.id)}
 
-        self.background.compute(self, "attacking", work, done)
+        self.background.compute(self, "attacking", work, done, "drawing a release for the attack")
 
     def price(self) -> None:
         """Try the remedies of the card's lines that fail, in the background; ``attacks`` has the card with their prices."""
@@ -265,6 +271,7 @@ class ExploreModel(param.Parameterized):
             "attacking",
             lambda: card_of_run(run.seed, run.result, None, frame_of(attacks.rows), prices=True),
             done,
+            TRYING,
         )
 
     # --------------------------------------------------------------------------------------- inside

@@ -12,6 +12,7 @@ import param
 from markupsafe import Markup
 
 from anonflow.algorithms.recoding.lattice_view import lattice_view
+from anonflow.dashboards.components.at_work import AtWork
 from anonflow.dashboards.components.clickable import Clickable
 from anonflow.dashboards.components.html import (
     badge,
@@ -79,7 +80,7 @@ class ExploreScreen(ShownPart):
             self._of_run("Before and after: records", pn.Row(self.search, self.only_changed), self.matching, self.records),
             self._of_run("Who a record is hidden among", pn.Row(self.record, self.worst), self.graph),
             self._of_run("Class sizes and matches", self.sizes),
-            self._of_run("Risk: what attackers achieve", self.attack, self.attacked, self.remedies, lead="Each attacker has the release and the knowledge that is named beside it."),
+            self._of_run("Risk: what attackers achieve", self.attack, AtWork(self.model.background), self.attacked, self.remedies, lead="Each attacker has the release and the knowledge that is named beside it."),
             visible=self.model.run is not None,
         )  # fmt: skip
         self.draw_after(workspace, ["chosen", "runs"], self._show)
@@ -343,7 +344,7 @@ class ExploreScreen(ShownPart):
             self.attacked.object = str(Markup("<p>{}</p>").format(f"The attack failed: {model.problem}"))
         elif model.attacks is None:
             self.attacked.object = (
-                "<p class='soft' role='status'>Attackers are at work; this takes some seconds.</p>"
+                ""
                 if model.attacking
                 else "<p class='soft'>Nobody has attacked this run yet. anonflow draws a release for the attack and discards it.</p>"
             )

@@ -9,6 +9,7 @@ import panel as pn
 import param
 from markupsafe import Markup
 
+from anonflow.dashboards.components.at_work import AtWork
 from anonflow.dashboards.components.html import badge, button, card, html, in_lines, refused, soft
 from anonflow.dashboards.publish.model import PublishModel
 from anonflow.dashboards.session.workspace import LONGEST_FIELD
@@ -67,6 +68,7 @@ class ReviewForm(pn.viewable.Viewer):
                 )
             ),
             in_lines(self.page_file, self.print, self.pdf_file),
+            AtWork(self.background),
             self.status,
             lead="Its measured part is drawn with the release. What you fill in is kept with the project. Signatures are by hand.",
         )
@@ -87,6 +89,7 @@ class ReviewForm(pn.viewable.Viewer):
             "printing",
             lambda: printed(page),
             lambda content: {"pdf": content if page == self.page() else b""},
+            "printing",
         )
 
     # --------------------------------------------------------------------------------------- inside
@@ -130,8 +133,6 @@ class ReviewForm(pn.viewable.Viewer):
         self.pdf_file.visible = bool(self.pdf)
         if self.problem:
             text = refused(self.problem)
-        elif self.printing:
-            text = soft("Printing…", "status")
         elif not _can_print():
             text = soft(NO_BROWSER)
         else:

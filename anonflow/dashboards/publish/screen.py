@@ -9,6 +9,7 @@ import panel as pn
 import param
 from markupsafe import Markup
 
+from anonflow.dashboards.components.at_work import AtWork
 from anonflow.dashboards.components.html import (
     badge,
     button,
@@ -184,7 +185,7 @@ class PublishScreen(ShownPart):
         if model.problem:
             text = verdict_of(False, bad="no release") + Markup("<p>{}</p>").format(model.problem)
         elif model.drawing:
-            text = soft("Drawing one assignment, shuffling the rows, verifying, attacking.", "status")
+            text = Markup("")
         elif publication is None:
             text = soft(
                 "Nothing is drawn yet. The draw gives every row one of its possible originals at random, then an independent verifier "
@@ -253,7 +254,7 @@ class PublishScreen(ShownPart):
             self.released.card,
             card(
                 "What is published", self.promise, self.second, self.agree, self.guessed, self.confirm, self.draw,
-                self.state, self.remedies,
+                AtWork(self.model.background), self.state, self.remedies,
             ),
             self.files,
             card("What it does not protect against", self.limits),

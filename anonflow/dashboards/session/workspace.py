@@ -1028,15 +1028,21 @@ class Workspace(param.Parameterized):
         """Return the configuration as the query of a link (:func:`anonflow.dashboards.session.share_link.link`): no data in it."""
         return link(self.draft.spec)
 
-    def publish(self, id: int, again: bool = False) -> Publication:
+    def publish(
+        self,
+        id: int,
+        again: bool = False,
+        tell: Callable[[str, int, int], None] = lambda words, done, of: None,
+    ) -> Publication:
         """Return the release of a run, and all that goes with it; verified again, and empty if a check fails.
 
-        Unless it is wanted `again`, one whose people are in an earlier release is not remembered.
+        Unless it is wanted `again`, one whose people are in an earlier release is not remembered. `tell` is as :func:`publication` takes it.
         """
         run = self.run_of(id)
-        files = publication(run.spec, run.seed, run.result, self.draft.folder, self.memory)
+        files = publication(run.spec, run.seed, run.result, self.draft.folder, self.memory, tell)
         anonymization = run.result.anonymization
         if anonymization is not None and files.release is not None and (again or not files.again):
+            tell("remembering who is in it", 1, 1)  # of a draw that was cancelled nobody is
             self.memory.keep(anonymization.table, files.release, files.people)
         return files
 

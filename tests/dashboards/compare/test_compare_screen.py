@@ -25,6 +25,7 @@ from anonflow.drawing.method_mark import SHAPES, sparkline
 from anonflow.drawing.neighbours import around_one
 from anonflow.engine.flows.spec import DrawSpec
 from anonflow.loss import cell_costs
+from anonflow.table.schema import MISSING_RULES
 from anonflow.utility import MEASURES
 from anonflow.utility.frontier import frontier
 from anonflow.utility.missing_loss import loss_of_blanks
@@ -224,6 +225,30 @@ def test_a_run_without_a_result_is_a_row_that_says_so(small: Workspace) -> None:
     assert model.best() == []
     model.risk = "measured"
     assert not model.measuring
+
+
+def test_usefulness_is_not_shown_of_runs_that_treat_missing_values_differently(
+    small: Workspace, hand: Hand
+) -> None:
+    names = ["gcp", "usefulness"]
+    small.set_ks([3])
+    small.start()
+    hand.do_all()
+    screen = CompareScreen(workspace=small)
+    column = next(name for name, entry in small.draft.spec.columns.items() if entry.kind == "categorical")
+    (default, *_, other) = MISSING_RULES["categorical"]
+    for way, shown in ((default, names), (other, ["gcp"])):
+        small.set_column(column, missing=way)  # the default, said or not, is one way
+        small.start()
+        hand.do_all()
+        assert [name for name in screen.model.measures() if name in names] == shown
+        assert [name for name in names if name not in screen.table.hidden_columns] == shown
+        assert ("treat missing values differently" in screen.blanks.object) is (shown != names)
+    screen.model.param.update(first=small.runs[0].id, second=small.runs[-1].id)
+    assert not any("usefulness" in name for name, _, _ in screen.model.what_differs())
+    small.delete_run(small.runs[-1].id)
+    assert "usefulness" in screen.model.measures()
+    assert "usefulness" not in screen.table.hidden_columns
 
 
 def test_a_new_table_forgets_what_was_measured(small: Workspace) -> None:

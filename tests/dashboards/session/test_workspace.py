@@ -683,7 +683,7 @@ def test_a_table_that_is_closed_while_it_is_coded_does_not_come_back(hand: Hand,
     opened.open_dataset("census_like", n=60, seed=3)
     opened.close()
     hand.do_all()
-    assert coded == [True]
+    assert coded == []  # nobody waits for it
     assert opened.table is None
     assert opened.frame is None
 
