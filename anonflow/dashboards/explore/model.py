@@ -18,12 +18,12 @@ from anonflow.dashboards.session.publication import STEPS, card_of_run
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.dashboards.work.jobs import FinishedRun
 from anonflow.dashboards.work.screen_work import Background
-from anonflow.engine.report.card import ReleaseCard
+from anonflow.engine.report.card import ReleaseCard, insiders_draw
 from anonflow.errors import ParameterError
 from anonflow.loss import record_costs
 from anonflow.release import publish
 from anonflow.release.randomness import derived_seed
-from anonflow.risk import ATTACKERS, AttackContext, ByKeySets, Prosecutor, usual
+from anonflow.risk import ATTACKERS, AttackContext, ByKeySets, Insider, Prosecutor, usual
 from anonflow.risk.attack import frame_of, row_of
 from anonflow.utility.before_after import BeforeAfter
 from anonflow.utility.distributions import Distribution, distribution
@@ -233,12 +233,15 @@ class ExploreModel(param.Parameterized):
             context = replace(context, anonymization=anonymization)
             rows = []
             attackers = usual(context)
+            fresh = (
+                insiders_draw(context, run.seed) or context
+            )  # as the card has it: one figure on one screen
             for at, attacker in enumerate(attackers):
-                words = f"attacker {at + 1} of {len(attackers)}: {called({'attacker': attacker.name, 'column': getattr(attacker, 'column', None)})}"
+                about = {"attacker": attacker.name, "column": getattr(attacker, "column", None)}
+                words = f"attacker {at + 1} of {len(attackers)}: {called(about)}"
                 self.background.tell(words, at, len(attackers))
-                rows.append(
-                    row_of(attacker, attacker.attack(context)) | {"column": getattr(attacker, "column", None)}
-                )
+                success = attacker.attack(fresh if isinstance(attacker, Insider) else context)
+                rows.append(row_of(attacker, success) | about)
             self.background.tell(STEPS["card"])
             values, counts = np.unique(context.covering()[context.people], return_counts=True)
             covering = tuple(zip(values.tolist(), counts.tolist(), strict=True))
