@@ -99,7 +99,8 @@ STOP = """() => {
   let at = document.activeElement;
   while (at && at.shadowRoot && at.shadowRoot.activeElement) at = at.shadowRoot.activeElement;
   const style = getComputedStyle(at), box = at.getBoundingClientRect();
-  const marked = style.outlineStyle !== "none" || at.matches(".tabulator-editing *, .tree [data-key]");
+  const cell = at.closest(".tabulator-editing");
+  const marked = style.outlineStyle !== "none" || (cell && getComputedStyle(cell).outlineStyle === "solid") || at.matches(".tree [data-key]");
   return {
     name: at === document.body ? "" : `${at.tagName}.${at.className}`,
     isCell: at.matches(".tabulator-cell"),

@@ -8,6 +8,7 @@ import panel as pn
 import param
 from markupsafe import Markup
 
+from anonflow.dashboards.components.at_work import AtWork
 from anonflow.dashboards.components.html import (
     badge,
     button,
@@ -160,9 +161,7 @@ class RiskScreen(pn.viewable.Viewer):
         named = model.file is not None
         self.forget.visible = named
         text = refused(f"This register cannot be used: {model.problem}") if model.problem else Markup("")
-        if model.computing:
-            text += soft("Comparing…", "status")
-        elif model.figures is not None:
+        if model.figures is not None:
             text += parts.register(model.figures)
         self.of_register.object = str(text)
 
@@ -211,7 +210,7 @@ class RiskScreen(pn.viewable.Viewer):
             card("In the population", self.unsampled, part["population"]),
         ]  # fmt: skip
         self.listed = card(
-            "A register of the population", self.dropper, self.forget, self.of_register,
+            "A register of the population", self.dropper, self.forget, AtWork(self.register.background), self.of_register,
             lead=("A list of people that others may have, with every quasi-identifier under the table's names, such as a voters' list. The "
     "attackers journalist and presence try it on the release; the file stays in your session."),
         )  # fmt: skip
@@ -222,21 +221,26 @@ class RiskScreen(pn.viewable.Viewer):
                 in_lines(self.most, self.fraction),
                 self.sampled,
                 self.status,
+                AtWork(self.model.background, self.model.stop),
             ),
             *self.cards,
             self.released.card,
             self.listed,
         )  # fmt: skip
 
-    @param.depends("model.picture", "model.computing", "model.stale", "model.problem", watch=True)
+    @param.depends("model.picture", "model.stopped", "model.stale", "model.problem", watch=True)
     def _show_picture(self) -> None:
         model, picture = self.model, self.model.picture
         for each in self.cards:
             each.css_classes = ["af-card", *(["af-stale"] if model.stale else [])]
             each.visible = picture is not None and (each is not self.people or self._has_owners())
         wrong = refused(f"This cannot be computed: {model.problem}")
-        computing = soft("Computing…", "status") if model.computing else ""
-        say(self.status, wrong if model.problem else computing)
+        stopped = (
+            soft("Cancelled. It begins again when you change a setting, or come back to this screen.")
+            if model.stopped
+            else ""
+        )
+        say(self.status, wrong if model.problem else stopped)
         if picture is None or picture is self._drawn:
             return
         self._drawn = picture
