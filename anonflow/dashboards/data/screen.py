@@ -382,11 +382,7 @@ class DataScreen(pn.viewable.Viewer):
         """Give the open table the hierarchies that came with it; before it is open, they wait."""
         workspace = self.workspace
         if workspace.frame is None or self._is_reading:
-            count = len(self._hierarchies)
-            say(
-                self.dropped,
-                f"{plural(count, 'file')} with a hierarchy: waiting for the table." if count else "",
-            )
+            self._say_waiting()
             return
         own, columns = safe_name(workspace.table_name), [str(each) for each in workspace.frame.columns]
         recent = time.monotonic() - TOGETHER

@@ -12,7 +12,6 @@ from markupsafe import Markup
 from anonflow.dashboards.components.at_work import AtWork
 from anonflow.dashboards.components.html import button, card, html, items, say, soft
 from anonflow.dashboards.session.workspace import Workspace
-from anonflow.dashboards.work.jobs import FinishedRun
 from anonflow.dashboards.work.screen_work import Background
 from anonflow.drawing.heat_map import difference_map, heat_map
 from anonflow.utility.analyses.association import Associations, associations_of
@@ -48,20 +47,9 @@ class AssociationCard(pn.viewable.Viewer):
         )
         self._show()
 
-    @property
-    def run(self) -> FinishedRun | None:
-        """The chosen run, None if no run with a result is chosen."""
-        return self.workspace.chosen_run
-
-    @property
-    def associations(self) -> Associations | None:
-        """Those of the chosen run, once they were computed."""
-        run = self.run
-        return None if run is None else self.workspace.noted.associations.get(run.id)
-
     def compute(self) -> None:
         """Compute those of the chosen run, aside."""
-        run = self.run
+        run = self.workspace.chosen_run
         if run is None or run.result.anonymization is None or self.computing:
             return
         anonymization = run.result.anonymization
@@ -80,7 +68,8 @@ class AssociationCard(pn.viewable.Viewer):
 
     @param.depends("workspace.chosen", "workspace.runs", "computing", "problem", watch=True)
     def _show(self) -> None:
-        run, shown = self.run, self.associations
+        run = self.workspace.chosen_run
+        shown: Associations | None = None if run is None else self.workspace.noted.associations.get(run.id)
         self.start.disabled = self.computing or run is None
         self.start.visible = shown is None
         self.start.label = "Comparing…" if self.computing else COMPARE

@@ -150,15 +150,6 @@ class Gateway(Router):
             default_handler_args={"status": 404, "sentence": "There is no such page."},
         )
 
-    @property
-    def lost(self) -> str:
-        """The sentence of the login page about how long a session is kept."""
-        return (
-            f", and for {in_words(self.kept)} after you leave the page or the server ends"
-            if self.kept
-            else ""
-        )
-
     # ---------------------------------------------------------------------------------- every request
 
     def find_handler(self, request: HTTPServerRequest, **kwargs: Any) -> Any:
@@ -481,6 +472,8 @@ class _Login(_Handler):
     def _form(self, sentence: str = "", status: int = 200) -> None:
         self.set_status(status)
         alert = f'<p class="bad" role="alert">{sentence}</p>' if sentence else ""
+        kept = self._gateway.kept
+        lost = f", and for {in_words(kept)} after you leave the page or the server ends" if kept else ""
         self.finish(
             _page(
                 "Sign in",
@@ -489,7 +482,7 @@ class _Login(_Handler):
 <label for="password">Password</label>
 <input id="password" name="password" type="password" autocomplete="current-password" required maxlength="1024">
 <button type="submit">Sign in</button></form>
-<p class="muted">Tables that you open here stay on this server until your session ends{self._gateway.lost}.</p>""",
+<p class="muted">Tables that you open here stay on this server until your session ends{lost}.</p>""",
             )
         )
 

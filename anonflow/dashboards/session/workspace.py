@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
 import shutil
@@ -30,7 +29,6 @@ from anonflow.dashboards.session.paths import check_confined, paths_in, safe_nam
 from anonflow.dashboards.session.project import (
     Project,
     read_project,
-    read_review,
     read_session_runs,
     save_project,
     session_runs_text,
@@ -325,10 +323,8 @@ class Workspace(param.Parameterized):
         finally:
             self._folder_stays = False
         sentence = "runs are to be run again."
-        if review is not None:
-            with suppress(AnonflowError):
-                self.review = read_review(review)
-                self._keep_review()
+        self.review = {field: text for field, text in review.items() if field in FIELDS}
+        self._keep_review()
         if kept is not None:
             with suppress(AnonflowError):
                 runs, chosen, drawn, answers = read_session_runs(kept, self._own_folder())
@@ -505,7 +501,7 @@ class Workspace(param.Parameterized):
         self._keep_review()
 
     def _keep_review(self) -> None:
-        self._place.keep_review(json.dumps(self.review, ensure_ascii=False))
+        self._place.keep_review(self.review)
 
     def _keep_runs(self) -> None:
         """Keep the runs, the chosen one and what was drawn; when the table of a lost server is opened, what it left stays."""
