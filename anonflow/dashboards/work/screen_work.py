@@ -39,7 +39,8 @@ class Background(param.Parameterized):
     """
 
     doing = param.String(
-        default="", doc="What is being done, in a few words; empty while nothing is, or nothing is said."
+        default="",
+        doc="What is being done, in a few words; empty while nothing is, or where the screen does not show it.",
     )
     share = param.Number(default=None, allow_None=True, doc="The finished share; None where it is not known.")
 
