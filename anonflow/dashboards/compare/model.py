@@ -22,6 +22,7 @@ from anonflow.dashboards.work.screen_work import Background
 from anonflow.drawing.figures import Point
 from anonflow.drawing.method_mark import sparkline
 from anonflow.hierarchy.wording import plural
+from anonflow.table.domain import missing_cells
 from anonflow.table.schema import MISSING_RULES
 from anonflow.utility import MEASURES
 from anonflow.utility.frontier import frontier
@@ -115,15 +116,17 @@ class CompareModel(param.Parameterized):
     @property
     def hidden(self) -> tuple[str, ...]:
         """Measures that are not shown, because runs that treat missing values differently cannot be compared by them."""
-        ways = {
-            tuple(
-                (name, column.missing or MISSING_RULES[column.kind][0])
-                for name, column in sorted(run.spec.columns.items())
-                if column.role == "quasi-identifier" and column.kind in MISSING_RULES
-            )
-            for run in self.results
-        }
-        return ("usefulness",) if len(ways) > 1 else ()
+        ways: dict[str, set[str]] = {}
+        for run in self.results:
+            for name, column in run.spec.columns.items():
+                if column.role == "quasi-identifier" and column.kind in MISSING_RULES:
+                    ways.setdefault(name, set()).add(column.missing or MISSING_RULES[column.kind][0])
+        frame = self.workspace.named
+        differing = [name for name, used in ways.items() if len(used) > 1]
+        are_blank = (
+            frame is None or name not in frame or missing_cells(frame[name]).any() for name in differing
+        )
+        return ("usefulness",) if any(are_blank) else ()
 
     def blanks(self) -> str:
         """Return warnings about missing values: runs that treat them differently, and runs most of whose loss comes from them; empty without any."""

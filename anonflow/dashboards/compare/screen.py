@@ -302,9 +302,8 @@ class CompareScreen(pn.viewable.Viewer):
         runs = self.workspace.runs
         self.nothing.visible, self.results.visible = not runs, bool(runs)
         self.pair.visible = len(self.model.results) > 1
-        self.table.selection = []
         self.table.hidden_columns = [*HIDDEN, *self.model.hidden]
-        self.table.value = self.model.rows(self.filter.value)
+        self._show_rows(self.filter.value)
         failed = [run for run in runs if run.result.problem is not None]
         paragraphs = [Markup("<p>{}: {}</p>").format(run.name, run.result.problem) for run in failed]
         say(self.failures, Markup("").join(paragraphs))
@@ -312,7 +311,6 @@ class CompareScreen(pn.viewable.Viewer):
         methods = dict.fromkeys(run.result.algorithm for run in self.model.results)
         marks = [Markup("<span>{}{}</span>").format(look_of(method).svg(16), method) for method in methods]
         self.legend.object = str(Markup('<div class="legend">{}</div>').format(Markup("").join(marks)))
-        self._show_chosen()
         self._show_pair()
 
     @param.depends("workspace.chosen", watch=True)

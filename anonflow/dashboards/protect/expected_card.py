@@ -74,7 +74,12 @@ class ExpectedCard(pn.viewable.Viewer):
             return tuple(answers)
 
         self.background.compute(
-            self, "computing", work, lambda answers: {"answers": answers}, EXPECT, answers=()
+            self,
+            "computing",
+            work,
+            lambda answers: {"answers": answers},
+            "running the methods on a few records",
+            answers=(),
         )
 
     @param.depends("workspace.draft.spec", "workspace.frame", watch=True)

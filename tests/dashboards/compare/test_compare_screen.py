@@ -231,14 +231,21 @@ def test_usefulness_is_not_shown_of_runs_that_treat_missing_values_differently(
     small: Workspace, hand: Hand
 ) -> None:
     names = ["gcp", "usefulness"]
+    blank = np.arange(60) % 7 == 0
+    towns = pd.Series(np.arange(60) % 3).map(["Volos", "Patras", "Arta"].__getitem__).mask(blank)
+    categorical = {"role": "quasi-identifier", "kind": "categorical"}
+    small.open_frame(
+        pd.DataFrame({"town": towns, "sex": ["f", "m"] * 30}), {"town": categorical, "sex": categorical}
+    )
+    small.set_algorithms(["mondrian"])
     small.set_ks([3])
     small.start()
     hand.do_all()
     screen = CompareScreen(workspace=small)
-    column = next(name for name, entry in small.draft.spec.columns.items() if entry.kind == "categorical")
     (default, *_, other) = MISSING_RULES["categorical"]
-    for way, shown in ((default, names), (other, ["gcp"])):
-        small.set_column(column, missing=way)  # the default, said or not, is one way
+    # the default, said or not, is one way; and a column without blanks has none to treat
+    for column, way, shown in (("town", default, names), ("sex", other, names), ("town", other, ["gcp"])):
+        small.set_column(column, missing=way)
         small.start()
         hand.do_all()
         assert [name for name in screen.model.measures() if name in names] == shown
