@@ -239,15 +239,6 @@ class CompareModel(param.Parameterized):
                 pairs.append((name, text(a), text(b)))
         return pairs
 
-    def losses_of_both(self) -> tuple[list[str], list[float], list[float]]:
-        """Return columns, with the loss of each in the first and in the second run."""
-        both = self.pair()
-        if both is None:
-            return [], [], []
-        a, b = (run.losses for run in both)
-        names = list(dict.fromkeys([*a, *b]))
-        return names, [a.get(name, 0.0) for name in names], [b.get(name, 0.0) for name in names]
-
     # -------------------------------------------------------------------------------------- history
 
     def history(self) -> list[str]:

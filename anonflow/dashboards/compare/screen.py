@@ -431,7 +431,8 @@ class CompareScreen(pn.viewable.Viewer):
         table = facts(["", a.name, b.name], rows) if rows else Markup("<p>The two do not differ.</p>")
         self.differing.object = str(Markup("<h4>What differs (↓ lower is better)</h4>{}").format(table))
         both_names = f"{a.name} (#{a.id})", f"{b.name} (#{b.id})"
-        names, first, second = model.losses_of_both()
+        names = list(dict.fromkeys([*a.losses, *b.losses]))
+        first, second = ([run.losses.get(name, 0.0) for name in names] for run in both)
         picture = pairs(names, first, second, both_names, "Loss by column of two runs")
         self.losses.object = str(Markup("<h4>{}</h4>{}").format(LOSS_BY_COLUMN, picture))
 

@@ -24,7 +24,7 @@ class AtWork(pn.viewable.Viewer):
 
     def __init__(self, background: Background, cancel: Callable[[], None] | None = None) -> None:
         super().__init__(background=background)
-        self.words = html("", "af-progress")
+        self.words = html("", "af-doing")
         self.cancel = button("Cancel", cancel or background.cancel, css="af-stop", color="danger", width=120)
         self.line = stack(self.words, self.cancel)
         self._show()
@@ -32,8 +32,8 @@ class AtWork(pn.viewable.Viewer):
     @param.depends("background.doing", "background.share", watch=True)
     def _show(self) -> None:
         doing = self.background.doing
-        words = doing[:1].upper() + doing[1:]
-        self.words.object = str(progress([(words, self.background.share, "")], "status"))
+        lines = [(doing[:1].upper() + doing[1:], self.background.share, "")] if doing else []
+        self.words.object = str(progress(lines, "status"))
         self.line.visible = bool(doing)
 
     def __panel__(self) -> pn.viewable.Viewable:

@@ -17,7 +17,7 @@ def names_of_runs(workspace: Workspace) -> dict[str, int]:
     }
 
 
-class RunSelect(pn.viewable.Viewer):
+class RunSelect(param.Parameterized):
     """The run that is explored and published, among those that have a result."""
 
     workspace = param.ClassSelector(class_=Workspace, constant=True)
@@ -37,6 +37,3 @@ class RunSelect(pn.viewable.Viewer):
     def _choose(self, id: int | None) -> None:
         if id not in (None, self.workspace.chosen):
             self.workspace.choose(id)
-
-    def __panel__(self) -> pn.viewable.Viewable:
-        return self.select

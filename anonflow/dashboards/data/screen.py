@@ -400,7 +400,8 @@ class DataScreen(pn.viewable.Viewer):
             # files that fit no column of this table may belong to the next table
             if when < recent or matched_column(name, columns) is not None:
                 self._forget(self._hierarchies, name)
-        self._attached = self._attached.and_then(now)
+        both = dict.fromkeys([*self._attached.columns, *now.columns])  # what is attached twice is named once
+        self._attached = Attached(tuple(both), (*self._attached.refusals, *now.refusals))
         lines = [Markup("<p>{}.</p>").format(each) for each in self._attached.sentences()[:12]]
         say(self.dropped, Markup("").join(lines))
         self._open_waiting()

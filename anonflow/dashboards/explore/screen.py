@@ -21,6 +21,7 @@ from anonflow.dashboards.components.html import (
     card_heading,
     empty,
     facts,
+    head,
     html,
     items,
     notice,
@@ -93,10 +94,8 @@ class ExploreScreen(ShownPart):
 
     def _of_run(self, title: str, *inside: Any, lead: str = "") -> pn.Column:
         """Return a card that says of which run it is."""
-        heading = card_heading(title, lead)
-        of_run = html(heading)
-        panel = stack(of_run, *inside, css_classes=["af-card"], margin=(8, 0))
-        self._of_runs.append((panel, of_run, heading))
+        panel = card(title, *inside, lead=lead)
+        self._of_runs.append((panel, panel[0], card_heading(title, lead)))
         return panel
 
     def _offer_repeat(self) -> None:
@@ -354,12 +353,10 @@ class ExploreScreen(ShownPart):
 
     def __panel__(self) -> pn.viewable.Viewable:
         page = pn.Column(
-            html(
-                Markup("<h2>{}</h2><p>{} <span class='soft'>{}</span></p>").format(
-                    TITLE,
-                    badge(False, "Owner's view"),
-                    "Everything here shows values of the table. Do not publish pictures of this screen.",
-                )
+            head(
+                TITLE,
+                "Everything here shows values of the table. Do not publish pictures of this screen.",
+                badge(False, "Owner's view"),
             ),
             self.nothing,
             self.repeat,

@@ -141,8 +141,12 @@ class Gateway(Router):
         self._secret = secrets.token_bytes(32)
         self._own = Application(
             [
-                (r"/health", _Health, {"healthy": healthy}),
-                (r"/metrics", _Metrics, {"metrics": metrics}),
+                (
+                    r"/health",
+                    _Told,
+                    {"content": lambda: (200, {"ok": True}) if healthy() else (503, {"ok": False})},
+                ),
+                (r"/metrics", _Told, {"content": lambda: (200, "" if metrics is None else metrics())}),
                 (r"/login", _Login, {"gateway": self}),
                 (r"/logout", _Logout, {"gateway": self}),
             ],
@@ -428,25 +432,18 @@ class _Refused(_Handler):
         self.finish(_page("Refused", f"<p>{self._sentence}</p>"))
 
 
-class _Health(_Handler):
-    def initialize(self, healthy: Callable[[], bool]) -> None:
-        self._healthy = healthy
+class _Told(_Handler):
+    """A page for machines: its status and its content."""
+
+    def initialize(self, content: Callable[[], tuple[int, str | dict[str, Any]]]) -> None:
+        self._content = content
 
     def get(self) -> None:
-        well = self._healthy()
-        self.set_status(200 if well else 503)
-        self.finish({"ok": well})
-
-    head = get
-
-
-class _Metrics(_Handler):
-    def initialize(self, metrics: Callable[[], str]) -> None:
-        self._metrics = metrics
-
-    def get(self) -> None:
-        self.set_header("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-        self.finish(self._metrics())
+        status, content = self._content()
+        self.set_status(status)
+        if isinstance(content, str):
+            self.set_header("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+        self.finish(content)
 
     head = get
 

@@ -472,12 +472,7 @@ class Server:
 
 
 def _check_networks(option: str, networks: Sequence[str]) -> None:
-    """Refuse anything but addresses and networks, and the network of all addresses.
-
-    Raises
-    ------
-    ParameterError
-    """
+    """Refuse anything but addresses and networks, and the network of all addresses."""
     for text in networks:
         try:
             network = ipaddress.ip_network(text, strict=False)
@@ -490,13 +485,7 @@ def _check_networks(option: str, networks: Sequence[str]) -> None:
 
 
 def _check_proxy(settings: ServerSettings) -> None:
-    """Refuse contradictory settings of a proxy.
-
-    Raises
-    ------
-    ParameterError
-        If a header is trusted without a proxy, or beside accounts of our own.
-    """
+    """Refuse contradictory settings of a proxy: a header that is trusted without one, or beside accounts of our own."""
     header = settings.trust_header
     if header is None:
         return

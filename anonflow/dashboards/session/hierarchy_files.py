@@ -65,12 +65,6 @@ class Attached(NamedTuple):
     columns: tuple[str, ...] = ()
     refusals: tuple[str, ...] = ()
 
-    def and_then(self, later: Attached) -> Attached:
-        """Return both together; what is attached twice is named once."""
-        return Attached(
-            tuple(dict.fromkeys([*self.columns, *later.columns])), (*self.refusals, *later.refusals)
-        )
-
     def sentences(self) -> list[str]:
         """Return one on the columns, and one on each file that was refused."""
         names, number = ", ".join(self.columns), len(self.columns)

@@ -166,10 +166,11 @@ def test_two_runs_side_by_side(done: Workspace) -> None:
     assert "usefulness" in requests
     assert requests - {"gcp"} <= {name.split(" ")[0] for name in answers}
     assert not any(" of " in place for place in answers)
-    names, first, second = model.losses_of_both()
-    assert names == list(done.runs[0].losses)
-    assert first == pytest.approx(list(done.run_of(model.first).losses.values()))
-    assert second == pytest.approx(list(done.run_of(model.second).losses.values()))
+    screen = CompareScreen(workspace=done)
+    screen.model.param.update(first=model.first, second=model.second)
+    for id in (model.first, model.second):
+        for loss in done.run_of(id).losses.values():
+            assert f"{100 * loss:.1f} %" in screen.losses.object
     model.second = model.first
     assert model.pair() is None
     assert model.what_differs() == []
