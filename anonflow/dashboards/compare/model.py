@@ -34,11 +34,6 @@ SHORT = {"gcp": "GCP"}
 LABELS = {"gcp": "information loss (GCP)"}
 """The names of measures in sentences, if they differ."""
 
-UNEQUAL = (
-    "These runs treat missing values differently, so they cannot be compared by usefulness, and it is not shown: a run that hides more may seem more useful. "
-    "Compare their loss."
-)
-
 BARS = 20
 """Bars of the small picture of records by their loss."""
 
@@ -130,7 +125,11 @@ class CompareModel(param.Parameterized):
 
     def blanks(self) -> str:
         """Return warnings about missing values: runs that treat them differently, and runs most of whose loss comes from them; empty without any."""
-        return " ".join(filter(None, [UNEQUAL if self.hidden else "", self._lost_by_blanks()]))
+        unequal = (
+            "These runs treat missing values differently, so they cannot be compared by usefulness, and it is not shown: a run that hides more may seem more useful. "
+            "Compare their loss."
+        )
+        return " ".join(filter(None, [unequal if self.hidden else "", self._lost_by_blanks()]))
 
     def _lost_by_blanks(self) -> str:
         for run in self.results:

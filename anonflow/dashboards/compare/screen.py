@@ -19,7 +19,7 @@ from anonflow.dashboards.compare.utility_card import UtilityCard
 from anonflow.dashboards.components.at_work import AtWork
 from anonflow.dashboards.components.clickable import Clickable
 from anonflow.dashboards.components.direction import arrow, better, directed
-from anonflow.dashboards.components.figure_files import LOSS_BY_COLUMN, figures_of_runs
+from anonflow.dashboards.components.figure_files import figures_of_runs
 from anonflow.dashboards.components.html import (
     button,
     card,
@@ -434,7 +434,9 @@ class CompareScreen(pn.viewable.Viewer):
         names = list(dict.fromkeys([*a.losses, *b.losses]))
         first, second = ([run.losses.get(name, 0.0) for name in names] for run in both)
         picture = pairs(names, first, second, both_names, "Loss by column of two runs")
-        self.losses.object = str(Markup("<h4>{}</h4>{}").format(LOSS_BY_COLUMN, picture))
+        self.losses.object = str(
+            Markup("<h4>{}</h4>{}").format("Information loss by column, lower is better", picture)
+        )
 
     # -------------------------------------------------------------------------------------- history
 

@@ -10,9 +10,6 @@ from anonflow.engine.report.report import detail_of, gcp_against_k, risk_and_gcp
 
 INK, PAGE = "#1d2329", "#ffffff"
 
-LOSS_BY_COLUMN = "Information loss by column, lower is better"
-"""The title of a picture that several screens show."""
-
 
 def svg_file(picture: str) -> bytes:
     """Return a drawing of a page as a file of its own, with its name space and colours."""

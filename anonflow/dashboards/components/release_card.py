@@ -30,7 +30,6 @@ from anonflow.errors import AnonflowError
 
 PRICE, PRICING = "What would each cost?", "Trying each of them…"
 TRYING = "trying each remedy, which is a run of the method"
-APPLY = "Apply one of these to the settings of this run, and run it again"
 
 
 def run_numbers(result: RunResult) -> Markup:
@@ -68,7 +67,9 @@ class Remedies(pn.viewable.Viewer):
         self.price = button(PRICE, price, css="af-price", width=240)
         self.buttons = in_lines()
         self.refusal = notice("af-bad")
-        heading = html(Markup("<h4>{}</h4>").format(APPLY))
+        heading = html(
+            Markup("<h4>{}</h4>").format("Apply one of these to the settings of this run, and run it again")
+        )
         self._whole = stack(heading, self.buttons, self.price, self.refusal, visible=False)
 
     def show(self, card: ReleaseCard | None, run: int | None, pricing: bool = False) -> None:

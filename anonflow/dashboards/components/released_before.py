@@ -24,10 +24,6 @@ from anonflow.table.identification.earlier import SharedPeople
 MOST = 12
 """Releases that are listed."""
 
-NOBODY_BEFORE = "Nobody of this table is in a release that this session knows. If there are earlier releases of the same people, upload the owner's folder of each."
-
-UPLOAD = "An owner's folder with earlier releases, packed as a .zip; several one after the other"
-
 
 class ReleasesModel(param.Parameterized):
     """The earlier releases of a table's people."""
@@ -93,7 +89,10 @@ class ReleasedCard(pn.viewable.Viewer):
     def __init__(self, model: ReleasesModel, *inside: Any, lead: str = "") -> None:
         super().__init__(model=model)
         self.dropper = dropper(
-            model.workspace, model.take, lambda sentence: model.param.update(problem=sentence), UPLOAD
+            model.workspace,
+            model.take,
+            lambda sentence: model.param.update(problem=sentence),
+            "An owner's folder with earlier releases, packed as a .zip; several one after the other",
         )
         self.forget = button("Remove the uploaded releases", model.forget)
         self.people, self.state = html(), html()
@@ -123,7 +122,12 @@ class ReleasedCard(pn.viewable.Viewer):
         """Show the releases that have some of a table's n people; with it what stands `beside` them, else what another one gives away."""
         known = self.model.known
         if beside is None and not known.has_people:
-            say(self.people, soft(NOBODY_BEFORE))
+            say(
+                self.people,
+                soft(
+                    "Nobody of this table is in a release that this session knows. If there are earlier releases of the same people, upload the owner's folder of each."
+                ),
+            )
         else:
             say(
                 self.people,

@@ -47,8 +47,6 @@ ANSWERS = {
 }
 """Who could know a person's value -> roles that go with it; a column of another role gets the first."""
 
-NO_KIND = ""
-
 _BARS = 20
 
 
@@ -94,7 +92,7 @@ class ColumnChoice(DraftForm):
         rows, advice = [], {} if self._about is None else self._about[2]
         for name, (sort, distinct, missing, heights) in self.about().items():
             column = self.declared(name)
-            rule, kind = column.missing, column.kind or NO_KIND
+            rule, kind = column.missing, column.kind or ""
             if rule is None and kind in MISSING_RULES and missing:
                 rule = MISSING_RULES[kind][0]
             role, codes = column.role or NOT_PUBLISHED, ", ".join(column.codes or ())

@@ -115,8 +115,6 @@ FIRST = 100
 TOGETHER = 20.0
 """Seconds within which files are taken to have been dropped together."""
 
-_GUESS = "color: var(--af-muted); font-style: italic;"
-
 _ROLES = {
     "quasi-identifier": "background-color: var(--af-accent-soft); font-weight: 600;",
     "sensitive": "background-color: var(--af-warn-soft); font-weight: 600;",
@@ -563,7 +561,10 @@ class DataScreen(pn.viewable.Viewer):
         )
         self.columns.on_edit(self._edited)
         self.columns.style.map(lambda role: _ROLES.get(role, ""), subset=["role"])
-        self.columns.style.map(lambda who: _GUESS if str(who).endswith("?") else "", subset=["who"])
+        self.columns.style.map(
+            lambda who: "color: var(--af-muted); font-style: italic;" if str(who).endswith("?") else "",
+            subset=["who"],
+        )
         self.refusal, self.trouble = notice("af-bad"), notice("af-warn")
         self._many = {
             name: pn.widgets.Select(

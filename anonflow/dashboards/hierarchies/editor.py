@@ -21,8 +21,6 @@ from anonflow.dashboards.session.hierarchy_files import MOST
 from anonflow.dashboards.session.paths import safe_name
 from anonflow.drawing.trees import BEYOND_LEGEND
 
-USED = "Used."
-
 NAMED = 6
 """Labels about to be grouped that are named."""
 
@@ -164,7 +162,7 @@ class HierarchyBuilder(ShownPart):
             text = f"This column is {kind} now."
         else:
             text = f"Not used yet: this column is {kind} now. Use this hierarchy, or click a node to use it with that limit."
-        used = Markup("<b>{}</b> ").format(USED) if choice.column is not None and choice.used else ""
+        used = Markup("<b>{}</b> ").format("Used.") if choice.column is not None and choice.used else ""
         return Markup("<p>{}{}</p>").format(used, text)
 
     def __panel__(self) -> pn.viewable.Viewable:

@@ -29,14 +29,6 @@ from anonflow.hierarchy.wording import plural
 from anonflow.loss import LOSSES
 from anonflow.option import Option
 
-UNFOLD = "Choose k and methods myself"
-
-ABOUT_TABS = (
-    "Methods: how records are made alike. Target: a search for a loss or a risk. Hierarchies: how values become coarser. Patterns: which "
-    "columns may be hidden together. Diversity: a sensitive value stays uncertain. Limits and weights: how far a column may be generalized."
-)
-"""What each tab is for."""
-
 KS = [2, 3, 4, 5, 6, 8, 10, 15, 20, 25, 30, 40, 50, 75, 100]
 
 
@@ -56,7 +48,7 @@ class ProtectScreen(pn.viewable.Viewer):
             **params,
         )
         self.questions = TwoQuestions(self.protection)
-        self.unfold = pn.widgets.Button(label=UNFOLD, css_classes=["af-unfold"])
+        self.unfold = pn.widgets.Button(label="Choose k and methods myself", css_classes=["af-unfold"])
         self.expected = ExpectedCard(self.workspace)
         self._fields: dict[tuple[str, str], Any] = {}
         self._k_part()
@@ -250,7 +242,14 @@ class ProtectScreen(pn.viewable.Viewer):
                 "How many each record hides among", self.risk, pn.Row(self.k, self.exact), labelled(self.more)
             ),
             self.verdict,
-            card("How it is protected", tabs, lead=ABOUT_TABS),
+            card(
+                "How it is protected",
+                tabs,
+                lead=(
+                    "Methods: how records are made alike. Target: a search for a loss or a risk. Hierarchies: how values become coarser. Patterns: which "
+                    "columns may be hidden together. Diversity: a sensitive value stays uncertain. Limits and weights: how far a column may be generalized."
+                ),
+            ),
             visible=False,
         )
         self.unfold.on_click(lambda event: details.param.update(visible=not details.visible))
