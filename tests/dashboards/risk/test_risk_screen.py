@@ -110,7 +110,7 @@ def test_the_population_is_shown_for_a_fraction(workspace: Workspace, names: lis
     assert words in text
 
 
-def test_people_households_and_weights_are_those_of_the_schema(workspace: Workspace) -> None:
+def test_people_households_and_weights_are_those_of_the_schema(workspace: Workspace, hand: Hand) -> None:
     frame = datasets.census_like(60, seed=1)[["Age", "Gender"]].copy()
     frame["person"] = [f"p{at // 2}" for at in range(60)]
     frame["home"] = [f"h{at // 4}" for at in range(60)]
@@ -123,7 +123,8 @@ def test_people_households_and_weights_are_those_of_the_schema(workspace: Worksp
         "stands for": {"role": "weight"},
     }
     workspace.open_frame(frame, columns, "people")
-    screen = shown(workspace)
+    screen = RiskScreen(workspace)
+    hand.do_all()
     assert screen.people.visible
     assert "people (the unit)" in screen.parts["owners"].object
     assert "households" in screen.parts["owners"].object
@@ -133,7 +134,7 @@ def test_people_households_and_weights_are_those_of_the_schema(workspace: Worksp
     frame["stands for"] = [10.0 + at % 3 for at in range(60)]
     workspace.open_frame(frame, columns, "people")
     screen.model.compute()
-    screen.model.background.wait(WAIT)
+    hand.do_all()
     assert "30 units have rows of different weights" in screen.status.object
 
 
