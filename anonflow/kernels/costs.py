@@ -46,22 +46,28 @@ _NONE = np.uint64(0)
 _ONE = np.uint64(1)
 
 
-def renew(plan: Plan, B: State) -> None:
-    """Compute counts, masses and costs of each record of `B` from its ``lo, hi, bits``."""
+def renew(plan: Plan, B: State, start: Index, stop: Index) -> None:
+    """Compute counts, masses and costs of the records start to stop - 1 of `B` from their ``lo, hi, bits``."""
+    for j in range(start, stop):
+        B.base[j] = 0.0
+        B.cost[j] = 0.0
+    for t in range(len(plan.range_form)):
+        for j in range(start, stop):
+            B.cost[j] += run_cost(plan, t, B.lo[t, j], B.hi[t, j])
     for t in range(len(plan.set_form)):
-        entropy = plan.set_form[t] == ENTROPY
-        start = plan.word_at[t]
-        for j in range(len(B.cost)):
+        form = plan.set_form[t]
+        first = plan.word_at[t]
+        for j in range(start, stop):
             count = 0
             only = -1
             mass = 0.0
             mlog = 0.0
-            for w in range(start, plan.word_at[t + 1]):
+            for w in range(first, plan.word_at[t + 1]):
                 word = B.bits[w, j]
                 count += popcount(word)
                 while word != _NONE:
-                    only = 64 * (w - start) + lowest(word)
-                    if not entropy:
+                    only = 64 * (w - first) + lowest(word)
+                    if form != ENTROPY:
                         break
                     mass += plan.mass[plan.set_at[t] + only]
                     mlog += plan.mlog[plan.set_at[t] + only]
@@ -70,19 +76,13 @@ def renew(plan: Plan, B: State) -> None:
             B.only[t, j] = only if count == 1 else -1
             B.mass[t, j] = mass
             B.mlog[t, j] = mlog
-    for j in range(len(B.cost)):
-        base = 0.0
-        rest = 0.0
-        for t in range(len(plan.range_form)):
-            rest += run_cost(plan, t, B.lo[t, j], B.hi[t, j])
-        for t in range(len(plan.set_form)):
-            cost = set_cost(plan, t, B.count[t, j], B.mass[t, j], B.mlog[t, j])
-            if plan.set_form[t] == SLOPE:
-                base += cost
+            cost = set_cost(plan, t, count, mass, mlog)
+            if form == SLOPE:
+                B.base[j] += cost
             else:
-                rest += cost
-        B.base[j] = base
-        B.cost[j] = base + rest
+                B.cost[j] += cost
+    for j in range(start, stop):
+        B.cost[j] += B.base[j]
 
 
 renew_jit = jit(renew, borrows=True)
@@ -240,7 +240,7 @@ def load(plan: Plan, lo: np.ndarray, hi: np.ndarray, bits: np.ndarray, compiled:
         else:
             state.lo[t] = state.hi[t] = 0.0
     state.bits[:] = bits
-    (renew_jit if compiled else renew)(plan, state)
+    (renew_jit if compiled else renew)(plan, state, 0, lo.shape[1])
     return state
 
 

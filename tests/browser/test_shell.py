@@ -25,6 +25,26 @@ def test_the_first_page_needs_few_files_and_bytes(page: Any, serve: Any) -> None
     assert models <= 90
 
 
+def test_the_first_page_is_small_and_shows_something_before_its_scripts(
+    new_page: Callable[..., Any], serve: Any
+) -> None:
+    served = serve()
+    page, sizes = new_page(), []
+    network = page.context.new_cdp_session(page)
+    network.send("Network.enable")
+    network.on("Network.loadingFinished", lambda event: sizes.append(event["encodedDataLength"]))
+    page.goto(served.url)
+    ready(page)
+    assert sum(sizes) < 1_000_000, sizes
+    assert page.get_by_text("Loading the screens").is_hidden()
+    assert not page.errors, page.errors
+    without = new_page()
+    without.route("**/*.js*", lambda route: route.abort())
+    without.route("**/*.css*", lambda route: route.abort())
+    without.goto(served.url)
+    assert without.get_by_text("Loading the screens").is_visible()
+
+
 def test_every_screen_fits_a_tablet_and_the_dark_and_asks_nobody_else(
     new_page: Callable[..., Any], serve: Any, flow: Callable[..., str]
 ) -> None:
@@ -79,7 +99,8 @@ STOP = """() => {
   let at = document.activeElement;
   while (at && at.shadowRoot && at.shadowRoot.activeElement) at = at.shadowRoot.activeElement;
   const style = getComputedStyle(at), box = at.getBoundingClientRect();
-  const marked = style.outlineStyle !== "none" || at.matches(".tabulator-editing *, .tree [data-key]");
+  const cell = at.closest(".tabulator-editing");
+  const marked = style.outlineStyle !== "none" || (cell && getComputedStyle(cell).outlineStyle === "solid") || at.matches(".tree [data-key]");
   return {
     name: at === document.body ? "" : `${at.tagName}.${at.className}`,
     isCell: at.matches(".tabulator-cell"),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 
 from anonflow.candidate_lists import Candidates
@@ -32,8 +30,6 @@ def uncovered(listed: Candidates, records: Records, published: Generalization) -
     """
     bad = np.zeros(listed.rows, bool)
     layout = published.layout
-    total, lists = int(listed.offsets[-1]), len(listed.offsets) - 1
-    cuts = np.searchsorted(listed.offsets, np.arange(_ORIGINALS, total, _ORIGINALS))
     by_list = None if listed.unshared else np.argsort(listed.row_list, kind="stable")
 
     def check(part: tuple[int, int]) -> None:
@@ -64,5 +60,5 @@ def uncovered(listed: Candidates, records: Records, published: Generalization) -
                 outside |= (values[place] & ~words[word, rows]) != 0
         bad[rows[outside]] = True
 
-    in_threads(check, list(pairwise(np.unique([0, *cuts, lists]).tolist())))
+    in_threads(check, listed.parts(_ORIGINALS))
     return bad

@@ -6,23 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from anonflow.kernels.jit import jit, popcount
-from anonflow.kernels.prices import bit_cost, lowest
-from anonflow.kernels.state import (
-    ENTROPY,
-    NODES,
-    SLOPE,
-    STEP,
-    WHOLE,
-    Plan,
-    State,
-    empty_state,
-)
+from anonflow.kernels.costs import renew
+from anonflow.kernels.jit import jit
+from anonflow.kernels.prices import node_of
+from anonflow.kernels.state import NODES, Plan, State, empty_state
 
 __all__ = ["Classes", "classes_of", "put", "put_jit", "renew_class", "renew_class_jit"]
-
-_NONE = np.uint64(0)
-_ONE = np.uint64(1)
 
 
 class Classes(NamedTuple):
@@ -98,25 +87,19 @@ def put(classes: Classes, i: int, place: int) -> None:
 put_jit = jit(put, borrows=True)
 
 
-# A class and its rests are renewed column of the table by column: several times as fast as one `widen` per record,
-# since numba drops its reference counting from small functions without calls only.
+# A class and its rests are renewed column of the table by column: each joins the records before a place with those after
+# it, in O(R) instead of the O(R^2) of one `widen` per record.
 
 
 def renew_runs(plan: Plan, origin: State, classes: Classes, c: int) -> None:
-    """Compute runs and their costs, of a class and of the class without each of its records; begin the sums of costs."""
+    """Compute the runs of a class and of the class without each of its records."""
     room = classes.member.shape[1]
     size = classes.size[c]
     start = c * room
     member = classes.member[c]
     rest = classes.rest
     joined = classes.joined
-    joined.cost[c] = 0.0
-    for s in range(size):
-        rest.cost[start + s] = 0.0
     for t in range(len(plan.range_form)):
-        form = plan.range_form[t]
-        at = plan.range_at[t]
-        unit = plan.range_unit[t]
         lo = origin.lo[t, member[0]]
         hi = origin.hi[t, member[0]]
         for s in range(1, size):
@@ -140,33 +123,16 @@ def renew_runs(plan: Plan, origin: State, classes: Classes, c: int) -> None:
                 high = max(hi, rest.hi[t, start + s])
                 lo = min(lo, origin.lo[t, member[s]])
                 hi = max(hi, origin.hi[t, member[s]])
-            cost = 0.0  # of the empty run, of codes beside the numbers
-            if low <= high:
-                if form == NODES:
-                    node = plan.leaf[at + np.int64(low)]
-                    while plan.last[node] < high:
-                        node = plan.parent[node]
-                    low = plan.first[node]
-                    high = plan.last[node]
-                    cost = plan.node_cost[node]
-                elif form == WHOLE:
-                    cost = unit if (low <= 0.0) & (high >= plan.range_last[t]) else 0.0
-                elif form == ENTROPY:
-                    before = at + np.int64(low)
-                    after = at + np.int64(high) + 1
-                    cost = bit_cost(
-                        unit, plan.mass[after] - plan.mass[before], plan.mlog[after] - plan.mlog[before]
-                    )
-                else:  # LINEAR, OPTIONAL
-                    cost = high - low
+            if plan.range_form[t] == NODES and low <= high:
+                node = node_of(plan, t, low, high)
+                low = plan.first[node]
+                high = plan.last[node]
             if s < 0:
                 joined.lo[t, c] = low
                 joined.hi[t, c] = high
-                joined.cost[c] += cost
             else:
                 rest.lo[t, start + s] = low
                 rest.hi[t, start + s] = high
-                rest.cost[start + s] += cost
 
 
 renew_runs_jit = jit(renew_runs, borrows=True)
@@ -195,47 +161,6 @@ def renew_words(plan: Plan, origin: State, classes: Classes, c: int) -> None:
 renew_words_jit = jit(renew_words, borrows=True)
 
 
-def renew_sets(plan: Plan, B: State, start: int, stop: int) -> None:
-    """Compute counts, masses and costs of the sets of some records from their words; end the sums of costs."""
-    for j in range(start, stop):
-        B.base[j] = 0.0
-    for t in range(len(plan.set_form)):
-        form = plan.set_form[t]
-        unit = plan.set_unit[t]
-        first = plan.word_at[t]
-        for j in range(start, stop):
-            count = 0
-            only = -1
-            mass = 0.0
-            mlog = 0.0
-            for w in range(first, plan.word_at[t + 1]):
-                word = B.bits[w, j]
-                if word == _NONE:
-                    continue
-                count += popcount(word)
-                only = 64 * (w - first) + lowest(word)
-                while form == ENTROPY and word != _NONE:
-                    at = plan.set_at[t] + 64 * (w - first) + lowest(word)
-                    mass += plan.mass[at]
-                    mlog += plan.mlog[at]
-                    word = word & (word - _ONE)
-            B.count[t, j] = count
-            B.only[t, j] = only if count == 1 else -1
-            B.mass[t, j] = mass
-            B.mlog[t, j] = mlog
-            if form == SLOPE:
-                B.base[j] += unit * (count - 1)
-            elif form == STEP:
-                B.cost[j] += unit if count >= plan.set_least[t] else 0.0
-            else:
-                B.cost[j] += bit_cost(unit, mass, mlog)
-    for j in range(start, stop):
-        B.cost[j] += B.base[j]
-
-
-renew_sets_jit = jit(renew_sets, borrows=True)
-
-
 def renew_class(plan: Plan, origin: State, classes: Classes, c: int) -> None:
     """Compute everything about class c from its members; O(R q), and O(R D) for the entropy of sets of D values.
 
@@ -253,8 +178,8 @@ def renew_class(plan: Plan, origin: State, classes: Classes, c: int) -> None:
     stop = start + classes.size[c]
     renew_runs(plan, origin, classes, c)
     renew_words(plan, origin, classes, c)
-    renew_sets(plan, classes.joined, c, c + 1)
-    renew_sets(plan, classes.rest, start, stop)
+    renew(plan, classes.joined, c, c + 1)
+    renew(plan, classes.rest, start, stop)
     most = 0.0
     for place in range(start, stop):
         worth = classes.joined.cost[c] - classes.rest.cost[place]
