@@ -177,7 +177,7 @@ def fit_effort(
 @pytest.mark.parametrize(("size", "workers"), [(None, 1), (None, 2), (5_000, 1)])
 def test_as_many_kicks_as_fit(size: int | None, workers: int, clock: Clock) -> None:
     before = 0
-    for budget in (40.0, 80.0, 160.0):
+    for budget in (50.0, 80.0, 160.0):
         choice = fit_effort(clock, 20_000, budget, workers, size=size)
         kicks = choice.options["kicks"]
         left = budget - clock.now
