@@ -54,7 +54,7 @@ class Candidates:
         rows : numpy.ndarray, integer, optional
             The rows that are meant, in their order; all of them without it.
         empty : callable
-            Makes the array of the originals, as :func:`numpy.empty` does.
+            Makes the arrays of the lists, as :func:`numpy.empty` does.
         """
         count = len(matches) if rows is None else len(rows)
 
@@ -62,18 +62,20 @@ class Candidates:
             at = slice(start, start + _ROWS)
             return matches[at] if rows is None else matches[rows[at]]
 
-        starts = range(0, count, _ROWS)
-        sizes = np.concatenate(
-            [np.zeros(0, np.int64), *((block(start) >= 0).sum(axis=1) for start in starts)]
-        )
-        ends = _ends(sizes)
+        ends = empty((count + 1,), np.int64)
+        ends[0] = 0
+        for start in range(0, count, _ROWS):
+            part = block(start)
+            np.sum(part >= 0, axis=1, out=ends[start + 1 : start + 1 + len(part)])
+        np.cumsum(ends, out=ends)
         originals = empty((int(ends[-1]),), matches.dtype)
-        for start in starts:
+        for start in range(0, count, _ROWS):
             part = block(start)
             ascending = np.sort(np.where(part < 0, np.iinfo(matches.dtype).max, part), axis=1)
-            there = np.arange(matches.shape[1]) < sizes[start : start + _ROWS, None]
-            originals[ends[start] : ends[min(start + _ROWS, count)]] = ascending[there]
-        return cls(np.arange(count), ends, originals)
+            sizes = np.diff(ends[start : start + 1 + len(part)])
+            there = np.arange(matches.shape[1]) < sizes[:, None]
+            originals[ends[start] : ends[start + len(part)]] = ascending[there]
+        return cls(np.arange(count, dtype=np.int32), ends, originals)
 
     @classmethod
     def of_classes(cls, labels: np.ndarray) -> Candidates:
@@ -109,13 +111,12 @@ class Candidates:
         """
         claimed = getattr(claim, "candidates", None)
         if isinstance(claimed, cls):
-            parts = claimed.row_list, claimed.offsets, claimed.originals
+            lists = claimed
         elif hasattr(claim, "offsets") and hasattr(claim, "originals"):
             offsets = np.asarray(claim.offsets)
-            parts = np.arange(offsets.size - 1, dtype=np.int32), offsets, np.asarray(claim.originals)
+            lists = cls(np.arange(offsets.size - 1, dtype=np.int32), offsets, np.asarray(claim.originals))
         else:
-            parts = _parts_of_matrix(np.asarray(claim))
-        lists = cls(*parts)
+            lists = cls(*_parts_of_matrix(np.asarray(claim)))
         if not lists.is_sound:
             raise DataError("the certificate is damaged; use the one that was made with the release")
         if rows is not None and lists.rows != rows:
@@ -123,7 +124,9 @@ class Candidates:
                 f"the certificate is about {lists.rows} rows, the release has {rows}; "
                 "use the one that was made with the release"
             )
-        return cls(lists.row_list, lists.offsets.astype(np.int64, copy=False), lists.originals)
+        if lists.offsets.dtype == np.int64:
+            return lists
+        return cls(lists.row_list, lists.offsets.astype(np.int64), lists.originals)
 
     def with_class(self, rows: np.ndarray, originals: np.ndarray) -> Candidates:
         """Return the same, but some of the rows, given as a mask, share a list; as it is if that list is empty."""
@@ -174,15 +177,18 @@ class Candidates:
         """Number of rows."""
         return len(self.row_list)
 
-    @cached_property
+    @property
     def sizes(self) -> np.ndarray:
-        """How many candidates each row has, shape (m,), int64."""
-        return np.diff(self.offsets)[self.row_list]
+        """How many candidates each row has, shape (m,), int64; O(m), and not kept."""
+        sizes = np.diff(self.offsets)
+        return sizes if self.unshared else sizes[self.row_list]
 
     @cached_property
-    def _apart(self) -> bool:
+    def unshared(self) -> bool:
         """Whether each row has a list of its own, in the order of the rows."""
-        return self.rows == len(self.offsets) - 1 and bool((self.row_list == np.arange(self.rows)).all())
+        if self.rows != len(self.offsets) - 1:
+            return False
+        return bool((self.row_list == np.arange(self.rows, dtype=self.row_list.dtype)).all())
 
     def pairs(self, start: int = 0, stop: int | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Return the pairs of a row and a candidate, row by row, of consecutive rows: the row and the original of each.
@@ -192,19 +198,21 @@ class Candidates:
         row : numpy.ndarray, shape (e,), int32
         original : numpy.ndarray, shape (e,), integer
         """
-        sizes = self.sizes[start:stop]
+        lists = self.row_list[start:stop]
+        sizes = self.offsets[lists + 1] - self.offsets[lists]
         row = np.repeat(np.arange(start, start + len(sizes), dtype=np.int32), sizes)
-        if self._apart:
+        if self.unshared:
             return row, self.originals[self.offsets[start] : self.offsets[start + len(sizes)]]
-        before = self.offsets[self.row_list[start:stop]] - (np.cumsum(sizes) - sizes)
+        before = self.offsets[lists] - (np.cumsum(sizes) - sizes)
         return row, self.originals[np.arange(len(row)) + np.repeat(before, sizes)]
 
     def blocks(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """Yield rows with candidates, some at a time: the rows, where each one's pairs start, the pairs' originals."""
-        ends = np.cumsum(self.sizes)
+        sizes_of_rows = self.sizes
+        ends = np.cumsum(sizes_of_rows)
         cuts = np.searchsorted(ends, np.arange(_PAIRS, ends[-1] if len(ends) else 0, _PAIRS)) + 1
         for start, stop in pairwise([0, *np.unique(cuts).tolist(), self.rows]):
-            sizes = self.sizes[start:stop]
+            sizes = sizes_of_rows[start:stop]
             rows = np.flatnonzero(sizes)
             if len(rows):
                 yield start + rows, (np.cumsum(sizes) - sizes)[rows], self.pairs(start, stop)[1]
@@ -219,16 +227,18 @@ class Candidates:
 
     def counts(self, n: int) -> np.ndarray:
         """Return how many rows list each of n originals, shape (n,), int64."""
-        rows_of_list = np.bincount(self.row_list, minlength=len(self.offsets) - 1)
-        lists = np.diff(self.offsets)
-        counts = np.zeros(n, np.int64)
-        size = max(1, len(lists) * max(n, _ROWS) // max(1, len(self.originals)))
-        for start in range(0, len(lists), size):  # as many pairs at a time as there are counts, about
-            part = slice(start, start + size)
-            originals = self.originals[self.offsets[start] : self.offsets[min(start + size, len(lists))]]
-            used = None if self._apart else np.repeat(rows_of_list[part], lists[part])
-            counts += np.bincount(originals, used, n).astype(np.int64)
+        lists, counts = len(self.offsets) - 1, np.zeros(n, np.int64)
+        rows_of_list = None if self.unshared else np.bincount(self.row_list, minlength=lists)
+        for start, stop in self.parts():
+            sizes = np.diff(self.offsets[start : stop + 1])
+            rows = 1 if rows_of_list is None else np.repeat(rows_of_list[start:stop], sizes)
+            np.add.at(counts, self.originals[self.offsets[start] : self.offsets[stop]], rows)
         return counts
+
+    def parts(self, size: int = _PAIRS) -> list[tuple[int, int]]:
+        """Return the lists in parts with about `size` originals: the first list of each part, and the first after it."""
+        cuts = np.searchsorted(self.offsets, np.arange(size, len(self.originals), size))
+        return list(pairwise(np.unique([0, *cuts, len(self.offsets) - 1]).tolist()))
 
     def strangers(self, n: int) -> np.ndarray:
         """Return rows that list a position outside a table of n records, or one twice; shape (m,), bool."""
@@ -277,9 +287,8 @@ class Candidates:
             O(e log e) for the owners with several originals.
         """
         several = np.bincount(owner)[owner] > 1
-        lists, edges = len(self.offsets) - 1, [np.zeros((2, 0), np.int64)]
-        cuts = np.searchsorted(self.offsets, np.arange(_PAIRS, len(self.originals), _PAIRS))
-        for start, stop in pairwise([0, *np.unique(cuts).tolist(), lists]):
+        edges = [np.zeros((2, 0), np.int64)]
+        for start, stop in self.parts():
             originals = self.originals[self.offsets[start] : self.offsets[stop]].astype(np.int64)
             number = np.repeat(np.arange(stop - start), np.diff(self.offsets[start : stop + 1]))
             shared = several[originals]
@@ -317,7 +326,9 @@ class Candidates:
 
 
 def _ends(sizes: np.ndarray) -> np.ndarray:
-    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    ends = np.zeros(len(sizes) + 1, np.int64)
+    np.cumsum(sizes, out=ends[1:])
+    return ends
 
 
 def _parts_of_matrix(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

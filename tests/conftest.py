@@ -32,7 +32,10 @@ LEFT_BY_ANOTHER = [
 """What pytest says about failures outside of the test that runs (regular expressions)."""
 
 TRIED_AGAIN = "tried again: "
-"""A line of pytest's summary begins so; ``.ci/run`` counts them."""
+"""A line of pytest's summary begins so for a test with the marker `machine`; ``.ci/run`` counts them."""
+
+AFTER_ANOTHER = "tried again after another test: "
+"""So for a test that the garbage or a thread of another test had spoiled, which says nothing of the test."""
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -49,8 +52,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Name every test that was tried again, also where it passed then."""
-    for nodeid in sorted({report.nodeid for report in terminalreporter.stats.get("rerun", ())}):
-        terminalreporter.write_line(TRIED_AGAIN + nodeid)
+    reruns = terminalreporter.stats.get("rerun", ())
+    for nodeid, needs_machine in sorted({(report.nodeid, "machine" in report.keywords) for report in reruns}):
+        terminalreporter.write_line((TRIED_AGAIN if needs_machine else AFTER_ANOTHER) + nodeid)
 
 
 @pytest.fixture(scope="session", autouse=True)

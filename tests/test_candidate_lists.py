@@ -11,6 +11,7 @@ import pytest
 from anonflow import candidate_lists
 from anonflow.candidate_lists import Candidates
 from anonflow.errors import DataError
+from anonflow.release.certificate import Certificate
 from tests.strategies import loop
 
 
@@ -154,3 +155,44 @@ def test_a_claim_that_is_no_lists_is_refused() -> None:
             Candidates.of_claim(claim)
     with pytest.raises(DataError, match="is about 1 rows, the release has 2"):
         Candidates.of_claim(np.array([[0]]), 2)
+
+
+def test_the_lists_of_a_matrix_are_where_they_are_wanted_and_a_certificate_copies_none() -> None:
+    """Of ten million rows the lists are in files; one copy takes 400 MB."""
+    arrays: list[np.ndarray] = []
+
+    def empty(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+        arrays.append(np.empty(shape, dtype))
+        return arrays[-1]
+
+    matches = np.array([[2, 0, -1], [1, 2, 0], [0, 1, -1]], np.int32)
+    lists = Candidates.of_matches(matches, np.array([2, 0, 1]), empty)
+    certificate = Certificate.of_candidates(2, "k-regular", "greedy", lists)
+    assert lists.unshared
+    assert [lists.pairs(row, row + 1)[1].tolist() for row in range(3)] == [[0, 1], [0, 2], [0, 1, 2]]
+    assert certificate.list_offsets is arrays[0]
+    assert certificate.list_originals is arrays[1]
+    assert certificate.row_list is lists.row_list
+    assert Candidates.of_claim(certificate) is certificate.candidates
+
+
+@loop("size", [1, 3, 1000])
+def test_parts_have_every_list_once(size: int) -> None:
+    rng = np.random.default_rng(size)
+    for _ in range(100):
+        sizes = rng.integers(0, 5, int(rng.integers(0, 12)))
+        parts = Candidates.of_lists(sizes, np.zeros(sizes.sum(), np.int32)).parts(size)
+        assert [part for start, stop in parts for part in range(start, stop)] == list(range(len(sizes)))
+        assert all(sizes[start : stop - 1].sum() <= size for start, stop in parts)
+
+
+def test_rows_that_list_an_original_are_counted_whoever_shares_a_list() -> None:
+    rng = np.random.default_rng(8)
+    for _ in range(200):
+        lists = [sorted(rng.choice(6, int(rng.integers(0, 4)), False).tolist()) for _ in range(4)]
+        alone = listing_of(lists)
+        for row_list in (alone.row_list, rng.integers(0, 4, 7)):
+            candidates = Candidates(row_list, alone.offsets, alone.originals)
+            naive = [sum(place in lists[number] for number in row_list.tolist()) for place in range(6)]
+            assert candidates.counts(6).tolist() == naive
+            assert candidates.sizes.tolist() == [len(lists[number]) for number in row_list.tolist()]

@@ -1,4 +1,4 @@
-"""What `.ci/run` makes of the oldest versions: a contradiction fails, and where no index answers they are skipped."""
+"""What `.ci/run` makes of the oldest versions: a contradiction fails, and where no index answers they are skipped; and of tests tried again."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from tests import ROOT
+from tests import ROOT, conftest
 
 pytestmark = pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash here")
 
@@ -73,3 +75,15 @@ def test_where_they_install_the_tests_run(tmp_path: Path) -> None:
     assert tested.startswith("-m pytest ")
     for folder in tested.partition(" -k ")[0].split()[2:]:
         assert folder.startswith("-") or (ROOT / folder).exists(), folder
+
+
+def test_only_tests_that_need_the_machine_count_as_tried_again() -> None:
+    """What another test left to the collector is chance, and none of the more than three that refuse a change."""
+    lines: list[str] = []
+    reports = [
+        SimpleNamespace(nodeid=nodeid, keywords=keywords)
+        for nodeid, keywords in (("b", {"machine": 1}), ("a", {}), ("b", {"machine": 1}))
+    ]
+    reporter: Any = SimpleNamespace(stats={"rerun": reports}, write_line=lines.append)
+    conftest.pytest_terminal_summary(reporter)
+    assert lines == ["tried again after another test: a", "tried again: b"]

@@ -15,7 +15,7 @@ import param
 from panel.io.resources import get_dist_path
 
 from anonflow.dashboards.compare.screen import CompareScreen
-from anonflow.dashboards.components.html import empty, stack
+from anonflow.dashboards.components.html import button, empty, stack
 from anonflow.dashboards.components.theme import Bar, Theme
 from anonflow.dashboards.data.screen import DataScreen
 from anonflow.dashboards.explore.screen import ExploreScreen
@@ -31,6 +31,9 @@ from anonflow.hierarchy.wording import plural
 from anonflow.table import Table
 
 LOG = logging.getLogger("anonflow.dashboards")
+
+PAGE = Path(__file__).parent / "components" / "style" / "page.html"
+"""What stands on a page until the screens are drawn, over Panel's own template; without what draws with WebGL, and previews of pictures that are dropped."""
 
 SCREENS = (DataScreen, PrepareScreen, RiskScreen, ProtectScreen, CompareScreen, ExploreScreen, PublishScreen)
 
@@ -91,13 +94,15 @@ def scheduler() -> Callable[[Callable[[], None]], None]:
 
 
 def serve_styles() -> None:
-    """Make this server the source of the session's style sheets, from its first component on.
+    """Make this server the source of the session's style sheets, from its first component on, and of a page that shows where the screens will be.
 
-    Panel does so when it renders the page. A component that a background task adds before that would name another host.
+    Panel does so when it renders the page. A component that a background task adds before that would name another host. Panel's own page is blank
+    until all scripts are there.
     """
     document = pn.state.curdoc
     if document is not None and document.session_context is not None:
         document.template_variables.setdefault("dist_url", get_dist_path(cdn=False))
+        document.template = PAGE.read_text(encoding="utf-8")
 
 
 def step_of(arguments: Mapping[str, Sequence[bytes]] | None) -> int:
@@ -169,10 +174,13 @@ class App(pn.viewable.Viewer):
     def __init__(self, **params: Any) -> None:
         super().__init__(protection=Protection(params["workspace"]), **params)
         self.bar = self._made_bar()
-        self.back = pn.widgets.Button(css_classes=["af-back"])
-        self.next = pn.widgets.Button(color="primary", css_classes=["af-next"])
-        self.back.on_click(lambda event: self.param.update(step=max(0, self.step - 1)))
-        self.next.on_click(lambda event: self.param.update(step=min(len(STEPS) - 1, self.step + 1)))
+        self.back = button("", lambda: self.param.update(step=max(0, self.step - 1)), css="af-back")
+        self.next = button(
+            "",
+            lambda: self.param.update(step=min(len(STEPS) - 1, self.step + 1)),
+            css="af-next",
+            color="primary",
+        )
         self._screens: list[Any] = [None] * len(STEPS)
         self._watchers: list[tuple[param.Parameterized, Any]] = []
         self._main = stack(css_classes=["af-main"])

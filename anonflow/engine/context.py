@@ -21,6 +21,7 @@ from anonflow.engine.owner.folder import OwnerFolder
 from anonflow.engine.owner.resume import ResumeStore, StoredResults
 from anonflow.errors import ParameterError
 from anonflow.release.randomness import GUESSABLE, checked_seed, seed_can_be_guessed
+from anonflow.system import release_memory
 from anonflow.threads import default_threads
 
 LEAST = 640 << 20
@@ -206,6 +207,7 @@ class Session:
         self.events.emit(StepStarted(step=name, run=run))
         begin = time.perf_counter()
         result = work()
+        release_memory()
         seconds = time.perf_counter() - begin
         self.seconds[name] = self.seconds.get(name, 0.0) + seconds
         self.events.emit(StepDone(step=name, seconds=seconds, run=run))

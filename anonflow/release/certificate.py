@@ -84,9 +84,9 @@ class Certificate:
             k,
             criterion,
             algorithm,
-            candidates.row_list.astype(np.int32),
+            candidates.row_list.astype(np.int32, copy=False),
             candidates.offsets,
-            candidates.originals.astype(np.int32),
+            candidates.originals.astype(np.int32, copy=False),
             **more,
         )
 

@@ -139,9 +139,11 @@ def candidates(
     blank = suppressed[order]
     if matches is None:
         listed = Candidates.of_nobody(len(order))
+    elif not blank.any():
+        return Candidates.of_matches(matches, order, empty)
     else:
         listed = Candidates.of_matches(matches, order[~blank], empty)
-        row_list = np.zeros(len(order), np.int64)
+        row_list = np.zeros(len(order), np.int32)
         row_list[~blank] = listed.row_list
         listed = Candidates(row_list, listed.offsets, listed.originals)
     return listed.with_class(blank, np.sort(order[blank]))

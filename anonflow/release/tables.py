@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from anonflow.errors import DataError, ParameterError
 from anonflow.hierarchy import number_text
+from anonflow.system import release_memory
 from anonflow.table.arrow import table_of_frame
 from anonflow.table.files.metadata_file import ENDINGS, PACKAGE, metadata_path, metadata_text, without_table
 from anonflow.table.files.parquet_metadata import in_folder, is_parquet
@@ -260,3 +261,4 @@ def _write_parquet(frame: pd.DataFrame, stream: BinaryIO) -> None:
     import pyarrow.parquet as pq
 
     pq.write_table(table_of_frame(frame), stream, **_PLAINLY)
+    release_memory()

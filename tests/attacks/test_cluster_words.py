@@ -169,7 +169,7 @@ def test_a_cluster_knows_no_value(
     status, out, err = shell(capsys, "run", tmp_path / "flow.yaml", "--scheduler", address)
     assert status == 3, err
     messages.append(out + err)
-    with Client(address, timeout=30, set_as_default=False) as client:
+    with Client(address, timeout=300, set_as_default=False) as client:
         kept = client.run_on_scheduler(remembered)
     assert "match" in kept or "verify" in kept  # keys are there
     messages += [kept, *(log.read_text(errors="replace") for log in logs)]

@@ -70,7 +70,7 @@ def test_signing_out_closes_what_is_open(server: Running) -> None:
             server.ask, "POST", "/logout", "", Cookie=signed, Origin=origin_of(server)
         )
         assert out[0] == 303
-        while await asyncio.wait_for(connection.read_message(), 30) is not None:
+        while await asyncio.wait_for(connection.read_message(), 300) is not None:
             pass  # what was under way
         connection.close()
         return hello is not None

@@ -157,7 +157,7 @@ def run(small: bool, rows: Sequence[str] = ()) -> list[dict[str, Any]]:
     if "defaults" in wanted:
         figures += around_the_defaults(small)
     if "census" in wanted:
-        figures += census(3_000 if small else 500_000)
+        figures += census(300 if small else 500_000)
     for row_name, n in (("pieces-1m", 1_000_000), ("pieces-10m", 10_000_000)):
         if row_name in wanted:
             figures += in_pieces(2_000 if small else n, small)
@@ -323,8 +323,8 @@ def tables(small: bool) -> Iterator[tuple[str, af.Table]]:
     folder = data_folder()
     if folder is not None:
         table = adult(folder)
-        yield "Adult", af.Table(table.frame.iloc[:300], table.schema) if small else table
-    frame = af.datasets.random_normal(300 if small else 100_000, 10, sd=1.0, seed=0)
+        yield "Adult", af.Table(table.frame.iloc[:100], table.schema) if small else table
+    frame = af.datasets.random_normal(100 if small else 100_000, 10, sd=1.0, seed=0)
     qi = {"role": "quasi-identifier", "kind": "suppression"}
     yield "random_normal", af.Table(frame, dict.fromkeys(frame.columns, qi))
 

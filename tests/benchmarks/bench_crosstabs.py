@@ -18,7 +18,7 @@ from tests.benchmarks.measuring import data_folder, row
 RELEASES = (("two-phase", 10), ("greedy", 5), ("mondrian", 5))
 FREEFORM = ("two-phase", "greedy")
 TABLES = 10
-ROWS, SMALL = 3_000, 200
+ROWS, SMALL = 3_000, 80
 
 
 def originals(rows: int) -> dict[str, tuple[pd.DataFrame, Any]]:
@@ -39,10 +39,10 @@ def released(frame: pd.DataFrame, schema: Any, method: str, k: int) -> tuple[af.
     return table, anon.release(seed=seed)
 
 
-def cells(table: af.Table, release: Any) -> pd.DataFrame:
+def cells(table: af.Table, release: Any, number: int = TABLES) -> pd.DataFrame:
     """A row for each cell of all cross tables of categories: estimate, interval, bounds, and the originals' share."""
     categories = [name for name in table.qi_columns if table.schema[name].kind != "numeric"]
-    tables = af.plausible(release, m=TABLES, seed=1)
+    tables = af.plausible(release, m=number, seed=1)
     results = []
     for first, second in itertools.combinations(categories, 2):
         shares = tables.crosstab(first, second)
@@ -64,7 +64,7 @@ def run(small: bool) -> list[dict[str, object]]:
     figures = []
     for name, (frame, schema) in originals(rows).items():
         for method, k in RELEASES:
-            shares = cells(*released(frame, schema, method, k))
+            shares = cells(*released(frame, schema, method, k), 3 if small else TABLES)
             inside = covered(shares)
             title = f"{name} {rows:,} rows, {method} k = {k}"
             goal = 90.0 if method in FREEFORM and not small else None

@@ -176,7 +176,7 @@ def bounds(table: af.Table, small: bool) -> list[dict[str, Any]]:
         bound = lower_bound(table.records, k)
         rows.append(row(f"lower bound, {table.n} people, k = {k}", time.perf_counter() - begin, "s"))
         rows.append(row(f"lower bound, {table.n} people, k = {k}: GCP", bound or 0.0, "", least=0))
-        few = sample(table, FEW, 0)
+        few = sample(table, 60 if small else FEW, 0)
         begin, busy = time.perf_counter(), time.process_time()
         bound = lower_bound(few.records, k, regular=True)
         title = f"lower bound of k-regular releases, {few.n} people, k = {k}"
@@ -186,7 +186,7 @@ def bounds(table: af.Table, small: bool) -> list[dict[str, Any]]:
         rows.append(
             row(f"two-phase, {few.n} people, k = {k}: GCP", af.anonymize(few, "two-phase", k=k).loss(), "")
         )
-    n = 2_000 if small else 100_000
+    n = 500 if small else 100_000
     frame = af.datasets.random_normal(n, 10, sd=1.0, seed=0)
     qi = {"role": "quasi-identifier", "kind": "suppression"}
     random = af.Table(frame, dict.fromkeys(frame.columns, qi))

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 import anonflow as af
 from anonflow import datasets
@@ -41,6 +42,8 @@ def run(small: bool) -> list[dict[str, Any]]:
                 f"{way}, {turnover:.0%} a year", careers(n, years, turnover), method, settings, more
             )
     if data_folder() is not None:
+        people = datasets.adult(complete=True).iloc[: 2 * n]
+        people.insert(0, "row", np.arange(len(people)))
         for share in (0.9, 0.5):
             for way in (
                 "classes of 15, people = 2",
@@ -49,7 +52,7 @@ def run(small: bool) -> list[dict[str, Any]]:
             ):
                 method, settings, more = WAYS[way]
                 rows += of_years(
-                    f"{way}, samples of {share:.0%} of Adult", samples(2 * n, share), method, settings, more
+                    f"{way}, samples of {share:.0%} of Adult", samples(people, share), method, settings, more
                 )
     return rows
 
@@ -89,10 +92,8 @@ def of_years(
     return rows
 
 
-def samples(n: int, share: float) -> Iterator[af.Table]:
-    """Two samples of n people of Adult, in the place of two years of a public table, which have no number of a person: the row is it."""
-    people = datasets.adult(complete=True).iloc[:n]
-    people.insert(0, "row", np.arange(len(people)))
+def samples(people: pd.DataFrame, share: float) -> Iterator[af.Table]:
+    """Two samples of people of Adult, in the place of two years of a public table, which have no number of a person: the row is it."""
     schema = {"row": {"role": "identifier"}, **datasets.schema("adult")}
     rng = np.random.default_rng(1)
     for _ in range(2):

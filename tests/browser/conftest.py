@@ -24,6 +24,9 @@ OUT = ROOT / "out"
 
 HOME = Path(__file__).parent
 
+PATIENCE = 180
+"""Seconds that anything may take on a busy machine. What is tried again if it was not heard waits less each time."""
+
 CHROMIUM = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
@@ -92,9 +95,9 @@ def outside(urls: list[str]) -> list[str]:
     )  # fmt: skip
 
 
-def ready(page: Any, timeout: float = 30_000) -> None:
+def ready(page: Any) -> None:
     """Wait until a page is idle."""
-    page.wait_for_function(READY, timeout=timeout)
+    page.wait_for_function(READY)
 
 
 def shot(page: Any, name: str, **settings: Any) -> Path:
@@ -130,7 +133,7 @@ class Served:
                         "PYTHONFAULTHANDLER": "1",
                     },
                 )
-        until = time.monotonic() + 90
+        until = time.monotonic() + PATIENCE
         while "the dashboards are at" not in (text := self.text()):
             assert self.process.poll() is None, text
             assert time.monotonic() < until, text
@@ -145,7 +148,7 @@ class Served:
         """Status and body of a request."""
         request = urllib.request.Request(self.url + path.lstrip("/"), headers=headers)
         try:
-            with urllib.request.urlopen(request, timeout=20) as answer:
+            with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()
@@ -154,7 +157,7 @@ class Served:
         """End it, and say how it ended."""
         self.process.terminate()
         try:
-            return self.process.wait(30)
+            return self.process.wait(PATIENCE)
         except subprocess.TimeoutExpired:
             self.process.send_signal(signal.SIGABRT)  # its log then says where it hangs
             self.process.wait(10)
@@ -177,6 +180,7 @@ def browser() -> Iterator[Any]:
     program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if program is None:
         pytest.skip("there is no Chromium here")
+    sync_api.expect.set_options(timeout=1000 * PATIENCE)
     with sync_api.sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=program, headless=True, args=CHROMIUM)
         yield chromium
@@ -193,7 +197,7 @@ def new_page(browser: Any) -> Iterator[Callable[..., Any]]:
         usual = {"viewport": {"width": 1280, "height": 800}, "reduced_motion": "reduce"}
         settings = {**usual, "accept_downloads": True, **settings}
         context = browser.new_context(**settings)
-        context.set_default_timeout(30_000)
+        context.set_default_timeout(1000 * PATIENCE)
         context.add_init_script(HEARD)
         contexts.append(context)
         page = context.new_page()

@@ -154,7 +154,7 @@ def run_all(page: Any, text: str) -> None:
     """Press Run, and wait for the end."""
     heard = page.locator(".af-progress progress").or_(page.get_by_text(text)).first
     press(page, ".af-run", lambda: heard.wait_for(timeout=10_000))
-    seen(page, text).wait_for(timeout=120_000)
+    seen(page, text).wait_for()
 
 
 def wait_in_page(page: Any, milliseconds: int) -> None:

@@ -27,7 +27,7 @@ def test_every_screen_is_clean_under_axe(page: Any, serve: Any, flow: Callable[.
     step(page, "Risk")
     page.get_by_label("Sampling fraction, if it is a sample").fill("0.05")
     page.keyboard.press("Enter")
-    page.get_by_text("people in the population").first.wait_for(timeout=60_000)
+    page.get_by_text("people in the population").first.wait_for()
     violations += audit_both(page, axe, "Risk")
     step(page, "Protect")
     for tab in ("Methods", "Target", "Hierarchies", "Patterns", "Diversity", "Limits and weights"):

@@ -82,10 +82,10 @@ def test_run_tap_explore_and_download(
 def test_cancel_keeps_what_is_done(page: Any, serve: Any, flow: Callable[..., str]) -> None:
     served = serve(flow(20_000, 400, "greedy, hungarian"))
     page.goto(served.url)
-    ready(page, timeout=60_000)
+    ready(page)
     step(page, "Compare")
     press(page, ".af-run", lambda: page.locator(".af-progress progress").first.wait_for(timeout=15_000))
-    page.locator(".af-progress .n", has_text="of its partitions").first.wait_for(timeout=60_000)
+    page.locator(".af-progress .n", has_text="of its partitions").first.wait_for()
     shot(page, "compare-running")
     press(page, ".af-cancel", lambda: page.get_by_text("Cancelled: ").first.wait_for(timeout=30_000))
     # the bars go right after the sentence comes

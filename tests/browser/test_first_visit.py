@@ -45,7 +45,7 @@ def test_from_a_file_to_a_release_in_twelve_clicks(
     page.goto(serve().url)
     ready(page)
     upload(page, census(tmp_path / "census.csv"))  # one click here, and one in the dialog of files
-    page.locator(".af-columns .tabulator-row").nth(25).wait_for(timeout=60_000)
+    page.locator(".af-columns .tabulator-row").nth(25).wait_for()
     ready(page)
     seen(page, "Nobody has confirmed the guess").wait_for()
     fits(page, "first-visit-data")

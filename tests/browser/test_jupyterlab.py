@@ -26,6 +26,7 @@ import nbformat
 from nbformat.v4 import new_code_cell, new_notebook
 
 from tests import ROOT
+from tests.browser.conftest import PATIENCE
 
 OUT = ROOT / "out"
 IDLE = re.compile(r"Python 3 \(ipykernel\) \| Idle")
@@ -92,10 +93,10 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
             env=env, cwd=home, stdout=stream, stderr=subprocess.STDOUT,
         )  # fmt: skip
     try:
-        for _ in range(600):
+        for _ in range(10 * PATIENCE):
             assert server.poll() is None, log.read_text()
             try:
-                urllib.request.urlopen(f"http://127.0.0.1:{port}/api", timeout=1)
+                urllib.request.urlopen(f"http://127.0.0.1:{port}/api", timeout=PATIENCE)
                 break
             except OSError:
                 time.sleep(0.1)
@@ -112,7 +113,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 def page(browser: Any) -> Iterator[Any]:
     """A page that remembers whom it asked, and what went wrong."""
     context = browser.new_context(viewport={"width": 1400, "height": 1500})
-    context.set_default_timeout(60_000)
+    context.set_default_timeout(1000 * PATIENCE)
     page = context.new_page()
     page.requested, page.wrong = [], []
     page.on("request", lambda request: page.requested.append(request.url))

@@ -49,7 +49,7 @@ def test_a_click_on_a_node_runs_it(page: Any, serve: Any, levels: Path, axe: str
     before = page.locator("nav li button", has_text="Explore").inner_text()
     # the top hides everything but who is in the table: it is anonymous for any k
     nodes.filter(has_text="4 1 1").first.click()
-    page.get_by_text("● this run").first.wait_for(timeout=60_000)
+    page.get_by_text("● this run").first.wait_for()
     page.get_by_text("★ optimum", exact=True).first.wait_for()
     assert page.locator("[data-key^='node:']").count() == 20
     page.locator(".lattice").first.scroll_into_view_if_needed()

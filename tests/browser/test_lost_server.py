@@ -52,7 +52,7 @@ def test_what_was_open_when_a_server_was_killed(
     ready(running)
     step(running, "Compare")
     press(running, ".af-run", lambda: seen(running, "2 of 4 runs done").wait_for(timeout=60_000))
-    seen(running, "Running greedy").wait_for(timeout=60_000)
+    seen(running, "Running greedy").wait_for()
     running.locator(".af-runs .tabulator-row").nth(1).wait_for()
     measures = running.locator(".af-runs .tabulator-row").all_inner_texts()
     assert len(measures) == 2

@@ -72,7 +72,7 @@ def enter(page: Any, wanted: str, until: Callable[[], Any], button: bool = False
 
 
 def test_from_file_to_release_by_keyboard_alone(page: Any, serve: Callable[..., Any], tmp_path: Path) -> None:
-    def appears(locator: Any, seconds: int = 30) -> Callable[[], None]:
+    def appears(locator: Any, seconds: int = 60) -> Callable[[], None]:
         def until() -> None:
             page.keyboard.press("Enter")
             locator.wait_for(timeout=1000 * seconds)
@@ -80,12 +80,12 @@ def test_from_file_to_release_by_keyboard_alone(page: Any, serve: Callable[..., 
         return until
 
     def chosen() -> None:
-        with page.expect_file_chooser(timeout=10_000) as waiting:
+        with page.expect_file_chooser(timeout=30_000) as waiting:
             page.keyboard.press("Enter")
         waiting.value.set_files(people(tmp_path / "people.csv"))
 
     def saved() -> None:
-        with page.expect_download(timeout=30_000) as got:
+        with page.expect_download(timeout=60_000) as got:
             page.keyboard.press("Enter")
         got.value.save_as(tmp_path / "release.csv")
 
@@ -95,19 +95,19 @@ def test_from_file_to_release_by_keyboard_alone(page: Any, serve: Callable[..., 
     page.goto(serve().url)
     enter(page, "Your own file", appears(page.get_by_text("The first line of a CSV file")))
     enter(page, "filepond--label-action", chosen)
-    page.get_by_text("are unique on these quasi-identifiers").wait_for(timeout=90_000)
+    page.get_by_text("are unique on these quasi-identifiers").wait_for()
     confirm = page.get_by_role("button", name=CONFIRM).filter(visible=True)
     confirm.first.wait_for()  # it may come after the words, and no key reaches it before
 
     def confirmed() -> None:
         page.keyboard.press("Enter")
-        confirm.first.wait_for(state="hidden", timeout=30_000)
+        confirm.first.wait_for(state="hidden", timeout=60_000)
 
     enter(page, CONFIRM, confirmed)
     enter(page, "Compare", appears(step_named("Compare")))
-    enter(page, "Run", appears(page.get_by_text("Done: 1 run").first, 60), button=True)
+    enter(page, "Run", appears(page.get_by_text("Done: 1 run").first), button=True)
     enter(page, "Publish", appears(step_named("Publish")))
-    page.get_by_role("button", name="Draw the release", disabled=False).wait_for(timeout=90_000)
+    page.get_by_role("button", name="Draw the release", disabled=False).wait_for()
     enter(page, "Draw the release", appears(seen(page, "Every check passed"), 90))
     enter(page, "Release, CSV", saved)
     assert len(pd.read_csv(tmp_path / "release.csv", dtype=str)) == 80
@@ -148,7 +148,7 @@ def test_files_together_the_dark_and_what_is_left(
     table = people(tmp_path / "people.csv")
     page.get_by_text("Your own file", exact=True).click()
     page.locator("input[type=file]").first.set_input_files([tree, table])
-    page.get_by_text("1 hierarchy was attached: city").wait_for(timeout=90_000)
+    page.get_by_text("1 hierarchy was attached: city").wait_for()
     ready(page)
     # a file that is none: red, and what is still open
     wrong = tmp_path / "picture.csv"
@@ -168,9 +168,9 @@ def test_files_together_the_dark_and_what_is_left(
     page.get_by_label("Encoding").fill("latin-1")
     page.get_by_label("Encoding").press("Enter")
     page.get_by_role("button", name="Read the file again").click()
-    page.get_by_text("40 records, 2 columns").first.wait_for(timeout=60_000)
+    page.get_by_text("40 records, 2 columns").first.wait_for()
     page.locator("input[type=file]").first.set_input_files([table])
-    page.get_by_text("80 records, 3 columns").first.wait_for(timeout=60_000)
+    page.get_by_text("80 records, 3 columns").first.wait_for()
     assert page.evaluate("window.flashes") == []
     # in the dark, the list that a cell opens is dark, too
     cell = page.locator(".af-columns .tabulator-row").nth(1).locator("[tabulator-field='role']")
@@ -206,7 +206,7 @@ def test_files_together_the_dark_and_what_is_left(
     other.locator("input[type=file]").nth(1).set_input_files(project)
     other.get_by_text("waits for its table").wait_for()
     other.locator("input[type=file]").first.set_input_files(table)
-    other.locator("nav li button", has_text="Compare").get_by_text("1 run").wait_for(timeout=60_000)
+    other.locator("nav li button", has_text="Compare").get_by_text("1 run").wait_for()
     assert page.errors == []
     assert other.errors == []
 
@@ -227,7 +227,7 @@ def test_a_page_that_would_lose_something_says_so(
     ready(page)
     assert messages == []
     page.get_by_role("button", name="Open this table").click()
-    page.get_by_text("are unique on these quasi-identifiers").wait_for(timeout=60_000)
+    page.get_by_text("are unique on these quasi-identifiers").wait_for()
     ready(page)
     page.reload()
     ready(page)

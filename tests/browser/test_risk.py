@@ -47,14 +47,14 @@ def test_a_reviewer_sees_who_stands_alone_before_anything_is_done(
     # the population, once the sampling fraction is there
     page.get_by_label("Sampling fraction, if it is a sample").fill("0.05")
     page.keyboard.press("Enter")
-    page.get_by_text("people in the population").first.wait_for(timeout=60_000)
+    page.get_by_text("people in the population").first.wait_for()
     page.get_by_text("if the model holds").first.wait_for()
     # a register of the population, which the attackers of a release have, too
     register = tmp_path / "voters.csv"
     people = datasets.census_like(600, seed=3)[["Age", "Gender", "Education", "Marital"]]
     people.to_csv(register, index=False)
     page.locator("input[type=file]").last.set_input_files(register)
-    page.get_by_text("people in the register").first.wait_for(timeout=60_000)
+    page.get_by_text("people in the register").first.wait_for()
     page.get_by_role("button", name="Remove the register").wait_for()
     shot(page, "risk-light", full_page=True)
     # a page that is loaded anew shows the same screen

@@ -112,7 +112,7 @@ def test_two_people_at_once_never_see_each_others_data(
         begun = page.locator(".af-progress progress").or_(page.get_by_text("Done: 1 run")).first
         press(page, ".af-run", partial(begun.wait_for, timeout=10_000))
     for page in pages.values():
-        page.locator("[role=status]", has_text="Done: 1 run").first.wait_for(timeout=120_000)
+        page.locator("[role=status]", has_text="Done: 1 run").first.wait_for()
     for name, page in pages.items():
         step(page, "Explore")
         step(page, "Publish")

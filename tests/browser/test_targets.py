@@ -50,8 +50,8 @@ def test_expectations_and_targets(page: Any, serve: Any, flow: Callable[..., str
     ready(page)
     page.locator(".af-search button").first.focus()
     page.keyboard.press("Enter")
-    page.get_by_text("meets the target").first.wait_for(timeout=120_000)
-    page.get_by_text("nothing else is expected to be better").first.wait_for(timeout=120_000)
+    page.get_by_text("meets the target").first.wait_for()
+    page.get_by_text("nothing else is expected to be better").first.wait_for()
     assert page.get_by_text("no sensitive value guessed with a probability above 95%").count() > 0
     faults += at_widths(page, "target", axe)
     # the trials are runs, and the frontier is drawn of them

@@ -48,7 +48,7 @@ def with_payments(
     page.goto(serve().url)
     ready(page)
     upload(page, payments(folder / "payments.csv"))
-    page.get_by_text("unique on these quasi-identifiers").first.wait_for(timeout=90_000)
+    page.get_by_text("unique on these quasi-identifiers").first.wait_for()
     ready(page)
     return page
 
@@ -70,7 +70,7 @@ def test_a_wide_table_is_readable_in_a_small_window(
     page = with_payments(new_page, serve, tmp_path, 1000, 700)
     faults = {"Data": cut(page)}
     step(page, "Risk")
-    page.get_by_text("The riskiest records").first.wait_for(timeout=90_000)
+    page.get_by_text("The riskiest records").first.wait_for()
     ready(page)
     faults["Risk"] = cut(page)
     step(page, "Protect")
@@ -101,7 +101,7 @@ def test_a_file_of_ones_own_in_a_narrow_window_is_clean_under_axe(
     page = with_payments(new_page, serve, tmp_path, 600, 800)
     violations = audit(page, axe, "Data")
     step(page, "Risk")
-    page.get_by_text("The riskiest records").first.wait_for(timeout=90_000)
+    page.get_by_text("The riskiest records").first.wait_for()
     violations += audit(page, axe, "Risk")
     assert violations == [], "\n".join(violations)
 
@@ -111,7 +111,7 @@ def test_keys_reach_what_is_scrolled_and_nothing_else(
 ) -> None:
     page = with_payments(new_page, serve, tmp_path, 600, 800)
     step(page, "Risk")
-    page.get_by_text("The riskiest records").first.wait_for(timeout=90_000)
+    page.get_by_text("The riskiest records").first.wait_for()
     scrolled = []
     for width in (600, 1680):
         page.set_viewport_size({"width": width, "height": 1000})

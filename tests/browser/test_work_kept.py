@@ -95,7 +95,7 @@ def test_several_tables_lie_side_by_side(
     ready(page)
     page.get_by_label("records").fill("120")
     page.get_by_role("button", name="Open this table").click()
-    page.get_by_text("unique on these quasi-identifiers").first.wait_for(timeout=60_000)
+    page.get_by_text("unique on these quasi-identifiers").first.wait_for()
     step(page, "Compare")
     run_all(page, "Done: 1 run")
     open_now = page.locator(".said .table")

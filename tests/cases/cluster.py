@@ -63,7 +63,7 @@ class Cluster:
     def close(self) -> None:
         for process in (self.scheduler, *self.workers):
             process.kill()
-            process.wait(20)
+            process.wait()
 
 
 @pytest.fixture

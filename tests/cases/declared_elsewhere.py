@@ -27,7 +27,7 @@ from anonflow.criteria.registry import CRITERIA
 from anonflow.criteria.verification import Finding
 from anonflow.option import Option
 from tests import ROOT
-from tests.cases.drafts import value_at
+from tests.cases.drafts import put_at, value_at
 
 
 def zebra(
@@ -206,7 +206,7 @@ def places() -> list[str]:
 
     choice.set_option("zebra", "stripe", "white")
     choice.loss = "half-lm"
-    workspace.draft.set(("steps", "verify"), ["covers", {"herd": {"most": 9}}])
+    put_at(workspace.draft, ("steps", "verify"), ["covers", {"herd": {"most": 9}}])
     steps = configuration(link(workspace.draft.spec)).steps
     assert steps.anonymize.of_methods == {"zebra": {"stripe": "white"}}
     assert steps.anonymize.loss == "half-lm"

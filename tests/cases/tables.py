@@ -89,9 +89,9 @@ def random_table(n: int, seed: int = 0) -> Table:
 
 
 @cache
-def adult(folder: Path) -> af.Table:
-    """The 30,162 complete rows of Adult's training split: age numeric, seven categorical QIs."""
-    frame = pd.read_csv(folder / "arx" / "adult.csv.gz", sep=";", na_filter=False)
+def adult(folder: Path, rows: int | None = None) -> af.Table:
+    """The 30,162 complete rows of Adult's training split, or the first ones: age numeric, seven categorical QIs."""
+    frame = pd.read_csv(folder / "arx" / "adult.csv.gz", sep=";", na_filter=False, nrows=rows)
     schema: dict[str, Any] = {name: {"role": "quasi-identifier", "kind": "categorical"} for name in QIS}
     schema["age"]["kind"] = "numeric"
     schema["salary-class"] = {"role": "sensitive"}

@@ -25,7 +25,7 @@ from anonflow.dashboards.app import SCREENS, STEPS, App, captions, extension, se
 from anonflow.dashboards.session.share_link import configuration, link
 from anonflow.engine.flows.spec import SourceSpec
 from anonflow.errors import FlowError, ParameterError
-from tests.cases.drafts import value_at
+from tests.cases.drafts import put_at, value_at
 
 
 @pytest.fixture
@@ -192,8 +192,8 @@ def test_a_link_holds_nothing_of_an_uploaded_file(workspace: Workspace, tmp_path
     )
     workspace.set_algorithms(["greedy", "pattern-guided"])
     options = {"pattern-guided": {"patterns": {"never": ["ward"]}, "local_search": True}}
-    workspace.draft.set(("steps", "anonymize", "options"), options)
-    workspace.draft.set(("steps", "diversify"), {"criterion": "l-diversity", "column": "patient", "l": 2})
+    put_at(workspace.draft, ("steps", "anonymize", "options"), options)
+    put_at(workspace.draft, ("steps", "diversify"), {"criterion": "l-diversity", "column": "patient", "l": 2})
     kept = configuration(workspace.link())
     text = " ".join(texts_in(kept.model_dump()))
     for secret in ("clinic", "patient", "ward", "Nord", "Süd", "Ada"):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,6 +14,7 @@ import pytest
 import anonflow as af
 from anonflow import engine, risk
 from anonflow.engine.flows.fingerprint import Fingerprint
+from anonflow.engine.publish import listed_sizes
 from anonflow.errors import DataError, FlowError, ParameterError
 from tests.cases.flow_files import COLUMNS, REPORTED, people, write_flow
 
@@ -348,3 +351,12 @@ def test_a_seed_does_not_lead_from_the_attacked_to_the_draw(tmp_path: Path) -> N
     assert seen
     assert SEED not in seen
     assert not np.isin(seen, [SEED & (2**64 - 1)]).any()
+
+
+def test_of_fewer_than_k_suppressed_units_nobody_is_listed() -> None:
+    """Their rows are published from k units on, whose rows are several each."""
+    for suppressed, listed in ((5, [(2, 6)]), (6, [(2, 6), (6, 6)])):
+        result: Any = SimpleNamespace(
+            sizes={2: 6, suppressed: suppressed}, suppressed=suppressed, kind="classes", k=3
+        )
+        assert listed_sizes(result, unit_rows=2) == listed

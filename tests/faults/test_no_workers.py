@@ -182,7 +182,7 @@ def test_a_wait_is_a_duration(tmp_path: Path, wait: str) -> None:
 def test_one_that_never_had_workers(tmp_path: Path, cluster: Cluster) -> None:
     """Fault: nobody started workers. Said: that there are none, and how to start some. On disk: nothing."""
     flow = write_flow(tmp_path, more=f'run: {{scheduler: "{cluster.address}", wait: 2s}}\n', publish=REPORTED)
-    done = anonflow("run", flow, "--quiet", timeout=240)  # the usual wait is five minutes
+    done = anonflow("run", flow, "--quiet", timeout=290)  # the usual wait is five minutes
     assert done.returncode == 3
     waiting = (
         f"warning: {cluster.address}: the cluster has no workers; waiting 2 seconds for one. Start some with"
@@ -261,7 +261,7 @@ def test_nothing_of_dask_is_said_when_the_scheduler_dies(tmp_path: Path, cluster
         if line.startswith("debug: partition"):
             break
     cluster.close()
-    _, rest = running.communicate(timeout=200)
+    _, rest = running.communicate(timeout=600)
     assert running.returncode == 3, rest
     last = rest.splitlines()[-1]
     assert last.startswith(f"anonflow: {cluster.address}: the cluster is lost; nothing was published.")
@@ -287,7 +287,7 @@ def test_processes_that_cannot_be_started(tmp_path: Path, program: str) -> None:
         resource_tracker.ensure_running()
         spawn.set_executable({program!r})
     """
-    done = changed(broken, "run", flow, "--quiet", "--scheduler", "processes", timeout=120)
+    done = changed(broken, "run", flow, "--quiet", "--scheduler", "processes", timeout=290)
     assert done.returncode == 3
     assert done.stderr.splitlines()[-1] == (
         "anonflow: the worker processes cannot be started; use fewer of them, or the scheduler threads; a script "

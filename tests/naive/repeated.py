@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
-from itertools import permutations
+from itertools import permutations, product
 from math import lcm, prod
 
 import numpy as np
@@ -46,45 +46,41 @@ class Left:
 
 def worlds(years: Sequence[Published], people: Sequence[Person]) -> Iterator[dict[Person, Rows]]:
     """Every way to give each of the people a row in each release that has them, so that nothing contradicts anything."""
-    free = [set(range(len(year.lists))) for year in years]
+    possible = [
+        [
+            (rows, {(t, row) for t, row in enumerate(rows) if row is not None})
+            for rows in rows_of(person, years)
+        ]
+        for person in people
+    ]
     world: dict[Person, Rows] = {}
-    owner: dict[tuple[int, int], Person] = {}
-
-    def fits(person: Person, t: int, row: int) -> bool:
-        if person not in years[t].lists[row]:
-            return False
-        before = years[t].tied.get(row)
-        return before is None or owner.get(before) == person
-
-    def of_year(person: Person, rows: tuple[int | None, ...]) -> Iterator[Rows]:
-        t = len(rows)
-        if t == len(years):
-            yield rows
-            return
-        if person not in years[t].people:
-            yield from of_year(person, (*rows, None))
-            return
-        text = {years[s].shown[row] for s, row in enumerate(rows) if row is not None}
-        for row in sorted(free[t]):
-            if text <= {years[t].shown[row]} and fits(person, t, row):
-                owner[t, row] = person
-                yield from of_year(person, (*rows, row))
-                del owner[t, row]
+    taken: set[tuple[int, int]] = set()
 
     def rest(at: int) -> Iterator[dict[Person, Rows]]:
         if at == len(people):
             yield dict(world)
             return
-        for rows in of_year(people[at], ()):
-            taken = [(t, row) for t, row in enumerate(rows) if row is not None]
-            for t, row in taken:
-                free[t].remove(row)
-            world[people[at]] = rows
-            yield from rest(at + 1)
-            for t, row in taken:
-                free[t].add(row)
+        for rows, places in possible[at]:
+            if taken.isdisjoint(places):
+                taken.update(places)
+                world[people[at]] = rows
+                yield from rest(at + 1)
+                taken.difference_update(places)
 
     return rest(0)
+
+
+def rows_of(person: Person, years: Sequence[Published]) -> Iterator[Rows]:
+    """Every way to give somebody a row in each release that has them: it lists them, all show the same, and tied rows are theirs."""
+    choices: list[list[int | None]] = []
+    for year in years:
+        listed = [row for row, members in enumerate(year.lists) if person in members]
+        choices.append([*listed] or [None])
+    for rows in product(*choices):
+        there = [(year, row) for year, row in zip(years, rows, strict=True) if row is not None]
+        ties = [year.tied[row] for year, row in there if row in year.tied]
+        if len({year.shown[row] for year, row in there}) <= 1 and all(rows[t] == row for t, row in ties):
+            yield rows
 
 
 def left(years: Sequence[Published], shares: Mapping[Hashable, Fraction] | None = None) -> dict[Person, Left]:
@@ -99,23 +95,26 @@ def left(years: Sequence[Published], shares: Mapping[Hashable, Fraction] | None 
     number = {value: int(share * common) for value, share in (shares or {}).items()}
     for people in connected(years):
         total = 0
+        weights: dict[tuple[Person, Rows], int] = defaultdict(int)
+        values: dict[Rows, Hashable] = {}
+        for world in worlds(years, people):
+            for rows in world.values():
+                if rows not in values:
+                    values[rows] = next(years[t].shown[row] for t, row in enumerate(rows) if row is not None)
+            weight = prod(number[values[rows]] for rows in world.values()) if shares else 1
+            total += weight
+            for of_person in world.items():
+                weights[of_person] += weight
+        beliefs = {person: Left() for person in people}
         row_weight: dict[tuple[Person, int, int], int] = defaultdict(int)
         value_weight: dict[tuple[Person, Hashable], int] = defaultdict(int)
-        beliefs = {person: Left() for person in people}
-        for world in worlds(years, people):
-            values = {
-                person: next(years[t].shown[row] for t, row in enumerate(rows) if row is not None)
-                for person, rows in world.items()
-            }
-            weight = prod(number[value] for value in values.values()) if shares else 1
-            total += weight
-            for person, rows in world.items():
-                beliefs[person].rows.add(rows)
-                beliefs[person].values.add(values[person])
-                value_weight[person, values[person]] += weight
-                for t, row in enumerate(rows):
-                    if row is not None:
-                        row_weight[person, t, row] += weight
+        for (person, rows), weight in weights.items():
+            beliefs[person].rows.add(rows)
+            beliefs[person].values.add(values[rows])
+            value_weight[person, values[rows]] += weight
+            for t, row in enumerate(rows):
+                if row is not None:
+                    row_weight[person, t, row] += weight
         for (person, _, _), weight in row_weight.items():
             beliefs[person].likeliest_row = max(beliefs[person].likeliest_row, Fraction(weight, total))
         for (person, _), weight in value_weight.items():

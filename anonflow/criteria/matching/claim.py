@@ -30,18 +30,22 @@ def uncovered(listed: Candidates, records: Records, published: Generalization) -
     """
     bad = np.zeros(listed.rows, bool)
     layout = published.layout
-    sizes = np.diff(listed.offsets)
-    lists = np.flatnonzero(sizes)
-    by_list = np.argsort(listed.row_list, kind="stable")
-    cuts = np.concatenate([[0], np.cumsum(np.bincount(listed.row_list, minlength=len(sizes)))])
+    by_list = None if listed.unshared else np.argsort(listed.row_list, kind="stable")
 
-    def check(some: np.ndarray) -> None:
-        first, stop = some[0], some[-1] + 1
-        rows = by_list[cuts[first] : cuts[stop]]
-        rows = rows[sizes[listed.row_list[rows]] > 0]
-        place = np.searchsorted(some, listed.row_list[rows])
+    def check(part: tuple[int, int]) -> None:
+        first, stop = part
+        sizes = np.diff(listed.offsets[first : stop + 1])
+        if not sizes.any():
+            return
+        if by_list is None:
+            rows = np.arange(first, stop)
+        else:
+            rows = by_list[slice(*np.searchsorted(listed.row_list, part, sorter=by_list))]
+        place = listed.row_list[rows] - first
+        rows, place = rows[sizes[place] > 0], place[sizes[place] > 0]
+        place = (np.cumsum(sizes > 0) - 1)[place]
         people = records.take(listed.originals[listed.offsets[first] : listed.offsets[stop]])
-        starts = listed.offsets[some] - listed.offsets[first]
+        starts = listed.offsets[first:stop][sizes > 0] - listed.offsets[first]
         outside = np.zeros(len(rows), bool)
         for t, a in enumerate(layout.ranges):
             low, high = people.ends(int(a))
@@ -56,7 +60,5 @@ def uncovered(listed: Candidates, records: Records, published: Generalization) -
                 outside |= (values[place] & ~words[word, rows]) != 0
         bad[rows[outside]] = True
 
-    ends = np.cumsum(sizes[lists])
-    parts = np.searchsorted(ends, np.arange(_ORIGINALS, ends[-1] if len(ends) else 0, _ORIGINALS)) + 1
-    in_threads(check, [part for part in np.split(lists, np.unique(parts)) if len(part)])
+    in_threads(check, listed.parts(_ORIGINALS))
     return bad

@@ -21,6 +21,9 @@ from anonflow.dashboards.work.jobs import FinishedRun
 from anonflow.dashboards.work.screen_work import Background
 from anonflow.drawing.figures import Point
 from anonflow.drawing.method_mark import sparkline
+from anonflow.hierarchy.wording import plural
+from anonflow.table.domain import missing_cells
+from anonflow.table.schema import MISSING_RULES
 from anonflow.utility import MEASURES
 from anonflow.utility.frontier import frontier
 from anonflow.utility.missing_loss import loss_of_blanks
@@ -30,6 +33,11 @@ SHORT = {"gcp": "GCP"}
 
 LABELS = {"gcp": "information loss (GCP)"}
 """The names of measures in sentences, if they differ."""
+
+UNEQUAL = (
+    "These runs treat missing values differently, so they cannot be compared by usefulness, and it is not shown: a run that hides more may seem more useful. "
+    "Compare their loss."
+)
 
 BARS = 20
 """Bars of the small picture of records by their loss."""
@@ -105,8 +113,26 @@ class CompareModel(param.Parameterized):
             )
         return pd.DataFrame(rows, columns=list(rows[0]) if rows else ["id"])
 
+    @property
+    def hidden(self) -> tuple[str, ...]:
+        """Measures that are not shown, because runs that treat missing values differently cannot be compared by them."""
+        ways: dict[str, set[str]] = {}
+        for run in self.results:
+            for name, column in run.spec.columns.items():
+                if column.role == "quasi-identifier" and column.kind in MISSING_RULES:
+                    ways.setdefault(name, set()).add(column.missing or MISSING_RULES[column.kind][0])
+        frame = self.workspace.named
+        differing = [name for name, used in ways.items() if len(used) > 1]
+        are_blank = (
+            frame is None or name not in frame or missing_cells(frame[name]).any() for name in differing
+        )
+        return ("usefulness",) if any(are_blank) else ()
+
     def blanks(self) -> str:
-        """Return a warning about the runs most of whose loss comes from blanks; empty without any."""
+        """Return warnings about missing values: runs that treat them differently, and runs most of whose loss comes from them; empty without any."""
+        return " ".join(filter(None, [UNEQUAL if self.hidden else "", self._lost_by_blanks()]))
+
+    def _lost_by_blanks(self) -> str:
         for run in self.results:
             if run.id not in self._blanks:
                 anonymization = run.result.anonymization  # a project has no records
@@ -129,7 +155,7 @@ class CompareModel(param.Parameterized):
         In the order of the declarations.
         """
         measured = {name for run in self.results for name in run.result.measures}
-        names = [name for name in MEASURES if name in measured and better(name)]
+        names = [name for name in MEASURES if name in measured - {*self.hidden} and better(name)]
         return {name: directed(SHORT.get(name, name), name) for name in [*names, "seconds"]}
 
     def points(self, measure: str) -> list[Point]:
@@ -161,32 +187,24 @@ class CompareModel(param.Parameterized):
 
     def measure_risks(self) -> None:
         """Attack every result that was not attacked yet, aside; ``measured`` fills as they are done."""
-        if self.measuring:
-            return
         waiting = [
             run
             for run in self.results
             if run.id not in self.measured
             and run.result.anonymization is not None  # a project has no records
         ]
-        if not waiting:
+        if self.measuring or not waiting:
             return
-        run = waiting[0]
-        self.param.update(measuring=True, problem="")
+        run, of = waiting[0], len(self.results)
 
-        def done(rate: float) -> None:
+        def done(rate: float) -> dict[str, Any]:
             still = {remaining.id for remaining in self.workspace.runs}
             kept = {id: known for id, known in {**self.measured, run.id: rate}.items() if id in still}
             self.workspace.noted.risks = dict(kept)
-            self.param.update(measured=kept, measuring=False)
-            if run.id in still and self.risk == "measured":
-                self.measure_risks()
+            return {"measured": kept}
 
-        self.background.start(
-            lambda: measured_risk(run.seed, run.result),
-            done,
-            lambda problem: self.param.update(measuring=False, problem=problem),
-        )
+        words = f"attacking {run.name}: {len(waiting)} of {plural(of, 'run')} left"
+        self.background.compute(self, "measuring", lambda: measured_risk(run.seed, run.result), done, words)
 
     # ------------------------------------------------------------------------------- two of the runs
 
@@ -207,7 +225,8 @@ class CompareModel(param.Parameterized):
         measures: list[tuple[str, Callable[[FinishedRun], str]]] = [
             (arrow(LABELS.get(measure, measure), measure), partial(_measured, measure))
             for measure in dict.fromkeys([*a.result.measures, *b.result.measures])
-            if all(isinstance(run.result.measures.get(measure, 0.0), int | float) for run in both)
+            if measure not in self.hidden
+            and all(isinstance(run.result.measures.get(measure, 0.0), int | float) for run in both)
         ]
         for name, text in (
             *measures,
@@ -258,10 +277,12 @@ class CompareModel(param.Parameterized):
         elif self.risk == "measured" and not self.workspace.running:
             self.measure_risks()
 
-    @param.depends("risk", watch=True)
+    @param.depends("risk", "measured", watch=True)
     def _risk_changed(self) -> None:
         if self.risk == "measured":
             self.measure_risks()
+        else:
+            self.background.cancel()
 
 
 def verdict(run: FinishedRun) -> str:

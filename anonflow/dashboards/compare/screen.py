@@ -16,10 +16,12 @@ from anonflow.algorithms.registry import REGISTRY, look_of
 from anonflow.archive import zipped
 from anonflow.dashboards.compare.model import LABELS, RISKS, CompareModel
 from anonflow.dashboards.compare.utility_card import UtilityCard
+from anonflow.dashboards.components.at_work import AtWork
 from anonflow.dashboards.components.clickable import Clickable
 from anonflow.dashboards.components.direction import arrow, better, directed
 from anonflow.dashboards.components.figure_files import LOSS_BY_COLUMN, figures_of_runs
 from anonflow.dashboards.components.html import (
+    button,
     card,
     empty,
     facts,
@@ -28,6 +30,7 @@ from anonflow.dashboards.components.html import (
     in_lines,
     labelled,
     notice,
+    progress,
     say,
     soft,
     stack,
@@ -65,6 +68,9 @@ _COLUMNS = {
 }
 """Title and width of each column of the table of runs."""
 
+HIDDEN = ["id", "problem"]
+"""Its columns that nobody sees."""
+
 _NUMBERS = {"gcp": "0.0000", "usefulness": "0.0000", "suppressed": "0,0", "seconds": "0.00"}
 """Its numbers, and how they are written."""
 
@@ -94,16 +100,17 @@ class CompareScreen(pn.viewable.Viewer):
             options=list(REGISTRY), inline=True, label="Methods", css_classes=["af-methods"]
         )
         self.ks = pn.widgets.TextInput(label="k, one or several", placeholder="5, 10, 25", width=220)
-        self.five = pn.widgets.Button(label=f"The papers' five: {', '.join(FIVE)}", align="end")
-        self.run = pn.widgets.Button(label=RUN, color="primary", width=170, css_classes=["af-run"])
-        self.cancel = pn.widgets.Button(label="Cancel", color="danger", width=120, css_classes=["af-cancel"])
+        self.five = button(
+            f"The papers' five: {', '.join(FIVE)}",
+            lambda: self.workspace.set_algorithms(FIVE) if self.workspace.table else None,
+            align="end",
+        )
+        self.run = button(RUN, self._start, css="af-run", color="primary", width=170)
+        self.cancel = button("Cancel", self.workspace.cancel, css="af-cancel", color="danger", width=120)
         self.notice = notice("af-said")
         self.progress = html("", "af-progress")
         pn.bind(self._methods_changed, self.methods, watch=True)
         pn.bind(self._ks_changed, self.ks, watch=True)
-        self.five.on_click(lambda _: self.workspace.set_algorithms(FIVE) if self.workspace.table else None)
-        self.run.on_click(self._start)
-        self.cancel.on_click(lambda _: self.workspace.cancel())
 
     def _methods_changed(self, names: list[str]) -> None:
         if not names or self.workspace.frame is None:
@@ -124,7 +131,7 @@ class CompareScreen(pn.viewable.Viewer):
             return
         self.workspace.set_ks(ks)
 
-    def _start(self, _: Any) -> None:
+    def _start(self) -> None:
         try:
             self.workspace.start()
         except AnonflowError as error:
@@ -167,14 +174,10 @@ class CompareScreen(pn.viewable.Viewer):
     @param.depends("workspace.progress", "workspace.doing", "workspace.status", watch=True)
     def _show_progress(self) -> None:
         workspace = self.workspace
-        rows = Markup("").join(
-            Markup(
-                '<span>{0}</span><progress max="1" value="{1}" aria-label="{0}: share of partitions done"></progress><span class="n">{2}</span>'
-            ).format(name, f"{share:.3f}", workspace.doing.get(name, "waiting"))
-            for name, share in workspace.progress.items()
-        )
-        bars = Markup('<div class="progress">{}</div>').format(rows) if rows else Markup("")
-        self.progress.object = str(soft(workspace.status, "status") + bars)
+        lines = [
+            (name, share, workspace.doing.get(name, "waiting")) for name, share in workspace.progress.items()
+        ]
+        self.progress.object = str(soft(workspace.status, "status") + progress(lines))
 
     # -------------------------------------------------------------------------------------- results
 
@@ -195,7 +198,7 @@ class CompareScreen(pn.viewable.Viewer):
             },
             widths={name: width for name, (_, width) in _COLUMNS.items()},
             formatters={**numbers, **{name: {"type": "html"} for name in ("mark", "columns", "records")}},
-            hidden_columns=["id", "problem"],
+            hidden_columns=HIDDEN,
             text_align={"partition": "right"},
             css_classes=["af-runs"],
             configuration={"columnDefaults": {"headerWordWrap": True}},
@@ -207,18 +210,16 @@ class CompareScreen(pn.viewable.Viewer):
             callback=lambda: io.BytesIO(zipped(figures_of_runs([run.result for run in self.workspace.runs]))),
             filename="figures.zip", label="Figures, SVG", width=150,
         )  # fmt: skip
-        self.take_up = pn.widgets.Button(label="Use its settings", width=180, align="end")
-        self.take_up.on_click(self._take_up)
+        self.take_up = button("Use its settings", self._take_up, width=180, align="end")
         self.run_name = pn.widgets.TextInput(label="Its name", width=200, placeholder="a name of your own")
         self.note = pn.widgets.TextInput(label="A note", width=340, placeholder="a note on it")
         self.pin = pn.widgets.Checkbox(label="Pinned: listed first, and kept", align="end")
-        self.delete = pn.widgets.Button(label="Delete this run", color="danger", width=140, align="end")
+        self.delete = button("Delete this run", self._delete, color="danger", width=140, align="end")
         self.filter = pn.widgets.TextInput(
             label="Show only runs with", placeholder="a method, k, a name or a note", width=240
         )
         for widget, field in ((self.run_name, "label"), (self.note, "note"), (self.pin, "pinned")):
             pn.bind(partial(self._said_of_run, field), widget, watch=True)
-        self.delete.on_click(self._delete)
         pn.bind(self._show_rows, self.filter, watch=True)
         self.failures, self.blanks = notice("af-bad"), notice("af-warn")
         self.legend = html("")
@@ -254,6 +255,7 @@ class CompareScreen(pn.viewable.Viewer):
                 "Risk and utility",
                 self.risk,
                 self.risk_said,
+                AtWork(self.model.background, lambda: self.model.param.update(risk="promised")),
                 self.frontier,
                 self.svg,
                 lead="Down and to the left is better. No run beats those on the dashed line in both. Tap a mark to load the run.",
@@ -268,7 +270,7 @@ class CompareScreen(pn.viewable.Viewer):
         if run is not None and getattr(run, field) != value:
             self.workspace.edit_run(run.id, **{field: value})
 
-    def _delete(self, _: Any) -> None:
+    def _delete(self) -> None:
         if self.workspace.chosen is not None:
             self.workspace.delete_run(self.workspace.chosen)
 
@@ -291,7 +293,7 @@ class CompareScreen(pn.viewable.Viewer):
         else:
             self._show_chosen()  # a run without a result cannot be shown
 
-    def _take_up(self, _: Any) -> None:
+    def _take_up(self) -> None:
         if self.workspace.chosen is not None:
             self.model.take_up(self.workspace.chosen)
 
@@ -300,8 +302,8 @@ class CompareScreen(pn.viewable.Viewer):
         runs = self.workspace.runs
         self.nothing.visible, self.results.visible = not runs, bool(runs)
         self.pair.visible = len(self.model.results) > 1
-        self.table.selection = []
-        self.table.value = self.model.rows(self.filter.value)
+        self.table.hidden_columns = [*HIDDEN, *self.model.hidden]
+        self._show_rows(self.filter.value)
         failed = [run for run in runs if run.result.problem is not None]
         paragraphs = [Markup("<p>{}: {}</p>").format(run.name, run.result.problem) for run in failed]
         say(self.failures, Markup("").join(paragraphs))
@@ -309,7 +311,6 @@ class CompareScreen(pn.viewable.Viewer):
         methods = dict.fromkeys(run.result.algorithm for run in self.model.results)
         marks = [Markup("<span>{}{}</span>").format(look_of(method).svg(16), method) for method in methods]
         self.legend.object = str(Markup('<div class="legend">{}</div>').format(Markup("").join(marks)))
-        self._show_chosen()
         self._show_pair()
 
     @param.depends("workspace.chosen", watch=True)
@@ -377,7 +378,7 @@ class CompareScreen(pn.viewable.Viewer):
             if others:
                 text = f"Not drawn: {', '.join(others)}. What they guarantee is no probability; see the measured risk."
         elif left:
-            text = f"Measuring: {left} of {plural(len(model.results), 'run')} left."
+            text = f"{left} of {plural(len(model.results), 'run')} left to measure."
         else:
             text = "As the release card has it, on a draw that is not published."
         say(self.risk_said, soft(text) if text else "")
@@ -437,10 +438,8 @@ class CompareScreen(pn.viewable.Viewer):
     # -------------------------------------------------------------------------------------- history
 
     def _make_history(self) -> None:
-        self.undo = pn.widgets.Button(label="Undo", width=100)
-        self.redo = pn.widgets.Button(label="Redo", width=100)
-        self.undo.on_click(lambda _: self.workspace.draft.undo())
-        self.redo.on_click(lambda _: self.workspace.draft.redo())
+        self.undo = button("Undo", self.workspace.draft.undo, width=100)
+        self.redo = button("Redo", self.workspace.draft.redo, width=100)
         self.edits = html("")
         self.history = card(
             "History",

@@ -12,7 +12,7 @@ from anonflow.algorithms.registry import look_of
 from anonflow.dashboards.compare.measure_form import MeasureForm
 from anonflow.dashboards.compare.utility_model import EVERYTHING, UtilityModel, about, direction
 from anonflow.dashboards.components.clickable import Clickable
-from anonflow.dashboards.components.html import badge, card, facts, html, notice, say, soft, stack
+from anonflow.dashboards.components.html import badge, button, card, facts, html, notice, say, soft, stack
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.drawing.figures import against_k
 from anonflow.utility import MEASURES
@@ -32,11 +32,9 @@ class UtilityCard(pn.viewable.Viewer):
         )
         self.about = html("")
         self.settings = stack()
-        self.start = pn.widgets.Button(
-            label="Measure every run", color="primary", width=190, css_classes=["af-measure"]
-        )
-        self.stop = pn.widgets.Button(label="Stop", width=100)
-        self.clear = pn.widgets.Button(label="Clear", width=100)
+        self.start = button("Measure every run", self._start, css="af-measure", color="primary", width=190)
+        self.stop = button("Stop", self.model.stop, width=100)
+        self.clear = button("Clear", self.model.clear, width=100)
         self.status = html("")
         self.problem = notice("af-bad")
         self.table = html("", "af-utility")
@@ -64,9 +62,6 @@ class UtilityCard(pn.viewable.Viewer):
             ),
         )
         pn.bind(lambda name: self._name_changed(), self.measure, watch=True)
-        self.start.on_click(self._start)
-        self.stop.on_click(lambda _: self.model.stop())
-        self.clear.on_click(lambda _: self.model.clear())
         pn.bind(self._show_figure, self.title, watch=True)
         self._name_changed()
         self._show()
@@ -80,7 +75,7 @@ class UtilityCard(pn.viewable.Viewer):
         words = ", ".join(self.model.without_settings()) if name == EVERYTHING else about(name)
         self.about.object = str(soft(words))
 
-    def _start(self, _: Any) -> None:
+    def _start(self) -> None:
         name = self.measure.value
         self.model.measure_runs(name, {} if self.form is None else self.form.settings())
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar
 
 import panel as pn
@@ -90,6 +90,13 @@ def card(title: str, *inside: Any, lead: str = "", classes: Sequence[str] = ()) 
     return stack(html(card_heading(title, lead)), *inside, css_classes=["af-card", *classes], margin=(8, 0))
 
 
+def button(label: str, act: Callable[[], Any], css: str = "", **params: Any) -> pn.widgets.Button:
+    """Return a button that calls `act`; the page finds it by its class."""
+    return pn.widgets.Button(
+        label=label, on_click=lambda event: act(), css_classes=[css] if css else [], **params
+    )
+
+
 def labelled(widget: Any, **params: Any) -> pn.Column:
     """Return a group of boxes below its label, which Panel gives to screen readers alone."""
     label = html(Markup('<span class="label" aria-hidden="true">{}</span>').format(widget.label))
@@ -118,6 +125,22 @@ def facts(header: Sequence[str], rows: Iterable[Sequence[Any]], numbers: Iterabl
     return Markup('<div class="scroll{}"><table class="facts"><thead><tr>{}</tr></thead><tbody>{}</tbody></table></div>').format(
         " goes-on wide" if len(header) > WIDE else "", header_cells, body
     )  # fmt: skip
+
+
+def progress(lines: Iterable[tuple[str, float | None, str]], role: str = "") -> Markup:
+    """Return a bar for each of what is at work: what it is, its finished share where that is known, and what it is at; nothing without any. With the role ``status``, screen readers read what it is when it changes."""
+    rows = Markup("").join(
+        Markup(
+            '<span{3}>{0}</span><progress max="1"{1} aria-label="{0}: share that is done"></progress><span class="n">{2}</span>'
+        ).format(
+            words,
+            Markup("") if share is None else Markup(' value="{:.3f}"').format(share),
+            beside,
+            Markup(' role="{}"').format(role) if role else "",
+        )
+        for words, share, beside in lines
+    )
+    return Markup('<div class="progress">{}</div>').format(rows) if rows else rows
 
 
 def cards(pairs: Iterable[tuple[str, str]]) -> Markup:

@@ -11,6 +11,7 @@ from markupsafe import Markup
 
 from anonflow.dashboards.components.direction import directed
 from anonflow.dashboards.components.html import (
+    button,
     cards,
     facts,
     html,
@@ -28,6 +29,7 @@ from anonflow.engine.report.card import ReleaseCard, Remedy
 from anonflow.errors import AnonflowError
 
 PRICE, PRICING = "What would each cost?", "Trying each of them…"
+TRYING = "trying each remedy, which is a run of the method"
 APPLY = "Apply one of these to the settings of this run, and run it again"
 
 
@@ -63,9 +65,7 @@ class Remedies(pn.viewable.Viewer):
     def __init__(self, workspace: Workspace, price: Callable[[], None], **params: Any) -> None:
         super().__init__(**params)
         self._workspace = workspace
-        self.price = pn.widgets.Button(
-            label=PRICE, on_click=lambda event: price(), width=240, css_classes=["af-price"]
-        )
+        self.price = button(PRICE, price, css="af-price", width=240)
         self.buttons = in_lines()
         self.refusal = notice("af-bad")
         heading = html(Markup("<h4>{}</h4>").format(APPLY))
@@ -81,13 +81,11 @@ class Remedies(pn.viewable.Viewer):
         self.price.visible = not any(remedy.price is not None for remedy in remedies)
         if run is not None:
             self.buttons.objects = [
-                pn.widgets.Button(
-                    label=remedy.action, on_click=partial(self._apply, run, remedy), css_classes=["af-remedy"]
-                )
+                button(remedy.action, partial(self._apply, run, remedy), css="af-remedy")
                 for remedy in changes
             ]
 
-    def _apply(self, run: int, remedy: Remedy, *events: Any) -> None:
+    def _apply(self, run: int, remedy: Remedy) -> None:
         try:
             self._workspace.apply(run, remedy.change)
         except AnonflowError as error:

@@ -11,7 +11,7 @@ import param
 from markupsafe import Markup
 
 from anonflow.algorithms.cohorts import Outlook
-from anonflow.dashboards.components.html import facts, html, refused, soft
+from anonflow.dashboards.components.html import button, card, facts, html, refused, say, soft
 from anonflow.dashboards.components.upload import dropper
 from anonflow.dashboards.session.memory import KnownReleases
 from anonflow.dashboards.session.workspace import Workspace
@@ -85,38 +85,53 @@ class ReleasesModel(param.Parameterized):
         self.workspace.uploads += 1
 
 
-class ReleasesUpload:
-    """Where packed owner's folders are uploaded."""
+class ReleasedCard(pn.viewable.Viewer):
+    """The card with a table's people in earlier releases, and where packed owner's folders are uploaded."""
 
-    def __init__(self, model: ReleasesModel) -> None:
-        self._model = model
+    model = param.ClassSelector(class_=ReleasesModel, constant=True)
+
+    def __init__(self, model: ReleasesModel, *inside: Any, lead: str = "") -> None:
+        super().__init__(model=model)
         self.dropper = dropper(
             model.workspace, model.take, lambda sentence: model.param.update(problem=sentence), UPLOAD
         )
-        self.forget = pn.widgets.Button(label="Remove the uploaded releases", visible=False)
-        self.forget.on_click(lambda event: model.forget())
-        self.state = html("")
+        self.forget = button("Remove the uploaded releases", model.forget)
+        self.people, self.state = html(), html()
+        self.card = card(
+            "Released before", self.people, *inside, self.state, self.dropper, self.forget, lead=lead
+        )  # fmt: skip
+        self._show()
 
-    @property
-    def parts(self) -> tuple[Any, ...]:
-        """What a card shows of it."""
-        return self.state, self.dropper, self.forget
-
-    def show(self) -> None:
+    @param.depends("model.known", "model.taking", "model.problem", "model.workspace.uploads", watch=True)
+    def _show(self) -> None:
         """Show what became of the last upload."""
-        model = self._model
-        self.forget.visible = model.workspace.memory.uploads
+        model, memory = self.model, self.model.workspace.memory
+        self.forget.visible = memory.uploads
         text = Markup("")
         if model.problem:
             text = refused(model.problem)
         elif model.taking:
             text = soft("Reading the releases…", "status")
-        elif model.workspace.memory.uploads:
+        elif memory.uploads:
             text = soft(
-                f"{plural(model.workspace.memory.kept[0], 'release')} with the uploaded key. A release that you draw is kept beside: download it on the "
+                f"{plural(memory.kept[0], 'release')} with the uploaded key. A release that you draw is kept beside: download it on the "
                 "screen Publish, because uploads end with this session."
             )
-        self.state.object = str(text)
+        say(self.state, text)
+
+    def show(self, n: int, beside: Markup | None = None) -> None:
+        """Show the releases that have some of a table's n people; with it what stands `beside` them, else what another one gives away."""
+        known = self.model.known
+        if beside is None and not known.has_people:
+            say(self.people, soft(NOBODY_BEFORE))
+        else:
+            say(
+                self.people,
+                releases_with_them(known.shared, n) + (outlook_of(known) if beside is None else beside),
+            )
+
+    def __panel__(self) -> pn.viewable.Viewable:
+        return self.card
 
 
 def releases_with_them(shared: Sequence[SharedPeople], n: int) -> Markup:

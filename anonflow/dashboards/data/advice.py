@@ -13,7 +13,7 @@ import param
 from anonflow.algorithms.anonymize import anonymize
 from anonflow.dashboards.session.draft import FIRST_METHOD, PARTITION
 from anonflow.dashboards.session.draft_spec import ColumnSpec, DraftSpec
-from anonflow.dashboards.session.screen_words import OPEN_FIRST, WAITING
+from anonflow.dashboards.session.screen_words import OPEN_FIRST
 from anonflow.dashboards.session.validation import code
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.dashboards.work.screen_work import Background
@@ -44,7 +44,7 @@ class DataAdvice(param.Parameterized):
     prices = param.Parameter(
         (), doc="BlankPrices of each quasi-identifier with blanks, once they were computed."
     )
-    pricing = param.String(default="", doc="How far the quick runs are; empty while there are none.")
+    pricing = param.Boolean(default=False, doc="Whether quick runs are at work.")
     problem = param.String(default="", doc="Why there are no prices.")
     warnings = param.Parameter(
         (), doc="Sentences about columns that are published beside the quasi-identifiers."
@@ -67,11 +67,7 @@ class DataAdvice(param.Parameterized):
             self.problem = OPEN_FIRST
             return
         self._priced = self._priced_of()
-        folder, later = workspace.draft.folder, workspace.later
-        self.param.update(pricing=WAITING, prices=(), problem="")
-
-        def heard(run: int, of: int) -> None:
-            later(lambda: self.param.update(pricing=f"run {run} of {of}" if self.pricing else ""))
+        folder = workspace.draft.folder
 
         def work() -> tuple[BlankPrices, ...]:
             some = frame
@@ -91,8 +87,8 @@ class DataAdvice(param.Parameterized):
                 if way in MISSING_RULES[str(spec.columns[name].kind)]
             ]
             losses: dict[str, dict[str, float | None]] = {}
-            for at, (name, way) in enumerate(trials, 1):
-                heard(at, len(trials))
+            for at, (name, way) in enumerate(trials):
+                self.background.tell(f"{name}: {way}, run {at + 1} of {len(trials)}", at, len(trials))
                 ways = {other: _way(spec.columns[other]) for other, many in blanks.items() if many} | {
                     name: way
                 }
@@ -100,10 +96,8 @@ class DataAdvice(param.Parameterized):
                 losses.setdefault(name, {})[way] = loss
             return tuple(BlankPrices(name, blanks[name], of_ways) for name, of_ways in losses.items())
 
-        self.background.start(
-            work,
-            lambda prices: self.param.update(prices=prices, pricing=""),
-            lambda problem: self.param.update(pricing="", problem=problem),
+        self.background.compute(
+            self, "pricing", work, lambda prices: {"prices": prices}, "trying the ways", prices=()
         )
 
     def _priced_of(self) -> Any:
@@ -119,7 +113,7 @@ class DataAdvice(param.Parameterized):
         if self._priced is not None and (now[0] is not self._priced[0] or now[1] != self._priced[1]):
             self.background.forget()
             self._priced = None
-            self.param.update(prices=(), pricing="", problem="")
+            self.param.update(prices=(), pricing=False, problem="")
 
     @param.depends("workspace.table", watch=True)
     def _table_changed(self) -> None:

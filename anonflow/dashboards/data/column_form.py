@@ -12,12 +12,12 @@ from anonflow import datasets, strict_yaml
 from anonflow.dashboards.components.draft_form import DraftForm
 from anonflow.dashboards.protect.settings import share
 from anonflow.dashboards.session.draft_spec import ColumnSpec, columns_of, written
-from anonflow.dashboards.session.screen_words import OPEN_FIRST, on_screen
+from anonflow.dashboards.session.screen_words import on_screen
 from anonflow.dashboards.session.table_sources import first_columns
 from anonflow.dashboards.session.workspace import ACQUAINTANCES
 from anonflow.dashboards.work.screen_work import Background
 from anonflow.drawing.method_mark import sparkline
-from anonflow.errors import AnonflowError, DataError, ParameterError
+from anonflow.errors import AnonflowError, ParameterError
 from anonflow.hierarchy.wording import plural
 from anonflow.table.coding import column_values
 from anonflow.table.domain import missing_cells
@@ -145,19 +145,6 @@ class ColumnChoice(DraftForm):
             few = counts[len(strangers) - 1]
             sentence += f" To strangers, who know {', '.join(strangers)} only, {few:,} ({share(few, n)}) {'is' if few == 1 else 'are'}."
         return sentence
-
-    def first_rows(self, most: int = 100) -> pd.DataFrame:
-        """Return the first records as they were read: the owner's view.
-
-        Raises
-        ------
-        DataError
-            If no table is open.
-        """
-        if self.workspace.named is None:
-            raise DataError(OPEN_FIRST)
-        first: pd.DataFrame = self.workspace.named.head(most)
-        return first
 
     # ------------------------------------------------------------------------------------ choosing
 
@@ -364,13 +351,8 @@ def about_datasets() -> dict[str, str]:
     }
 
 
-def type_of(cells: pd.Series) -> str:
-    """Return the type of a column's values: number, date, truth value, text, or none."""
-    return _read_type(cells[~missing_cells(cells)])[0]
-
-
-def _read_type(values: pd.Series) -> tuple[str, np.ndarray | None]:
-    """Return the type of values, and their numbers where they are numbers or dates."""
+def read_type(values: pd.Series) -> tuple[str, np.ndarray | None]:
+    """Return the type of a column's values, number, date, truth value, text or empty, and their numbers where they are numbers or dates."""
     import pandas as pd
 
     if not len(values):
@@ -387,7 +369,7 @@ def _read_type(values: pd.Series) -> tuple[str, np.ndarray | None]:
 def _count(cells: pd.Series) -> ColumnFacts:
     missing = missing_cells(cells)
     values = cells[~missing]
-    sort, numbers = _read_type(values)
+    sort, numbers = read_type(values)
     try:
         distinct = int(values.nunique())
     except TypeError:

@@ -16,7 +16,19 @@ import param
 from markupsafe import Markup
 
 from anonflow import datasets
-from anonflow.dashboards.components.html import card, facts, html, in_lines, items, notice, say, soft, stack
+from anonflow.dashboards.components.at_work import AtWork
+from anonflow.dashboards.components.html import (
+    button,
+    card,
+    facts,
+    html,
+    in_lines,
+    items,
+    notice,
+    say,
+    soft,
+    stack,
+)
 from anonflow.dashboards.components.markup import unique_bars
 from anonflow.dashboards.components.option_field import option_field
 from anonflow.dashboards.components.upload import dropper
@@ -96,6 +108,9 @@ MANY = {
 
 CHOOSE = "choose…"
 """What a list says before something is chosen."""
+
+FIRST = 100
+"""Records that are listed as they are."""
 
 TOGETHER = 20.0
 """Seconds within which files are taken to have been dropped together."""
@@ -178,7 +193,7 @@ class DataScreen(pn.viewable.Viewer):
         self.about = html()
         self.option_fields = in_lines()
         self.hierarchies = pn.widgets.Checkbox(label="with the hierarchies that go with it", value=False)
-        self.open = pn.widgets.Button(label="Open this table", color="primary", on_click=self._open_dataset)
+        self.open = button("Open this table", self._open_dataset, color="primary")
         limits = self.workspace.limits
         kinds = "CSV, Parquet or Excel file, alone or with its hierarchies and its flow"
         self.dropper = dropper(self.workspace, self._open_file, self._refused, kinds, multiple=True)
@@ -202,8 +217,7 @@ class DataScreen(pn.viewable.Viewer):
         self.missing = pn.widgets.TextInput(
             label="Texts that stand for a missing value", placeholder="such as NA, ?", width=220
         )
-        self.again = pn.widgets.Button(label="Read the file again", align="end", visible=False)
-        self.again.on_click(self._read_again)
+        self.again = button("Read the file again", self._read_again, align="end", visible=False)
         written = pn.Card(
             in_lines(self.delimiter, self.encoding, self.missing, self.again),
             header=pn.pane.HTML("How the CSV file is written", margin=(4, 6)),
@@ -211,12 +225,8 @@ class DataScreen(pn.viewable.Viewer):
             sizing_mode="stretch_width",
         )
         self.wrong, self.dropped, self.replaced = notice("af-bad"), notice("af-note"), html()
-        self.replace = pn.widgets.Button(
-            label="Open it, and give this work up", color="danger", on_click=self._replace
-        )
-        self.keep_open = pn.widgets.Button(
-            label="Keep what is open", color="primary", on_click=self._keep_open
-        )
+        self.replace = button("Open it, and give this work up", self._replace, color="danger")
+        self.keep_open = button("Keep what is open", self._keep_open, color="primary")
         self._question = stack(
             self.replaced,
             in_lines(self.keep_open, self.replace),
@@ -232,8 +242,7 @@ class DataScreen(pn.viewable.Viewer):
             )
         )
         self.waiting = notice("af-note")
-        self.without = pn.widgets.Button(label="Open a table without it", visible=False)
-        self.without.on_click(self._forget_project)
+        self.without = button("Open a table without it", self._forget_project, visible=False)
         ways = {
             BUILT_IN: stack(self.dataset, self.about, self.option_fields, self.hierarchies, self.open),
             OWN: stack(self.dropper, self.about_upload, written),
@@ -244,8 +253,11 @@ class DataScreen(pn.viewable.Viewer):
             part.visible = self.way.rx() == way
         self._about_dataset()
         self._ways_in = stack(self.way, *ways.values())
-        self.unfold = pn.widgets.Button(label="Open another table", visible=False)
-        self.unfold.on_click(lambda event: self._ways_in.param.update(visible=not self._ways_in.visible))
+        self.unfold = button(
+            "Open another table",
+            lambda: self._ways_in.param.update(visible=not self._ways_in.visible),
+            visible=False,
+        )
         self._source = card(
             "Open a table", self._question, self.waiting, self.without, self.unfold, self._ways_in, self.dropped, self.wrong
         )  # fmt: skip
@@ -262,7 +274,7 @@ class DataScreen(pn.viewable.Viewer):
             entry.get("kind") == "hierarchy" for entry in datasets.schema(name, hierarchies=True).values()
         )
 
-    def _open_dataset(self, *events: Any) -> None:
+    def _open_dataset(self) -> None:
         name = self.dataset.value
         options = {
             option: widget.value
@@ -306,7 +318,7 @@ class DataScreen(pn.viewable.Viewer):
         self._go_on = self._leave = None
         self._is_reading = self._question.visible = False
 
-    def _replace(self, *events: Any) -> None:
+    def _replace(self) -> None:
         go_on = self._go_on
         self._close_question()
         now = time.monotonic()
@@ -315,7 +327,7 @@ class DataScreen(pn.viewable.Viewer):
         if go_on is not None:
             go_on()
 
-    def _keep_open(self, *events: Any) -> None:
+    def _keep_open(self) -> None:
         leave = self._leave
         self._close_question()
         for waiting in (self._hierarchies, self._flows, self._perhaps):
@@ -370,11 +382,7 @@ class DataScreen(pn.viewable.Viewer):
         """Give the open table the hierarchies that came with it; before it is open, they wait."""
         workspace = self.workspace
         if workspace.frame is None or self._is_reading:
-            count = len(self._hierarchies)
-            say(
-                self.dropped,
-                f"{plural(count, 'file')} with a hierarchy: waiting for the table." if count else "",
-            )
+            self._say_waiting()
             return
         own, columns = safe_name(workspace.table_name), [str(each) for each in workspace.frame.columns]
         recent = time.monotonic() - TOGETHER
@@ -433,7 +441,7 @@ class DataScreen(pn.viewable.Viewer):
 
         self._aside(f"Reading {name}.", lambda: workspace.read_file(name, path, **form), failed)
 
-    def _read_again(self, *events: Any) -> None:
+    def _read_again(self) -> None:
         if self._refused_file is not None:
             self._read(*self._refused_file)
         else:
@@ -490,7 +498,7 @@ class DataScreen(pn.viewable.Viewer):
         else:
             self.reading.of_records(n, read, done, refused)
 
-    def _forget_project(self, *events: Any) -> None:
+    def _forget_project(self) -> None:
         self.workspace.forget_project()
         self._show_waiting()
 
@@ -567,14 +575,11 @@ class DataScreen(pn.viewable.Viewer):
         self.many_answers, self.many_roles, self.many_kinds = self._many.values()
         for field, widget in self._many.items():
             pn.bind(partial(self._chosen_for_many, field), widget, watch=True)
-        self.confirm = pn.widgets.Button(
-            label=CONFIRM, color="primary", on_click=lambda event: self.choice.confirm()
-        )
+        self.confirm = button(CONFIRM, self.choice.confirm, color="primary")
         self.guessed, self.rules = notice("af-note"), html()
-        self.price = pn.widgets.Button(label="What does each way cost?")
-        self.price.on_click(lambda event: self.advice.price())
+        self.price = button("What does each way cost?", self.advice.price)
         self.linked = notice("af-warn")
-        self.guess = pn.widgets.Button(label="First guess again", on_click=lambda event: self.choice.infer())
+        self.guess = button("First guess again", self.choice.infer)
         self.sentence, self.bars, self.counts = html("", "af-unique"), html(), html()
         self.first = pn.widgets.Tabulator(
             pd.DataFrame(),
@@ -603,7 +608,7 @@ class DataScreen(pn.viewable.Viewer):
             ),
         )
         self._blanks_card = card(
-            "Cells without a value", self.rules, self.price,
+            "Cells without a value", self.rules, self.price, AtWork(self.advice.background),
             lead="Only you know whether a blank says something of its person. Choose a way in the table above, under Without a value.",
         )  # fmt: skip
         self._unique_card = card("Who stands alone", self.sentence, self.bars)
@@ -704,7 +709,7 @@ class DataScreen(pn.viewable.Viewer):
         if self.workspace.source.dataset in self._about:
             self.dataset.value = self.workspace.source.dataset
         self._show_counts()
-        first = self.choice.first_rows().reset_index(drop=True)
+        first = self.workspace.named.head(FIRST).reset_index(drop=True)
         # a title is markup to the table: names are anybody's
         self.first.titles = {str(name): escape(str(name)) for name in first.columns}
         self.first.value = first
@@ -746,10 +751,9 @@ class DataScreen(pn.viewable.Viewer):
                 f"Information loss (GCP) of a quick run on {records:,} records, by the way with the blanks of each column:",
                 facts(("column", "blanks", *ways), rows, range(1, 2 + len(ways))),
             )
-        sentence = f"Trying the ways: {advice.pricing}." if advice.pricing else advice.problem
-        table += soft(sentence, "status")
+        table += soft(advice.problem, "status")
         self.rules.object = str(table)
-        self.price.disabled = bool(advice.pricing)
+        self.price.disabled = advice.pricing
 
     def _price(self, prices: BlankPrices, way: str) -> Markup | str:
         loss = prices.losses.get(way)

@@ -9,9 +9,9 @@ import panel as pn
 import param
 from markupsafe import Markup
 
-from anonflow.dashboards.components.html import card, html, items, say, soft
+from anonflow.dashboards.components.at_work import AtWork
+from anonflow.dashboards.components.html import button, card, html, items, say, soft
 from anonflow.dashboards.session.workspace import Workspace
-from anonflow.dashboards.work.jobs import FinishedRun
 from anonflow.dashboards.work.screen_work import Background
 from anonflow.drawing.heat_map import difference_map, heat_map
 from anonflow.utility.analyses.association import Associations, associations_of
@@ -31,16 +31,14 @@ class AssociationCard(pn.viewable.Viewer):
     def __init__(self, workspace: Workspace, **params: Any) -> None:
         super().__init__(workspace=workspace, **params)
         self.background = Background(workspace)
-        self.start = pn.widgets.Button(
-            label=COMPARE, color="primary", width=220, css_classes=["af-associate"]
-        )
-        self.start.on_click(lambda _: self.compute())
+        self.start = button(COMPARE, self.compute, css="af-associate", color="primary", width=220)
         self.which = html("")
         self.picture = html("", "af-association")
         self._card = card(
             "Associations of columns, before and after",
             self.which,
             self.start,
+            AtWork(self.background),
             self.picture,
             lead=(
                 "Between 0 and 1: the correlation of two numbers, Cramer's V of two categories, the correlation ratio of a number and a "
@@ -49,20 +47,9 @@ class AssociationCard(pn.viewable.Viewer):
         )
         self._show()
 
-    @property
-    def run(self) -> FinishedRun | None:
-        """The chosen run, None if no run with a result is chosen."""
-        return self.workspace.chosen_run
-
-    @property
-    def associations(self) -> Associations | None:
-        """Those of the chosen run, once they were computed."""
-        run = self.run
-        return None if run is None else self.workspace.noted.associations.get(run.id)
-
     def compute(self) -> None:
         """Compute those of the chosen run, aside."""
-        run = self.run
+        run = self.workspace.chosen_run
         if run is None or run.result.anonymization is None or self.computing:
             return
         anonymization = run.result.anonymization
@@ -72,12 +59,17 @@ class AssociationCard(pn.viewable.Viewer):
                 self.workspace.noted.associations[run.id] = result
 
         self.background.compute(
-            self, "computing", lambda: associations_of(anonymization.table, anonymization), done
+            self,
+            "computing",
+            lambda: associations_of(anonymization.table, anonymization),
+            done,
+            "comparing all pairs of columns with plausible tables",
         )
 
     @param.depends("workspace.chosen", "workspace.runs", "computing", "problem", watch=True)
     def _show(self) -> None:
-        run, shown = self.run, self.associations
+        run = self.workspace.chosen_run
+        shown: Associations | None = None if run is None else self.workspace.noted.associations.get(run.id)
         self.start.disabled = self.computing or run is None
         self.start.visible = shown is None
         self.start.label = "Comparing…" if self.computing else COMPARE

@@ -13,16 +13,17 @@ import param
 from anonflow.algorithms.anonymize import Anonymization
 from anonflow.algorithms.recoding.lattice_part import LatticePart, lattice_part
 from anonflow.algorithms.view import sizes_of
-from anonflow.dashboards.session.publication import card_of_run
+from anonflow.dashboards.components.release_card import TRYING
+from anonflow.dashboards.session.publication import STEPS, card_of_run
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.dashboards.work.jobs import FinishedRun
 from anonflow.dashboards.work.screen_work import Background
-from anonflow.engine.report.card import ReleaseCard
+from anonflow.engine.report.card import ReleaseCard, insiders_draw
 from anonflow.errors import ParameterError
 from anonflow.loss import record_costs
 from anonflow.release import publish
 from anonflow.release.randomness import derived_seed
-from anonflow.risk import ATTACKERS, AttackContext, ByKeySets, Prosecutor, usual
+from anonflow.risk import ATTACKERS, AttackContext, ByKeySets, Insider, Prosecutor, usual
 from anonflow.risk.attack import frame_of, row_of
 from anonflow.utility.before_after import BeforeAfter
 from anonflow.utility.distributions import Distribution, distribution
@@ -230,10 +231,18 @@ class ExploreModel(param.Parameterized):
                 anonymization.table, release, anonymization.k, seed=derived_seed(run.seed, "attackers")
             )
             context = replace(context, anonymization=anonymization)
-            rows = [
-                row_of(attacker, attacker.attack(context)) | {"column": getattr(attacker, "column", None)}
-                for attacker in usual(context)
-            ]
+            rows = []
+            attackers = usual(context)
+            fresh = (
+                insiders_draw(context, run.seed) or context
+            )  # as the card has it: one figure on one screen
+            for at, attacker in enumerate(attackers):
+                about = {"attacker": attacker.name, "column": getattr(attacker, "column", None)}
+                words = f"attacker {at + 1} of {len(attackers)}: {called(about)}"
+                self.background.tell(words, at, len(attackers))
+                success = attacker.attack(fresh if isinstance(attacker, Insider) else context)
+                rows.append(row_of(attacker, success) | about)
+            self.background.tell(STEPS["card"])
             values, counts = np.unique(context.covering()[context.people], return_counts=True)
             covering = tuple(zip(values.tolist(), counts.tolist(), strict=True))
             card = card_of_run(run.seed, run.result, release, frame_of(rows))
@@ -248,7 +257,7 @@ class ExploreModel(param.Parameterized):
             self.workspace.noted.attacks[run.id] = attacks
             return {"attacks": None if self.run is None else self.workspace.noted.attacks.get(self.run.id)}
 
-        self.background.compute(self, "attacking", work, done)
+        self.background.compute(self, "attacking", work, done, "drawing a release for the attack")
 
     def price(self) -> None:
         """Try the remedies of the card's lines that fail, in the background; ``attacks`` has the card with their prices."""
@@ -265,6 +274,7 @@ class ExploreModel(param.Parameterized):
             "attacking",
             lambda: card_of_run(run.seed, run.result, None, frame_of(attacks.rows), prices=True),
             done,
+            TRYING,
         )
 
     # --------------------------------------------------------------------------------------- inside

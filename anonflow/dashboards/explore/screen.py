@@ -12,9 +12,11 @@ import param
 from markupsafe import Markup
 
 from anonflow.algorithms.recoding.lattice_view import lattice_view
+from anonflow.dashboards.components.at_work import AtWork
 from anonflow.dashboards.components.clickable import Clickable
 from anonflow.dashboards.components.html import (
     badge,
+    button,
     card,
     card_heading,
     empty,
@@ -78,7 +80,7 @@ class ExploreScreen(ShownPart):
             self._of_run("Before and after: records", pn.Row(self.search, self.only_changed), self.matching, self.records),
             self._of_run("Who a record is hidden among", pn.Row(self.record, self.worst), self.graph),
             self._of_run("Class sizes and matches", self.sizes),
-            self._of_run("Risk: what attackers achieve", self.attack, self.attacked, self.remedies, lead="Each attacker has the release and the knowledge that is named beside it."),
+            self._of_run("Risk: what attackers achieve", self.attack, AtWork(self.model.background), self.attacked, self.remedies, lead="Each attacker has the release and the knowledge that is named beside it."),
             visible=self.model.run is not None,
         )  # fmt: skip
         self.draw_after(workspace, ["chosen", "runs"], self._show)
@@ -149,10 +151,7 @@ class ExploreScreen(ShownPart):
 
     def _make_loss(self) -> None:
         self.nothing = empty("No run yet: go to Compare and press Run; then a tap on a run shows it here.")
-        self.repeat = pn.widgets.Button(
-            label=REPEAT, color="primary", visible=False, css_classes=["af-repeat"]
-        )
-        self.repeat.on_click(lambda _: self.workspace.repeat())
+        self.repeat = button(REPEAT, self.workspace.repeat, css="af-repeat", color="primary", visible=False)
         self.chosen = RunSelect(self.workspace, "Run").select
         self.facts = html("")
         self.losses = html("", "af-heat")
@@ -265,12 +264,11 @@ class ExploreScreen(ShownPart):
     def _make_graph(self) -> None:
         self.record = pn.widgets.IntInput(label="Record", value=0, start=0, end=0, width=140)
         pn.bind(self._record_changed, self.record, watch=True)
-        self.worst = pn.widgets.Button(label="The record that loses most", width=200, align="end")
-        self.worst.on_click(self._show_worst)
+        self.worst = button("The record that loses most", self._show_worst, width=200, align="end")
         self.graph = html("", "af-graph")
         self.sizes = html("", "af-sizes")
 
-    def _show_worst(self, _: Any) -> None:
+    def _show_worst(self) -> None:
         view = self.model.view()
         if view is not None:
             self.model.record = view.worst
@@ -329,8 +327,7 @@ class ExploreScreen(ShownPart):
     # -------------------------------------------------------------------------------------- attackers
 
     def _make_attacks(self) -> None:
-        self.attack = pn.widgets.Button(label=ATTACK, color="primary", width=180, css_classes=["af-attack"])
-        self.attack.on_click(lambda _: self.model.attack())
+        self.attack = button(ATTACK, self.model.attack, css="af-attack", color="primary", width=180)
         self.attacked = html("", "af-attacks")
         self.remedies = Remedies(self.workspace, self.model.price)
 
@@ -347,7 +344,7 @@ class ExploreScreen(ShownPart):
             self.attacked.object = str(Markup("<p>{}</p>").format(f"The attack failed: {model.problem}"))
         elif model.attacks is None:
             self.attacked.object = (
-                "<p class='soft' role='status'>Attackers are at work; this takes some seconds.</p>"
+                ""
                 if model.attacking
                 else "<p class='soft'>Nobody has attacked this run yet. anonflow draws a release for the attack and discards it.</p>"
             )

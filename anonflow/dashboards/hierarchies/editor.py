@@ -12,7 +12,7 @@ import param
 from markupsafe import Markup
 
 from anonflow.dashboards.components.clickable import Clickable
-from anonflow.dashboards.components.html import html, in_lines, notice, say, soft, stack
+from anonflow.dashboards.components.html import button, html, in_lines, notice, say, soft, stack
 from anonflow.dashboards.components.option_field import param_field
 from anonflow.dashboards.components.shown_part import ShownPart
 from anonflow.dashboards.components.upload import dropper
@@ -64,11 +64,9 @@ class HierarchyBuilder(ShownPart):
             of.clicks, label="Clicks on the tree", options=meanings
         )
         self.label = pn.widgets.TextInput(label="Name of the group", placeholder="such as Europe", width=220)
-        self.group = pn.widgets.Button(label="Put together", color="primary")
-        self.rename = pn.widgets.Button(label="Rename")
-        self.group.on_click(lambda event: self._named(choice.group))
-        self.rename.on_click(lambda event: self._named(choice.rename))
-        self.dissolve = pn.widgets.Button(label="Dissolve", on_click=lambda event: choice.dissolve())
+        self.group = button("Put together", lambda: self._named(choice.group), color="primary")
+        self.rename = button("Rename", lambda: self._named(choice.rename))
+        self.dissolve = button("Dissolve", choice.dissolve)
         self.picked = html()
         delimiters = {"semicolon": ";", "comma": ",", "tab": "\t", "bar": "|"}
         self.delimiter = pn.widgets.Select(label="Delimiter", options=delimiters, width=150)
@@ -79,10 +77,8 @@ class HierarchyBuilder(ShownPart):
             "CSV file: no header, a row for each value, from the value to the root",
             MOST,
         )
-        self.use = pn.widgets.Button(
-            label="Use this hierarchy", color="primary", on_click=lambda event: choice.use()
-        )
-        self.drop = pn.widgets.Button(label="No hierarchy", on_click=lambda event: choice.drop())
+        self.use = button("Use this hierarchy", choice.use, color="primary")
+        self.drop = button("No hierarchy", choice.drop)
         self.export = pn.widgets.FileDownload(
             callback=lambda: io.BytesIO(choice.export()),
             filename="hierarchy.csv",
@@ -90,9 +86,7 @@ class HierarchyBuilder(ShownPart):
             width=130,
         )
         self.to = pn.widgets.Select(label="Copy it to the column", options=[], width=220)
-        self.copy = pn.widgets.Button(
-            label="Copy", on_click=lambda event: choice.copy_to(self.to.value) if self.to.value else None
-        )
+        self.copy = button("Copy", lambda: choice.copy_to(self.to.value) if self.to.value else None)
         self.further = in_lines(self.to, pn.Row(self.copy, self.export, margin=(18, 0, 0, 0)))
         self.state, self.problem = html(), notice("af-bad")
         self.tree = Clickable(on_click=choice.click, sizing_mode="stretch_width")

@@ -11,7 +11,18 @@ import panel as pn
 import param
 from markupsafe import Markup
 
-from anonflow.dashboards.components.html import card, empty, facts, head, html, in_lines, notice, say, soft
+from anonflow.dashboards.components.html import (
+    button,
+    card,
+    empty,
+    facts,
+    head,
+    html,
+    in_lines,
+    notice,
+    say,
+    soft,
+)
 from anonflow.dashboards.components.option_field import option_field
 from anonflow.dashboards.components.upload import dropper
 from anonflow.dashboards.session.draft_spec import ColumnSpec
@@ -42,8 +53,8 @@ class PrepareScreen(pn.viewable.Viewer):
         self._counted: tuple[Any, list[Any], Any] | None = None
         self.fields: dict[str, Any] = {}
         self._form = in_lines()
-        self.add = pn.widgets.Button(label="Add the step", on_click=self._add)
-        self.remove = pn.widgets.Button(label="Remove the last step", on_click=self._remove)
+        self.add = button("Add the step", self._add)
+        self.remove = button("Remove the last step", self._remove)
         self.codebook = dropper(
             self.workspace,
             self._take_codebook,
@@ -98,7 +109,7 @@ class PrepareScreen(pn.viewable.Viewer):
         if "others" in self.fields and self.fields["others"].label == STAY:
             self.fields["others"].value = ", ".join(column.codes or ())
 
-    def _add(self, *events: Any) -> None:
+    def _add(self) -> None:
         filled = self.options()
         empty = [
             option.label
@@ -122,7 +133,7 @@ class PrepareScreen(pn.viewable.Viewer):
             path.unlink(missing_ok=True)
         self._take([*self._steps(), {"recode": {"column": self.column.value, "values": table}}])
 
-    def _remove(self, *events: Any) -> None:
+    def _remove(self) -> None:
         self._take(self._steps()[:-1])
 
     def _steps(self) -> list[Any]:

@@ -9,7 +9,8 @@ import panel as pn
 import param
 from markupsafe import Markup
 
-from anonflow.dashboards.components.html import facts, html, soft
+from anonflow.dashboards.components.at_work import AtWork
+from anonflow.dashboards.components.html import button, facts, html, soft
 from anonflow.dashboards.session.draft_spec import NO_FLOW
 from anonflow.dashboards.session.screen_words import OPEN_FIRST, on_screen
 from anonflow.dashboards.session.validation import running_flow
@@ -44,8 +45,7 @@ class ExpectedCard(pn.viewable.Viewer):
         super().__init__(workspace=workspace, **params)
         self.background = Background(workspace)
         self._of = NO_FLOW
-        self.start = pn.widgets.Button(label=EXPECT, width=230, css_classes=["af-expect"])
-        self.start.on_click(lambda _: self.compute())
+        self.start = button(EXPECT, self.compute, css="af-expect", width=230)
         self.shown = html("", "af-expected")
         self._show()
 
@@ -68,13 +68,19 @@ class ExpectedCard(pn.viewable.Viewer):
 
         def work() -> tuple[ExpectedRun, ...]:
             answers = []
-            for name, flow in flows:
-                if not self.computing:  # the draft has changed
-                    break
+            for at, (name, flow) in enumerate(flows):
+                self.background.tell(f"running {name} on a few records", at, len(flows))
                 answers += [replace(each, name=name) for each in expected_of(flow, seconds=METHODS)]
             return tuple(answers)
 
-        self.background.compute(self, "computing", work, lambda answers: {"answers": answers}, answers=())
+        self.background.compute(
+            self,
+            "computing",
+            work,
+            lambda answers: {"answers": answers},
+            "running the methods on a few records",
+            answers=(),
+        )
 
     @param.depends("workspace.draft.spec", "workspace.frame", watch=True)
     def _changed(self) -> None:
@@ -134,7 +140,7 @@ class ExpectedCard(pn.viewable.Viewer):
         self.shown.object = str(Markup("").join(parts))
 
     def __panel__(self) -> pn.viewable.Viewable:
-        return pn.Column(self.start, self.shown, sizing_mode="stretch_width")
+        return pn.Column(self.start, AtWork(self.background), self.shown, sizing_mode="stretch_width")
 
 
 def wrong_by(expected: ExpectedRun, seconds: float) -> str:

@@ -9,7 +9,7 @@ import panel as pn
 import param
 
 from anonflow.dashboards.components.clickable import Clickable
-from anonflow.dashboards.components.html import html, in_lines, labelled, notice, say, soft, stack
+from anonflow.dashboards.components.html import button, html, in_lines, labelled, notice, say, soft, stack
 from anonflow.dashboards.components.option_field import param_field
 from anonflow.dashboards.components.shown_part import ShownPart
 from anonflow.dashboards.protect.patterns import METHODS, PatternChoice
@@ -96,18 +96,14 @@ class PatternBoard(ShownPart):
         self.pair = pn.widgets.CheckBoxGroup(
             label="Columns of a rule", options=[], inline=True, css_classes=["af-boxes"]
         )
-        self.tie = pn.widgets.Button(label="Hide together", on_click=lambda event: self._rule("together"))
-        self.rival = pn.widgets.Button(
-            label="At most one of them", on_click=lambda event: self._rule("at_most_one_of")
-        )
+        self.tie = button("Hide together", lambda: self._rule("together"))
+        self.rival = button("At most one of them", lambda: self._rule("at_most_one_of"))
         self.rules = Clickable(on_click=self._drop_rule, sizing_mode="stretch_width")
         self.weighted = pn.widgets.Select(label="Cost of hiding a cell of", options=[], width=220)
         self.weight = pn.widgets.FloatInput(label="counts as", value=1.0, start=0.001, step=0.5, width=110)
         self.grid = Clickable(on_click=self._click, sizing_mode="stretch_width")
-        self.add = pn.widgets.Button(label="Add a pattern", on_click=lambda event: choice.add())
-        self.fresh = pn.widgets.Button(
-            label="Start again: one column at a time", on_click=lambda event: choice.start_list(True)
-        )
+        self.add = button("Add a pattern", choice.add)
+        self.fresh = button("Start again: one column at a time", lambda: choice.start_list(True))
         self.summary, self.problem = html(), notice("af-bad")
         self.predicates = stack(
             in_lines(self.at_most, labelled(self.never)),

@@ -11,7 +11,7 @@ import param
 from markupsafe import Markup
 
 from anonflow import engine
-from anonflow.dashboards.components.html import facts, html, in_lines, soft, stack
+from anonflow.dashboards.components.html import button, facts, html, in_lines, soft, stack
 from anonflow.dashboards.components.option_field import param_field
 from anonflow.dashboards.session.draft_spec import DraftSpec
 from anonflow.dashboards.session.screen_words import OPEN_FIRST, WAITING, on_screen
@@ -187,10 +187,8 @@ class TargetCard(pn.viewable.Viewer):
         )
         self.seconds = param_field(of.seconds, "Seconds it may take", 160, step=10.0)
         self.only = param_field(of.chosen_only, "Only the methods that are chosen")
-        self.start = pn.widgets.Button(label="Search", color="primary", width=130, css_classes=["af-search"])
-        self.stop = pn.widgets.Button(label="Stop the search", width=150)
-        self.start.on_click(lambda _: choice.start())
-        self.stop.on_click(lambda _: choice.stop())
+        self.start = button("Search", choice.start, css="af-search", color="primary", width=130)
+        self.stop = button("Stop the search", choice.stop, width=150)
         self.state = html("", "af-searched")
         self.tried = html("", "af-trials")
         self._show()

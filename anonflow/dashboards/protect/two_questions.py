@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from anonflow.algorithms.budget import AUTO
 from anonflow.criteria.registry import promise_of
-from anonflow.dashboards.components.html import card, facts, html, in_lines, labelled
+from anonflow.dashboards.components.html import button, card, facts, html, in_lines, labelled
 from anonflow.dashboards.protect.settings import Protection
 from anonflow.dashboards.session.draft_spec import DraftSpec, MethodSpec
 from anonflow.dashboards.session.screen_words import on_screen
@@ -42,8 +42,7 @@ class TwoQuestions(pn.viewable.Viewer):
         self.time = pn.widgets.RadioBoxGroup(
             label=HOW_LONG, options=TIMES, value=min(TIMES.values()), width=330
         )
-        self.start = pn.widgets.Button(label=FIND, color="primary", css_classes=["af-find"])
-        self.start.on_click(lambda event: self.find())
+        self.start = button(FIND, self.find, css="af-find", color="primary")
         self.answer = html("", "af-best")
         pn.bind(self._set_k, self.strength, watch=True)
         self._show_k()

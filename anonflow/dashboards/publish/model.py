@@ -17,6 +17,7 @@ from anonflow.archive import zipped
 from anonflow.criteria.guarantee import promises_classes
 from anonflow.criteria.registry import promise_of
 from anonflow.dashboards.components.figure_files import figures_of_run
+from anonflow.dashboards.components.release_card import TRYING
 from anonflow.dashboards.components.released_before import ReleasesModel
 from anonflow.dashboards.session import share_link
 from anonflow.dashboards.session.diff import differences
@@ -250,8 +251,14 @@ class PublishModel(param.Parameterized):
                 self.workspace.note_drawn(table, run)
             self._changed()
 
+        tell = self.background.tell
         self.background.compute(
-            self, "drawing", lambda: self.workspace.publish(run.id, agreed), done, publication=None
+            self,
+            "drawing",
+            lambda: self.workspace.publish(run.id, agreed, tell),
+            done,
+            "drawing the release",
+            publication=None,
         )
 
     @property
@@ -316,6 +323,7 @@ class PublishModel(param.Parameterized):
             "pricing",
             lambda: card_of_run(run.seed, run.result, publication.release, publication.attacks, prices=True),
             done,
+            TRYING,
         )
 
     def content(self, file: str) -> bytes:

@@ -9,7 +9,8 @@ import panel as pn
 import param
 from markupsafe import Markup
 
-from anonflow.dashboards.components.html import badge, card, html, in_lines, refused, soft
+from anonflow.dashboards.components.at_work import AtWork
+from anonflow.dashboards.components.html import badge, button, card, html, in_lines, refused, soft
 from anonflow.dashboards.publish.model import PublishModel
 from anonflow.dashboards.session.workspace import LONGEST_FIELD
 from anonflow.dashboards.work.screen_work import Background
@@ -50,8 +51,7 @@ class ReviewForm(pn.viewable.Viewer):
                 ("pdf", "The report, PDF", lambda: io.BytesIO(self.pdf)),
             )
         )
-        self.print = pn.widgets.Button(label="Make the PDF", width=160, css_classes=["af-print"])
-        self.print.on_click(lambda _: self.print_page())
+        self.print = button("Make the PDF", self.print_page, css="af-print", width=160)
         self.status = html("")
         sections: dict[int, list[Any]] = {}
         for key, (section, _) in FIELDS.items():
@@ -68,6 +68,7 @@ class ReviewForm(pn.viewable.Viewer):
                 )
             ),
             in_lines(self.page_file, self.print, self.pdf_file),
+            AtWork(self.background),
             self.status,
             lead="Its measured part is drawn with the release. What you fill in is kept with the project. Signatures are by hand.",
         )
@@ -88,6 +89,7 @@ class ReviewForm(pn.viewable.Viewer):
             "printing",
             lambda: printed(page),
             lambda content: {"pdf": content if page == self.page() else b""},
+            "printing",
         )
 
     # --------------------------------------------------------------------------------------- inside
@@ -131,8 +133,6 @@ class ReviewForm(pn.viewable.Viewer):
         self.pdf_file.visible = bool(self.pdf)
         if self.problem:
             text = refused(self.problem)
-        elif self.printing:
-            text = soft("Printing…", "status")
         elif not _can_print():
             text = soft(NO_BROWSER)
         else:

@@ -9,8 +9,10 @@ import panel as pn
 import param
 from markupsafe import Markup
 
+from anonflow.dashboards.components.at_work import AtWork
 from anonflow.dashboards.components.html import (
     badge,
+    button,
     card,
     cards,
     empty,
@@ -26,12 +28,7 @@ from anonflow.dashboards.components.html import (
 )
 from anonflow.dashboards.components.option_field import param_field
 from anonflow.dashboards.components.release_card import Remedies, card_lines, run_numbers
-from anonflow.dashboards.components.released_before import (
-    NOBODY_BEFORE,
-    ReleasesUpload,
-    outlook_of,
-    releases_with_them,
-)
+from anonflow.dashboards.components.released_before import ReleasedCard, outlook_of
 from anonflow.dashboards.components.run_select import RunSelect
 from anonflow.dashboards.components.shown_part import ShownPart
 from anonflow.dashboards.publish.model import OWNER, PUBLIC, PublishModel
@@ -93,57 +90,46 @@ class PublishScreen(ShownPart):
         self.second = notice("af-warn")
         self.agree = pn.widgets.Checkbox(label=AGREE, value=False)
         self.agree.link(self.model, value="agreed", bidirectional=True)
-        self.draw = pn.widgets.Button(label=DRAW, color="primary", width=200, css_classes=["af-draw"])
-        self.draw.on_click(lambda _: self.model.draw())
+        self.draw = button(DRAW, self.model.draw, css="af-draw", color="primary", width=200)
         self._make_released()
         self.guessed = notice("af-warn")
-        self.confirm = pn.widgets.Button(label=CONFIRM, on_click=lambda event: self.model.confirm())
+        self.confirm = button(CONFIRM, self.model.confirm)
         self.state = html("")
         self.remedies = Remedies(self.workspace, self.model.price)
         self.may = html("")
 
     def _make_released(self) -> None:
-        self.known = html("")
         self.people = param_field(
             self.model.param.people, "People that all releases leave everybody", 280, start=2
         )
-        self.go_on = pn.widgets.Button(label=GO_ON, color="primary", width=360, css_classes=["af-go-on"])
-        self.go_on.on_click(lambda _: self.model.go_on(not self.model.goes_on))
-        self.upload = ReleasesUpload(self.model.releases)
-        self.released = card(
-            "Released before",
-            self.known,
-            self.people,
-            self.go_on,
-            *self.upload.parts,
-            classes=["af-released"],
+        self.go_on = button(
+            GO_ON,
+            lambda: self.model.go_on(not self.model.goes_on),
+            css="af-go-on",
+            color="primary",
+            width=360,
         )
+        self.released = ReleasedCard(self.model.releases, self.people, self.go_on)
 
     @param.depends(
-        "model.releases.known", "model.releases.taking", "model.releases.problem", "workspace.chosen", "workspace.runs",
-        "workspace.running", "workspace.uploads", watch=True,
+        "model.releases.known", "workspace.chosen", "workspace.runs", "workspace.running", "workspace.uploads", watch=True
     )  # fmt: skip
     def _show_released(self) -> None:
         model, run, known = self.model, self.model.run, self.model.releases.known
-        self.upload.show()
         table = None if run is None or run.result.anonymization is None else run.result.anonymization.table
-        before = any(each.people for each in known.shared)
-        self.released.visible = table is not None
-        self.go_on.visible = model.goes_on or before
+        self.released.card.visible = table is not None
+        self.go_on.visible = model.goes_on or known.has_people
         self.people.visible = False
         if run is None or table is None:
             return
-        if not self.go_on.visible:
-            say(self.known, soft(NOBODY_BEFORE))
-            return
         obstacle = "" if model.goes_on else model.obstacle_to_going_on
-        text = releases_with_them(known.shared, table.n)
+        beside = None
         if model.goes_on:
-            text += _costs(run, model.plain)
-        else:
-            text += Markup("<p>{}</p>").format(obstacle or HOW[model.divides]) + outlook_of(known)
-        say(self.known, text)
-        self.people.visible = model.divides and not model.goes_on and not obstacle
+            beside = _costs(run, model.plain)
+        elif known.has_people:
+            beside = Markup("<p>{}</p>").format(obstacle or HOW[model.divides]) + outlook_of(known)
+            self.people.visible = model.divides and not obstacle
+        self.released.show(table.n, beside)
         self.people.end = run.result.k
         self.go_on.label = WITHOUT if model.goes_on else GO_ON
         self.go_on.color = "default" if model.goes_on else "primary"
@@ -191,15 +177,15 @@ class PublishScreen(ShownPart):
         settled = release_card is None or release_card.ok
         fails = "For the public, but lines of the card fail: settle them, or accept them, before you publish"
         say(self.may, badge(True, "Public: may be published") if settled else verdict_of(False, bad=fails))
-        for file, button in self.buttons.items():
-            button.filename = model.file_name(file)
+        for file, download in self.buttons.items():
+            download.filename = model.file_name(file)
             obstacle = model.obstacle(file)
-            button.disabled = not ready or bool(obstacle)
+            download.disabled = not ready or bool(obstacle)
             say(self.about[file], soft(obstacle or (PUBLIC | OWNER)[file][2]))
         if model.problem:
             text = verdict_of(False, bad="no release") + Markup("<p>{}</p>").format(model.problem)
         elif model.drawing:
-            text = soft("Drawing one assignment, shuffling the rows, verifying, attacking.", "status")
+            text = Markup("")
         elif publication is None:
             text = soft(
                 "Nothing is drawn yet. The draw gives every row one of its possible originals at random, then an independent verifier "
@@ -265,10 +251,10 @@ class PublishScreen(ShownPart):
         self.link = html("", "af-link")
         self.inside = stack(
             pn.Row(self.chosen),
-            self.released,
+            self.released.card,
             card(
                 "What is published", self.promise, self.second, self.agree, self.guessed, self.confirm, self.draw,
-                self.state, self.remedies,
+                AtWork(self.model.background), self.state, self.remedies,
             ),
             self.files,
             card("What it does not protect against", self.limits),

@@ -64,6 +64,7 @@ class RiskModel(param.Parameterized):
     picture = param.Parameter(None, doc="PictureOfRisk, or None.")
     computing = param.Boolean(default=False)
     stale = param.Boolean(default=False)
+    stopped = param.Boolean(default=False, doc="Whether the last picture was cancelled.")
     problem = param.String(default="", doc="Why there is no picture.")
 
     def __init__(self, workspace: Workspace, **settings: Any) -> None:
@@ -111,8 +112,16 @@ class RiskModel(param.Parameterized):
             "computing",
             work,
             lambda picture: {"picture": picture, "stale": False},
+            "counting the records that are unique on every combination of columns",
             stale=self.picture is not None,
+            stopped=False,
         )
+
+    def stop(self) -> None:
+        """Cancel the picture that is being computed; the next call of :meth:`compute` begins anew."""
+        self.background.cancel()
+        self._computed = None
+        self.stopped = True
 
     @property
     def is_current(self) -> bool:

@@ -19,6 +19,8 @@ from anonflow.risk.register import RegisterCounts, RegisterFits
 from anonflow.table import Table
 from anonflow.table.files.read import read_frame
 
+COMPARING = "comparing the records with the people of the register"
+
 BESIDE = ("prosecutor", "marketer", "linker", "linkable-columns")
 """Attackers who are tried beside those with the register, in a draft that names none."""
 
@@ -70,19 +72,21 @@ class RegisterModel(param.Parameterized):
             self.problem = error.problems[0]
             return
 
-        def done(figures: RegisterFits) -> None:
+        def work() -> RegisterFits:
+            try:
+                return register_figures(table, self._read(place))
+            except Exception:
+                if place.name != self.file:
+                    place.unlink(missing_ok=True)
+                raise
+
+        def done(figures: RegisterFits) -> dict[str, Any]:
             self._computed = table, place.name
-            self.param.update(figures=figures, computing=False)
             beside = self._without_register() or BESIDE
             self._attack(*beside, *({name: {"population": place.name}} for name in WITH_REGISTER))
+            return {"figures": figures}
 
-        def failed(problem: str) -> None:
-            if place.name != self.file:
-                place.unlink(missing_ok=True)
-            self.param.update(computing=False, problem=problem)
-
-        self.param.update(computing=True, problem="")
-        self.background.start(lambda: register_figures(table, self._read(place)), done, failed)
+        self.background.compute(self, "computing", work, done, COMPARING)
 
     def forget(self) -> None:
         """Take the register away from the draft."""
@@ -109,6 +113,7 @@ class RegisterModel(param.Parameterized):
             "computing",
             lambda: register_figures(table, self._read(place)),
             lambda figures: {"figures": figures},
+            COMPARING,
             figures=None,
         )
 

@@ -8,8 +8,10 @@ import panel as pn
 import param
 from markupsafe import Markup
 
+from anonflow.dashboards.components.at_work import AtWork
 from anonflow.dashboards.components.html import (
     badge,
+    button,
     card,
     empty,
     head,
@@ -21,13 +23,7 @@ from anonflow.dashboards.components.html import (
     stack,
 )
 from anonflow.dashboards.components.option_field import param_field
-from anonflow.dashboards.components.released_before import (
-    NOBODY_BEFORE,
-    ReleasesModel,
-    ReleasesUpload,
-    outlook_of,
-    releases_with_them,
-)
+from anonflow.dashboards.components.released_before import ReleasedCard, ReleasesModel
 from anonflow.dashboards.components.upload import dropper
 from anonflow.dashboards.risk import parts
 from anonflow.dashboards.risk.model import RiskModel
@@ -64,7 +60,6 @@ class RiskScreen(pn.viewable.Viewer):
         self.nothing = empty(NO_TABLE)
         self._make_settings()
         self._make_register()
-        self._make_released()
         self._make_cards()
         self._root = pn.Column(
             head(
@@ -155,8 +150,7 @@ class RiskScreen(pn.viewable.Viewer):
             lambda sentence: self.register.param.update(problem=sentence),
             "A register of the population: CSV or Parquet file",
         )
-        self.forget = pn.widgets.Button(label="Remove the register", visible=False)
-        self.forget.on_click(lambda event: self.register.forget())
+        self.forget = button("Remove the register", self.register.forget, visible=False)
         self.of_register = html("", "af-risk-register")
 
     @param.depends(
@@ -167,29 +161,16 @@ class RiskScreen(pn.viewable.Viewer):
         named = model.file is not None
         self.forget.visible = named
         text = refused(f"This register cannot be used: {model.problem}") if model.problem else Markup("")
-        if model.computing:
-            text += soft("Comparing…", "status")
-        elif model.figures is not None:
+        if model.figures is not None:
             text += parts.register(model.figures)
         self.of_register.object = str(text)
 
     # -------------------------------------------------------------------------------------- released
 
-    def _make_released(self) -> None:
-        self.upload = ReleasesUpload(self.releases)
-        self.released_before = html("", "af-risk-released")
-
-    @param.depends("releases.known", "releases.taking", "releases.problem", watch=True)
+    @param.depends("releases.known", watch=True)
     def _show_released(self) -> None:
-        known, table = self.releases.known, self.model.table
-        self.upload.show()
-        if table is None:
-            return
-        if any(each.people for each in known.shared):
-            text = releases_with_them(known.shared, table.n) + outlook_of(known)
-        else:
-            text = soft(NOBODY_BEFORE)
-        self.released_before.object = str(text)
+        if self.model.table is not None:
+            self.released.show(self.model.table.n)
 
     @param.depends("workspace.uploads", "workspace.drawings", watch=True)
     def _released_changed(self) -> None:
@@ -212,10 +193,8 @@ class RiskScreen(pn.viewable.Viewer):
             )
         )
         self.people = card("People and households", part["owners"])
-        self.released = card(
-            "Released before",
-            self.released_before,
-            *self.upload.parts,
+        self.released = ReleasedCard(
+            self.releases,
             lead=(
                 "Whoever has two releases of the same people can compare them, and then k no longer holds: publish once, or let the next release go on "
                 "from the earlier ones. The screen Publish offers it."
@@ -231,7 +210,7 @@ class RiskScreen(pn.viewable.Viewer):
             card("In the population", self.unsampled, part["population"]),
         ]  # fmt: skip
         self.listed = card(
-            "A register of the population", self.dropper, self.forget, self.of_register,
+            "A register of the population", self.dropper, self.forget, AtWork(self.register.background), self.of_register,
             lead=("A list of people that others may have, with every quasi-identifier under the table's names, such as a voters' list. The "
     "attackers journalist and presence try it on the release; the file stays in your session."),
         )  # fmt: skip
@@ -242,21 +221,26 @@ class RiskScreen(pn.viewable.Viewer):
                 in_lines(self.most, self.fraction),
                 self.sampled,
                 self.status,
+                AtWork(self.model.background, self.model.stop),
             ),
             *self.cards,
-            self.released,
+            self.released.card,
             self.listed,
         )  # fmt: skip
 
-    @param.depends("model.picture", "model.computing", "model.stale", "model.problem", watch=True)
+    @param.depends("model.picture", "model.stopped", "model.stale", "model.problem", watch=True)
     def _show_picture(self) -> None:
         model, picture = self.model, self.model.picture
         for each in self.cards:
             each.css_classes = ["af-card", *(["af-stale"] if model.stale else [])]
             each.visible = picture is not None and (each is not self.people or self._has_owners())
         wrong = refused(f"This cannot be computed: {model.problem}")
-        computing = soft("Computing…", "status") if model.computing else ""
-        say(self.status, wrong if model.problem else computing)
+        stopped = (
+            soft("Cancelled. It begins again when you change a setting, or come back to this screen.")
+            if model.stopped
+            else ""
+        )
+        say(self.status, wrong if model.problem else stopped)
         if picture is None or picture is self._drawn:
             return
         self._drawn = picture

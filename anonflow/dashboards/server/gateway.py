@@ -150,15 +150,6 @@ class Gateway(Router):
             default_handler_args={"status": 404, "sentence": "There is no such page."},
         )
 
-    @property
-    def lost(self) -> str:
-        """The sentence of the login page about how long a session is kept."""
-        return (
-            f", and for {in_words(self.kept)} after you leave the page or the server ends"
-            if self.kept
-            else ""
-        )
-
     # ---------------------------------------------------------------------------------- every request
 
     def find_handler(self, request: HTTPServerRequest, **kwargs: Any) -> Any:
@@ -270,19 +261,10 @@ class Gateway(Router):
             present.value if present is not None and _KEY.fullmatch(present.value) else secrets.token_hex(32)
         )
         request.cookies[KEY] = _morsel(KEY, key)
-        connection: Any = request.connection
-        write = connection.write_headers
-
-        def write_headers(
-            start_line: ResponseStartLine, headers: HTTPHeaders, chunk: bytes | None = None
-        ) -> Any:
-            # a page may be open for a day before its session is left; how long that is kept is the server's to say
-            end = f"; Max-Age={int(DAYS * 86400 + self.kept)}" if self.kept else ""
-            secure = "; Secure" if self.secure else ""
-            headers.add("Set-Cookie", f"{KEY}={key}; Path=/; HttpOnly; SameSite=Lax{end}{secure}")
-            return write(start_line, headers, chunk)
-
-        connection.write_headers = write_headers
+        # a page may be open for a day before its session is left; how long that is kept is the server's to say
+        end = f"; Max-Age={int(DAYS * 86400 + self.kept)}" if self.kept else ""
+        cookie = f"{KEY}={key}; Path=/; HttpOnly; SameSite=Lax{end}{'; Secure' if self.secure else ''}"
+        _on_answer(request, lambda status, headers: headers.add("Set-Cookie", cookie))
 
     def _is_its_own(self, request: HTTPServerRequest) -> bool:
         """Return whether a websocket is opened by the browser that the session was begun by, as its signed token says."""
@@ -356,15 +338,11 @@ class Gateway(Router):
 
     def _with_headers(self, request: HTTPServerRequest) -> None:
         """Set security headers on every response."""
-        connection: Any = request.connection
-        write = connection.write_headers
         host = request.host if self.is_ours(request.host) else ""
         policy = POLICY.format(sockets=f"ws://{host} wss://{host}" if host else "")
         page = not request.path.startswith(FILES)
 
-        def write_headers(
-            start_line: ResponseStartLine, headers: HTTPHeaders, chunk: bytes | None = None
-        ) -> Any:
+        def add(status: int, headers: HTTPHeaders) -> None:
             headers["X-Content-Type-Options"] = "nosniff"
             headers["X-Frame-Options"] = "DENY"
             # no-referrer would have browsers say "Origin: null" when the login is sent
@@ -373,14 +351,25 @@ class Gateway(Router):
             headers["Cross-Origin-Resource-Policy"] = "same-origin"
             headers["Content-Security-Policy"] = policy
             headers["Permissions-Policy"] = "camera=(), geolocation=(), microphone=()"
-            if page and start_line.code == 200:
+            if page and status == 200:
                 headers["Cache-Control"] = "no-store"
             if self.secure:
                 headers["Strict-Transport-Security"] = "max-age=31536000"
             headers.pop("Server", None)
-            return write(start_line, headers, chunk)
 
-        connection.write_headers = write_headers
+        _on_answer(request, add)
+
+
+def _on_answer(request: HTTPServerRequest, change: Callable[[int, HTTPHeaders], None]) -> None:
+    """Have `change` called with the status and the headers of the answer, before they are written."""
+    connection: Any = request.connection
+    write = connection.write_headers
+
+    def write_headers(line: ResponseStartLine, headers: HTTPHeaders, chunk: bytes | None = None) -> Any:
+        change(line.code, headers)
+        return write(line, headers, chunk)
+
+    connection.write_headers = write_headers
 
 
 def _morsel(name: str, value: str) -> Morsel[str]:
@@ -483,6 +472,8 @@ class _Login(_Handler):
     def _form(self, sentence: str = "", status: int = 200) -> None:
         self.set_status(status)
         alert = f'<p class="bad" role="alert">{sentence}</p>' if sentence else ""
+        kept = self._gateway.kept
+        lost = f", and for {in_words(kept)} after you leave the page or the server ends" if kept else ""
         self.finish(
             _page(
                 "Sign in",
@@ -491,7 +482,7 @@ class _Login(_Handler):
 <label for="password">Password</label>
 <input id="password" name="password" type="password" autocomplete="current-password" required maxlength="1024">
 <button type="submit">Sign in</button></form>
-<p class="muted">Tables that you open here stay on this server until your session ends{self._gateway.lost}.</p>""",
+<p class="muted">Tables that you open here stay on this server until your session ends{lost}.</p>""",
             )
         )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +10,8 @@ import param
 
 from anonflow import strict_yaml
 from anonflow.dashboards.session.draft_spec import NO_FLOW, DraftSpec
-from anonflow.dashboards.session.paths import check_confined
 from anonflow.engine import Flow
 from anonflow.engine.flows.spec import SourceSpec
-from anonflow.errors import AnonflowError
 
 FIRST_METHOD, FIRST_K = "greedy", 10
 """The method and the k that a first draft has; of few records a smaller k."""
@@ -26,7 +24,7 @@ HISTORY = 200
 
 
 class Draft(param.Parameterized):
-    """A flow while it is being written. It may be invalid between edits; ``problems`` has the loader's messages.
+    """A flow while it is being written. It may be invalid between edits.
 
     ``spec`` is frozen: every edit puts another one there, so that the watchers of the param are called; ``changed`` is called before them.
     """
@@ -72,29 +70,10 @@ class Draft(param.Parameterized):
         }
         return cls(spec=DraftSpec.of(document))
 
-    @classmethod
-    def read(cls, text: str, folder: Path | None = None, confined: bool = False) -> Draft:
-        """Return a draft from the text of a flow file, whose paths are relative to `folder`.
-
-        A stranger's flow is confined: it may name files inside `folder` only, and is refused before any is opened.
-        """
-        document, home = strict_yaml.loads(text), folder or Path()
-        if confined:
-            check_confined(DraftSpec.of(document.data), home)
-        return cls(spec=DraftSpec.read(document, home), folder=home)
-
     @property
     def document(self) -> dict[str, Any]:
         """The flow as its file has it."""
         return self.spec.document
-
-    def set(self, path: Sequence[str], value: Any) -> None:
-        """Put `value` at `path`, as one step of the history; as :meth:`DraftSpec.changed` takes them."""
-        self.set_all([(path, value)])
-
-    def set_all(self, edits: Sequence[tuple[Sequence[str], Any]]) -> None:
-        """Several edits as one step of the history."""
-        self.put(self.spec.changed(edits))
 
     def put(self, spec: DraftSpec) -> None:
         """Replace the flow, as one step of the history; an equal flow is not a step."""
@@ -145,12 +124,3 @@ class Draft(param.Parameterized):
     def flow(self) -> Flow:
         """Return the flow, checked by the engine's loader."""
         return self.spec.loaded(self.folder)
-
-    @property
-    def problems(self) -> tuple[str, ...]:
-        """The problems of the flow that are known without the data; empty if there are none."""
-        try:
-            self.flow()
-        except AnonflowError as error:
-            return error.problems
-        return ()

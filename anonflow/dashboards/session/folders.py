@@ -67,9 +67,9 @@ class SessionFolder:
             (self.path / _RESULTS).mkdir(mode=0o700, exist_ok=True)
         return self.path / _RESULTS / hashlib.sha256(f"{seed:x}".encode()).hexdigest()[:32]
 
-    def keep_review(self, review: str) -> None:
-        """Put what people filled in into the reviewer's report beside its flow."""
-        self._write(_REVIEW, review)
+    def keep_review(self, review: Mapping[str, str]) -> None:
+        """Put what people filled in into the reviewer's report, by field, beside its flow."""
+        self._write(_REVIEW, json.dumps(dict(review), ensure_ascii=False))
 
     def keep_unfinished(self, seeds: Mapping[str, int]) -> None:
         """Put the names of the runs that wait or are at work, and their seeds, beside the session's flow."""
@@ -79,26 +79,26 @@ class SessionFolder:
     @property
     def runs(self) -> str | None:
         """The content that :meth:`keep_runs` wrote last, or None."""
-        return self._read(_RUNS)
+        return _read(self.path / _RUNS)
 
     @property
-    def review(self) -> str | None:
-        """The content that :meth:`keep_review` wrote last, or None."""
-        return self._read(_REVIEW)
+    def review(self) -> dict[str, str]:
+        """What :meth:`keep_review` wrote last; empty where there is nothing."""
+        return self._texts(_REVIEW)
 
     @property
     def unfinished(self) -> dict[str, int]:
         """What :meth:`keep_unfinished` wrote last; empty where there is nothing."""
         try:
-            seeds = json.loads(self._read(_UNFINISHED) or "{}")
-            return {str(name): int(seed, 16) for name, seed in seeds.items()}
-        except (ValueError, TypeError, AttributeError):
+            return {name: int(seed, 16) for name, seed in self._texts(_UNFINISHED).items()}
+        except ValueError:
             return {}
 
-    def _read(self, name: str) -> str | None:
-        with suppress(OSError, UnicodeError):
-            return (self.path / name).read_text(encoding="utf-8")
-        return None
+    def _texts(self, name: str) -> dict[str, str]:
+        """Return the texts by name that a file has; none where it cannot be read."""
+        with suppress(ValueError, AttributeError):
+            return {str(key): str(text) for key, text in json.loads(_read(self.path / name) or "{}").items()}
+        return {}
 
     def _write(self, name: str, text: str) -> None:
         with suppress(OSError, AnonflowError):
@@ -199,15 +199,22 @@ class SessionFolders:
             raise self._unusable(error) from None
         return SessionFolder(named, lock)
 
+    def _left(self, key: str, wanted: str = "") -> Iterator[tuple[Path, int]]:
+        """Yield the folders of a key that no process holds, and their locks: the wanted one first, then the youngest."""
+        folders = self._of(key) if key else []
+        for path in sorted(folders, key=lambda path: (_number(path) == wanted, _time(path)), reverse=True):
+            lock = _locked(path)
+            if lock is not None:
+                yield path, lock
+
     def lost(self, key: str) -> dict[str, str]:
         """Return the flows of the folders of a key that no process holds, by name; the youngest first."""
         flows: dict[str, str] = {}
-        for path in sorted(self._of(key) if key else (), key=_time, reverse=True):
-            lock = _locked(path)
-            if lock is not None:
-                os.close(lock)
-                with suppress(OSError, UnicodeError):
-                    flows[path.name.rpartition("-")[2]] = (path / _DRAFT).read_text(encoding="utf-8")
+        for path, lock in self._left(key):
+            os.close(lock)
+            draft = _read(path / _DRAFT)
+            if draft is not None:
+                flows[_number(path)] = draft
         return flows
 
     def _lost_of(self, key: str, wanted: str) -> SessionFolder | None:
@@ -215,19 +222,9 @@ class SessionFolders:
 
         The others are those of the browser's other pages, which take them up one after the other.
         """
-        for path in sorted(
-            self._of(key),
-            key=lambda path: (path.name.rpartition("-")[2] == wanted, _time(path)),
-            reverse=True,
-        ):
-            lock = _locked(path)
-            if lock is None:
-                continue
-            draft = None
-            with suppress(OSError, UnicodeError):
-                draft = (path / _DRAFT).read_text(encoding="utf-8")
-            folder = SessionFolder(path, lock, draft)
-            if draft is not None:
+        for path, lock in self._left(key, wanted):
+            folder = SessionFolder(path, lock, _read(path / _DRAFT))
+            if folder.draft is not None:
                 folder.touch()
                 return folder
             folder.delete()
@@ -235,10 +232,8 @@ class SessionFolders:
 
     def revoke(self, key: str) -> None:
         """Delete what lost servers left of a key: it opens nothing any more."""
-        for path in self._of(key) if key else ():
-            lock = _locked(path)
-            if lock is not None:
-                SessionFolder(path, lock).delete()
+        for path, lock in self._left(key):
+            SessionFolder(path, lock).delete()
 
     def sweep(self) -> None:
         """Delete what lost servers left longer ago than it is kept; the time of the sessions of this process begins again."""
@@ -274,6 +269,18 @@ class SessionFolders:
 def local_folders() -> SessionFolders:
     """Return those of workspaces outside a server of ours."""
     return SessionFolders()
+
+
+def _read(file: Path) -> str | None:
+    """Return the text of a file; None where it is not there."""
+    with suppress(OSError, UnicodeError):
+        return file.read_text(encoding="utf-8")
+    return None
+
+
+def _number(path: Path) -> str:
+    """Return what an address says of a folder."""
+    return path.name.rpartition("-")[2]
 
 
 def _name(key: str) -> str:

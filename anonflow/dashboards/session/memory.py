@@ -36,6 +36,11 @@ class KnownReleases:
     problem: str = ""
     """Why the releases cannot be counted together, a sentence."""
 
+    @property
+    def has_people(self) -> bool:
+        """Whether some of the table's people are in one of them."""
+        return any(each.people for each in self.shared)
+
 
 class ReleaseMemory:
     """The earlier releases that a session knows.

@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from anonflow import strict_yaml
 from anonflow.algorithms.budget import AUTO
@@ -147,7 +147,6 @@ class RunEntry(ResultEntry):
 
 
 Runs = Annotated[tuple[RunEntry, ...], Field(max_length=MOST_RUNS)]
-Review = TypeAdapter(Annotated[dict[Word, Text], Field(max_length=200)])
 
 
 class ProjectEntry(_ProjectPart):
@@ -334,20 +333,6 @@ def stranger_flow(text: str, folder: Path, limits: Limits) -> DraftSpec:
     return spec
 
 
-def read_review(text: str) -> dict[str, str]:
-    """Return what people filled in, as it was kept.
-
-    Raises
-    ------
-    DataError
-        If it is none.
-    """
-    try:
-        return Review.validate_json(text)
-    except ValidationError:
-        raise DataError("the report's fields that were kept cannot be read") from None
-
-
 def read_session_runs(
     text: str, folder: Path
 ) -> tuple[list[FinishedRun], int | None, dict[str, list[tuple[int, str]]], dict[str, str]]:
@@ -374,8 +359,9 @@ def _members(path: Path, most: int) -> dict[str, bytes]:
     left = most
 
     def most_of(name: str) -> int:
-        own = name in ("project.json", "flow.yaml")
-        if name in parts or not (own or _is_file(name)):
+        own, last = name in ("project.json", "flow.yaml"), name.removeprefix("files/")
+        is_file = name.startswith("files/") and bool(last) and safe_name(last) == last
+        if name in parts or not (own or is_file):
             raise DataError("this is not an anonflow project: it holds a file that no project has")
         return min(left, MOST_TEXT) if own else left
 
@@ -394,11 +380,6 @@ def _members(path: Path, most: int) -> dict[str, bytes]:
     except ValueError:
         raise DataError("this is not an anonflow project: the file is damaged, or of another kind") from None
     return parts
-
-
-def _is_file(name: str) -> bool:
-    last = name.removeprefix("files/")
-    return name.startswith("files/") and bool(last) and safe_name(last) == last
 
 
 def _entry(content: bytes, kind: type[Entry], where: str) -> Entry:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ from anonflow.criteria.verify import verify
 from anonflow.dashboards.session.draft_spec import DraftSpec
 from anonflow.dashboards.session.memory import ReleaseMemory
 from anonflow.engine.context import Session
-from anonflow.engine.execution.events import EventStream
+from anonflow.engine.execution.events import Event, EventStream, StepStarted
 from anonflow.engine.execution.totals import with_findings
 from anonflow.engine.publish import attack, cards_of_result, release_of, with_answers
 from anonflow.engine.report.card import ReleaseCard, judged_risk
@@ -83,11 +83,6 @@ class Publication:
         """The release as a CSV file; empty if there is none."""
         return self.tables.get(".csv", b"")
 
-    @property
-    def table_parquet(self) -> bytes:
-        """The release as a Parquet file; empty if there is none."""
-        return self.tables.get(".parquet", b"")
-
 
 def card_of_run(
     seed: int,
@@ -119,10 +114,31 @@ def measured_risk(seed: int, result: engine.RunResult) -> float:
     return judged_risk(result.anonymization, release, None, seed, by_keys=True)
 
 
+STEPS = {
+    "draw": "drawing one assignment, and shuffling the rows",
+    "verify": "verifying the release against the table",
+    "attack": "letting attackers try",
+    "card": "judging the release",
+    "hold out": "attacking people who are held out",
+    "files": "writing the files",
+}
+"""What a draw does, one after the other, in words."""
+
+
 def publication(
-    spec: DraftSpec, seed: int, result: engine.RunResult, folder: Path, memory: ReleaseMemory
+    spec: DraftSpec,
+    seed: int,
+    result: engine.RunResult,
+    folder: Path,
+    memory: ReleaseMemory,
+    tell: Callable[[str, int, int], None] = lambda words, done, of: None,
 ) -> Publication:
     """Draw, verify, attack and report a finished run, by the flow that is this run alone, as :func:`anonflow.engine.run` would with the same seed.
+
+    Parameters
+    ----------
+    tell : callable
+        Called with each step in words, how many are done, and how many there are; what it raises ends the draw.
 
     Raises
     ------
@@ -134,7 +150,17 @@ def publication(
         raise ParameterError(f"{result.name}: has no result to publish; choose another run")
     table = anonymization.table
     flow = spec.loaded(folder).going_on_from(memory.folder)
-    session = Session(flow, EventStream(), seed=seed)
+    events = EventStream()
+    session = Session(flow, events, seed=seed)
+
+    def begin(step: str) -> None:
+        tell(STEPS[step], list(STEPS).index(step), len(STEPS))
+
+    def heard(event: Event) -> None:
+        if isinstance(event, StepStarted):
+            begin(event.step)
+
+    events.listen(heard)
     release, findings = release_of(session, table, replace(result, number=0))
     result = with_findings(replace(result, number=0), findings)
     text = strict_yaml.dumps(spec.document)
@@ -144,14 +170,17 @@ def publication(
     attacks = attack(session, table, release, result)
     form = flow.spec.publish.report
     limit = THRESHOLD if form is None or form.limit is None else form.limit  # as :func:`review` has it
+    begin("card")
     cards = cards_of_result(result, table, release, attacks, (None, limit), seed, prices=False)
     report = engine.RunReport(
         flow.name, (result,), release, warnings=tuple(session.warnings), attacks=attacks, card=cards[0]
     )
     html = render(flow, table, report, result.seconds)
+    begin("hold out")
     judged = with_answers(session, replace(report, card=cards[1]), result)
     page = review(flow, table, judged, result)
     assert release.certificate is not None
+    begin("files")
     again, people, remark = "", None, ""
     if anonymization.earlier is None:
         overlap = memory.overlap(table, release)

@@ -62,7 +62,8 @@ def link(spec: DraftSpec) -> str:
             for name, entry in document["table"]["columns"].items()
             if name in first
         }
-        kept["prepare"] = _known_steps(spec.table.prepare, words)
+        # up to the first that holds a text of somebody's: those after it rest on it
+        kept["prepare"] = list(itertools.takewhile(lambda step: _is_known(step, words), spec.table.prepare))
     for part in ("partition", "matrix"):
         if part in document:
             kept[part] = _filtered(document[part], words)
@@ -109,11 +110,6 @@ def merged(spec: DraftSpec, shared: LinkSpec) -> DraftSpec:
         update={"steps": shared.steps, "partition": shared.partition, "matrix": shared.matrix}
     )
     return DraftSpec.of(whole.document)
-
-
-def _known_steps(steps: Any, words: set[str]) -> list[Any]:
-    """Return the steps before up to the first that holds a text of somebody's: those after it rest on it."""
-    return list(itertools.takewhile(lambda step: _is_known(step, words), steps))
 
 
 def _column(entry: Mapping[str, Any], first: Mapping[str, Any], words: set[str]) -> dict[str, Any]:

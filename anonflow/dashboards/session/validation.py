@@ -93,7 +93,10 @@ def judged(spec: DraftSpec, folder: Path, table: Table, source: SourceSpec) -> J
             wrong[run.name] = on_screen(problem)
     if problems or not possible:
         return Judgement(problems=tuple(dict.fromkeys([*problems, *wrong.values()])))
-    return Judgement(tuple(possible), (), _by_reason(wrong), flow)
+    names: dict[str, list[str]] = {}
+    for name, reason in wrong.items():
+        names.setdefault(reason, []).append(name)
+    return Judgement(tuple(possible), (), {", ".join(group): reason for reason, group in names.items()}, flow)
 
 
 def _words_of(error: AnonflowError) -> tuple[str, ...]:
@@ -118,14 +121,6 @@ def _one_by_one(spec: DraftSpec, folder: Path, n: int) -> tuple[list[engine.Flow
                 [too_few(n, alone.ks[0]).message] if few else _words_of(error)
             )
     return flows, wrong
-
-
-def _by_reason(wrong: Mapping[str, str]) -> dict[str, str]:
-    """Return the runs that one reason keeps from a result, together."""
-    names: dict[str, list[str]] = {}
-    for name, reason in wrong.items():
-        names.setdefault(reason, []).append(name)
-    return {", ".join(group): reason for reason, group in names.items()}
 
 
 def running_flow(flow: engine.Flow, run: engine.Run, table: Table | None = None) -> engine.Flow:

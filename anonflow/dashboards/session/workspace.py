@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
 import shutil
@@ -30,7 +29,6 @@ from anonflow.dashboards.session.paths import check_confined, paths_in, safe_nam
 from anonflow.dashboards.session.project import (
     Project,
     read_project,
-    read_review,
     read_session_runs,
     save_project,
     session_runs_text,
@@ -53,8 +51,7 @@ from anonflow.dashboards.session.table_sources import (
 from anonflow.dashboards.session.validation import Judgement, code, judged, running_flow
 from anonflow.dashboards.work import screen_work
 from anonflow.dashboards.work.fair_queue import FairQueue, local_line
-from anonflow.dashboards.work.job_group import JobGroup
-from anonflow.dashboards.work.jobs import FinishedRun, Job, sentence, summary
+from anonflow.dashboards.work.jobs import FinishedRun, Job, JobGroup, sentence, summary
 from anonflow.dashboards.work.user_limits import Limits
 from anonflow.engine.flows.spec import SourceSpec
 from anonflow.engine.report.reviewer import FIELDS
@@ -289,11 +286,6 @@ class Workspace(param.Parameterized):
         """The name of the open table: that of its file or of the built-in table; empty if none is open."""
         return "" if self.frame is None else self.source.file or self.source.dataset or "table"
 
-    def open_flow(self, text: str) -> None:
-        """Continue with the text of a flow file: load its data set, or read the file that it names and that was uploaded before."""
-        self.limits.check_flow(text)
-        self._open_spec(Draft.read(text, folder=self._own_folder(), confined=True).spec)
-
     def _open_spec(self, spec: DraftSpec) -> None:
         frame, _ = self._read_again(spec.table.source)
         self._take(frame, spec.table.source, spec.unpublished())
@@ -323,7 +315,7 @@ class Workspace(param.Parameterized):
         # opening the table begins without them
         kept, review, unfinished = self._place.runs, self._place.review, self._place.unfinished
         self._folder_stays = True
-        # not :meth:`open_flow`: the draft may have been invalid between two edits
+        # not :meth:`DraftSpec.read`: the draft may have been invalid between two edits
         spec = DraftSpec.of(strict_yaml.loads(self._place.draft).data)
         check_confined(spec, self._own_folder())
         try:
@@ -331,10 +323,8 @@ class Workspace(param.Parameterized):
         finally:
             self._folder_stays = False
         sentence = "runs are to be run again."
-        if review is not None:
-            with suppress(AnonflowError):
-                self.review = read_review(review)
-                self._keep_review()
+        self.review = {field: text for field, text in review.items() if field in FIELDS}
+        self._keep_review()
         if kept is not None:
             with suppress(AnonflowError):
                 runs, chosen, drawn, answers = read_session_runs(kept, self._own_folder())
@@ -511,7 +501,7 @@ class Workspace(param.Parameterized):
         self._keep_review()
 
     def _keep_review(self) -> None:
-        self._place.keep_review(json.dumps(self.review, ensure_ascii=False))
+        self._place.keep_review(self.review)
 
     def _keep_runs(self) -> None:
         """Keep the runs, the chosen one and what was drawn; when the table of a lost server is opened, what it left stays."""
@@ -831,7 +821,7 @@ class Workspace(param.Parameterized):
     def apply(self, id: int, change: Sequence[tuple[Sequence[str], Any]]) -> None:
         """Take up the settings of a run with a change, as one edit, and run that; the new run is chosen when it is done.
 
-        The change is as :meth:`Draft.set_all` takes it.
+        The change is as :meth:`DraftSpec.changed` takes it.
         """
         if self.running:
             return
@@ -1034,15 +1024,21 @@ class Workspace(param.Parameterized):
         """Return the configuration as the query of a link (:func:`anonflow.dashboards.session.share_link.link`): no data in it."""
         return link(self.draft.spec)
 
-    def publish(self, id: int, again: bool = False) -> Publication:
+    def publish(
+        self,
+        id: int,
+        again: bool = False,
+        tell: Callable[[str, int, int], None] = lambda words, done, of: None,
+    ) -> Publication:
         """Return the release of a run, and all that goes with it; verified again, and empty if a check fails.
 
-        Unless it is wanted `again`, one whose people are in an earlier release is not remembered.
+        Unless it is wanted `again`, one whose people are in an earlier release is not remembered. `tell` is as :func:`publication` takes it.
         """
         run = self.run_of(id)
-        files = publication(run.spec, run.seed, run.result, self.draft.folder, self.memory)
+        files = publication(run.spec, run.seed, run.result, self.draft.folder, self.memory, tell)
         anonymization = run.result.anonymization
         if anonymization is not None and files.release is not None and (again or not files.again):
+            tell("remembering who is in it", 1, 1)  # of a draw that was cancelled nobody is
             self.memory.keep(anonymization.table, files.release, files.people)
         return files
 

@@ -8,8 +8,9 @@ from typing import Any, Protocol
 
 import param
 
-from anonflow.dashboards.session.screen_words import on_screen
+from anonflow.dashboards.session.screen_words import WAITING, on_screen
 from anonflow.dashboards.work import fair_queue
+from anonflow.engine.execution.events import Cancelled
 from anonflow.errors import BUG, AnonflowError, unforeseen
 
 FEW = 20_000
@@ -26,10 +27,10 @@ class Turns(Protocol):
         """Have `change` called where params may change."""
 
 
-class Background:
+class Background(param.Parameterized):
     """One work at a time for one screen.
 
-    The result of a superseded work is discarded: only the latest one's is passed on.
+    The result of a superseded work is discarded: only the latest one's is passed on. One whose turn has not come is not begun.
 
     Parameters
     ----------
@@ -37,8 +38,17 @@ class Background:
         Whether it begins at once, in a thread of its own, instead of waiting in line with the runs of everybody.
     """
 
+    doing = param.String(
+        default="",
+        doc="What is being done, in a few words; empty while nothing is, or where the screen does not show it.",
+    )
+    share = param.Number(default=None, allow_None=True, doc="The finished share; None where it is not known.")
+
     def __init__(self, workspace: Turns, at_once: bool = False) -> None:
+        super().__init__()
         self._workspace = workspace
+        self._thread = threading.local()
+        self._stopped: Callable[[], None] = lambda: None
         self._at_once = at_once
         self._latest = 0
         self._over = threading.Event()
@@ -65,12 +75,17 @@ class Background:
             done(result)
 
     def start(
-        self, work: Callable[[], Any], done: Callable[[Any], None], failed: Callable[[str], None]
+        self,
+        work: Callable[[], Any],
+        done: Callable[[Any], None],
+        failed: Callable[[str], None],
+        words: str = "",
     ) -> None:
-        """Do `work` in the background, then call `done` with its result, or `failed` with a sentence."""
+        """Do `work` in the background, then call `done` with its result, or `failed` with a sentence; `words` say what it is."""
         self._latest += 1
         own = self._latest
         self._over.clear()
+        self.param.update(doing=WAITING if words and not self._at_once else words, share=None)
 
         def finish(call: Callable[[Any], None], answer: Any) -> None:
             if own != self._latest:
@@ -79,10 +94,16 @@ class Background:
                 call(answer)
             finally:
                 if own == self._latest:  # `call` may have started the next one
+                    self.doing = ""
                     self._over.set()
 
         def at_work() -> None:
+            if own != self._latest:
+                return
+            self._thread.number = own
             try:
+                if words:
+                    self.tell(words)
                 result = work()
             except AnonflowError as error:
                 call, answer = failed, on_screen(error.message)
@@ -99,12 +120,37 @@ class Background:
         else:
             self._workspace.aside(at_work)
 
+    def tell(self, words: str, done: int = 0, of: int = 0) -> None:
+        """From the work: show what it is at, `done` of `of` steps, and end it here if nobody waits for it any more.
+
+        Raises
+        ------
+        Cancelled
+            If it was cancelled, or superseded.
+        """
+        own = getattr(self._thread, "number", self._latest)
+        if own != self._latest:
+            raise Cancelled("cancelled")
+
+        def show() -> None:
+            if own == self._latest and self.busy:
+                self.param.update(doing=words, share=done / of if of else None)
+
+        self._workspace.later(show)
+
+    def cancel(self) -> None:
+        """End what :meth:`compute` does, at its next step; its owner can begin again at once."""
+        if self.busy:
+            self.forget()
+            self._stopped()
+
     def compute(
         self,
         owner: param.Parameterized,
         flag: str,
         work: Callable[[], Any],
         done: Callable[[Any], Mapping[str, Any] | None],
+        words: str = "",
         **before: Any,
     ) -> None:
         """Do `work` in the background for `owner`, whose param `flag` is true meanwhile.
@@ -113,6 +159,8 @@ class Background:
         ----------
         done : callable
             Takes the result, and returns what other params become by it. Where the work fails, ``problem`` says why.
+        words : str
+            What it is; without, the screen says nothing of it.
         **before
             What other params are until then.
         """
@@ -121,11 +169,15 @@ class Background:
             owner.param.update(**{flag: False, **changes})
 
         owner.param.update(**{flag: True, "problem": "", **before})
-        self.start(work, lambda result: end(**(done(result) or {})), lambda problem: end(problem=problem))
+        self._stopped = end
+        self.start(
+            work, lambda result: end(**(done(result) or {})), lambda problem: end(problem=problem), words
+        )
 
     def forget(self) -> None:
         """Discard the running work: its result is not shown."""
         self._latest += 1
+        self.doing = ""
         self._over.set()
 
     def wait(self, timeout: float | None = None) -> None:

@@ -44,60 +44,43 @@ class Limits:
         return strict_yaml.MAX_BYTES if self.upload_bytes is None else FLOW_BYTES
 
     def check_flow(self, text: str) -> None:
-        """Refuse a flow that takes long to read.
-
-        Raises
-        ------
-        DataError
-            If it is larger than the cap.
-        """
-        if len(text) > self.flow_bytes:
-            raise DataError(
-                f"the flow is larger than {self.flow_bytes >> 10:,} KiB, the largest that is opened here; keep large "
-                f"hierarchies in CSV files, or {self.elsewhere}"
-            )
+        """Refuse a flow that takes long to read."""
+        _check(
+            len(text),
+            self.flow_bytes,
+            f"the flow is larger than {self.flow_bytes >> 10:,} KiB, the largest that is opened here; keep large hierarchies in CSV files, or {self.elsewhere}",
+        )
 
     def check_rows(self, rows: int) -> None:
-        """Refuse a table with too many records.
-
-        Raises
-        ------
-        DataError
-            If there are more than the cap.
-        """
-        if self.rows is not None and rows > self.rows:
-            raise DataError(
-                f"the table has {rows:,} records, and this server takes at most {self.rows:,}; "
-                f"take a sample, or {self.elsewhere}"
-            )
+        """Refuse a table with too many records."""
+        _check(
+            rows,
+            self.rows,
+            f"the table has {{:,}} records, and this server takes at most {{:,}}; take a sample, or {self.elsewhere}",
+        )
 
     def check_columns(self, columns: int) -> None:
-        """Refuse a table with too many columns.
-
-        Raises
-        ------
-        DataError
-            If there are more than the cap.
-        """
-        if self.columns is not None and columns > self.columns:
-            raise DataError(
-                f"the table has {columns:,} columns, and at most {self.columns:,} are taken here; "
-                "leave out those that are not to be published"
-            )
+        """Refuse a table with too many columns."""
+        _check(
+            columns,
+            self.columns,
+            "the table has {:,} columns, and at most {:,} are taken here; leave out those that are not to be published",
+        )
 
     def check_upload(self, size: int) -> None:
-        """Refuse a file that is too large.
+        """Refuse a file that is too large."""
+        _check(
+            size / MEGABYTE,
+            None if self.upload_bytes is None else self.upload_bytes / MEGABYTE,
+            "the file has {:,.1f} MB, and this server takes at most {:,.1f} MB; upload fewer columns or records, "
+            f"or {self.elsewhere}",
+        )
 
-        Raises
-        ------
-        DataError
-            If it has more bytes than the cap.
-        """
-        if self.upload_bytes is not None and size > self.upload_bytes:
-            raise DataError(
-                f"the file has {size / MEGABYTE:,.1f} MB, and this server takes at most "
-                f"{self.upload_bytes / MEGABYTE:,.1f} MB; upload fewer columns or records, or {self.elsewhere}"
-            )
+
+def _check(number: float, most: float | None, sentence: str) -> None:
+    """Refuse what is more than a cap, by a sentence with both numbers."""
+    if most is not None and number > most:
+        raise DataError(sentence.format(number, most))
 
 
 HOSTED = Limits(upload_bytes=50 * MEGABYTE, rows=200_000, seconds=300.0, sessions=60, running=None, runs=60)

@@ -521,13 +521,13 @@ def _homogeneity(
 
 
 def _insider(context: risk.AttackContext | None, seed: int, prices: Prices | None) -> CardLine:
-    if context is None or not _lists_are_short(context) or context.listing is None:
+    fresh = None if context is None else insiders_draw(context, seed)
+    if context is None or fresh is None:
         return CardLine(
             "insider", NOT_MEASURED,
             "This line needs a fresh draw from matches in memory, and there are none, or too many; anonflow.attack uses "
             "the true rows, for the owner.",
         )  # fmt: skip
-    fresh = context.without_truth(np.random.default_rng(derived_seed(seed, "insider")))
     attack = risk.Insider(1).attack(fresh)
     says = f"By a fresh draw: {attack.sentence[0].lower()}{attack.sentence[1:]}"
     if not attack.at_risk:
@@ -539,6 +539,13 @@ def _insider(context: risk.AttackContext | None, seed: int, prices: Prices | Non
         method = {"algorithm": "k-member", "k": context.k}
         remedies.append(replace(remedy, change=((("steps", "anonymize"), method),)))
     return CardLine("insider", FAILED, says, tuple(remedies))
+
+
+def insiders_draw(context: risk.AttackContext, seed: int) -> risk.AttackContext | None:
+    """Return the fresh draw from the same matches that the insider is judged by, here and beside the card; None without one."""
+    if not _lists_are_short(context) or context.listing is None:
+        return None
+    return context.without_truth(np.random.default_rng(derived_seed(seed, "insider")))
 
 
 def _lists_are_short(context: risk.AttackContext) -> bool:

@@ -381,9 +381,8 @@ class Earlier:
             If the disk is full.
         """
         key, marks = self.key(), self.marks_of(table)
-        order = np.argsort(marks, kind="stable")
         people = ReleasedPeople(
-            marks[order],
+            np.sort(marks),
             self.seal_of(release.frame) if release.frame is not None else "",
             datetime.now(UTC).isoformat(timespec="microseconds"),
             _column_list(table.unit_columns),
@@ -398,6 +397,7 @@ class Earlier:
             or _nameless(table).any()
         ):
             return people
+        order = np.argsort(marks, kind="stable")
         rank = np.empty(table.n, np.int64)
         rank[order] = np.arange(table.n)
         listed = proof.candidates

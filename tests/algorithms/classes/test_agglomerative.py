@@ -186,11 +186,11 @@ def test_forest_is_within_its_ratio(seed: int, n: int, k: int) -> None:
 @pytest.mark.slow
 @pytest.mark.data
 def test_adult(data_folder: Path) -> None:
-    """30,162 records, k = 10: below forest, and verified."""
-    table = adult(data_folder)
+    """10,000 records, k = 10: far below forest, and verified; the time grows with the square of the records."""
+    table = adult(data_folder, 10_000)
     near, trees = (af.anonymize(table, method, 10, seed=1) for method in ("agglomerative", "forest"))
-    assert near.loss() < 0.035
+    assert near.loss() < 0.052
     for measure in ("ncp", "lm"):
-        assert near.loss(measure) < trees.loss(measure), measure
+        assert near.loss(measure) < 0.7 * trees.loss(measure), measure
     for anon in (near, trees):
         assert af.verify(table, anon, ["covers", "k-anonymity"])

@@ -146,7 +146,7 @@ def grown(name, options, n):
 
 for name, options in eval(sys.argv[1]):
     grown(name, options, 100)
-    print(*(grown(name, options, n) for n in (300, 600, 1200)))
+    print(*(grown(name, options, n) for n in (200, 400, 800)))
 """
 
 
@@ -173,4 +173,4 @@ def test_memory_stays_within_the_square_of_a_partition() -> None:
         grown = [int(word) for word in line.split()]
         # twice the records, at most four times the memory; and no more than some 64-bit numbers for each pair
         assert grown[2] <= 4 * max(grown[1], grown[0]) + slack, (name, options)
-        assert grown[2] <= (200 if name == "min-cost-flow" else 64) * 1200**2 + slack, (name, options)
+        assert grown[2] <= (200 if name == "min-cost-flow" else 64) * 800**2 + slack, (name, options)

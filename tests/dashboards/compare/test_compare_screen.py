@@ -25,9 +25,11 @@ from anonflow.drawing.method_mark import SHAPES, sparkline
 from anonflow.drawing.neighbours import around_one
 from anonflow.engine.flows.spec import DrawSpec
 from anonflow.loss import cell_costs
+from anonflow.table.schema import MISSING_RULES
 from anonflow.utility import MEASURES
 from anonflow.utility.frontier import frontier
 from anonflow.utility.missing_loss import loss_of_blanks
+from tests.cases.drafts import put_at
 from tests.dashboards.conftest import Hand
 
 
@@ -225,6 +227,37 @@ def test_a_run_without_a_result_is_a_row_that_says_so(small: Workspace) -> None:
     assert not model.measuring
 
 
+def test_usefulness_is_not_shown_of_runs_that_treat_missing_values_differently(
+    small: Workspace, hand: Hand
+) -> None:
+    names = ["gcp", "usefulness"]
+    blank = np.arange(60) % 7 == 0
+    towns = pd.Series(np.arange(60) % 3).map(["Volos", "Patras", "Arta"].__getitem__).mask(blank)
+    categorical = {"role": "quasi-identifier", "kind": "categorical"}
+    small.open_frame(
+        pd.DataFrame({"town": towns, "sex": ["f", "m"] * 30}), {"town": categorical, "sex": categorical}
+    )
+    small.set_algorithms(["mondrian"])
+    small.set_ks([3])
+    small.start()
+    hand.do_all()
+    screen = CompareScreen(workspace=small)
+    (default, *_, other) = MISSING_RULES["categorical"]
+    # the default, said or not, is one way; and a column without blanks has none to treat
+    for column, way, shown in (("town", default, names), ("sex", other, names), ("town", other, ["gcp"])):
+        small.set_column(column, missing=way)
+        small.start()
+        hand.do_all()
+        assert [name for name in screen.model.measures() if name in names] == shown
+        assert [name for name in names if name not in screen.table.hidden_columns] == shown
+        assert ("treat missing values differently" in screen.blanks.object) is (shown != names)
+    screen.model.param.update(first=small.runs[0].id, second=small.runs[-1].id)
+    assert not any("usefulness" in name for name, _, _ in screen.model.what_differs())
+    small.delete_run(small.runs[-1].id)
+    assert "usefulness" in screen.model.measures()
+    assert "usefulness" not in screen.table.hidden_columns
+
+
 def test_a_new_table_forgets_what_was_measured(small: Workspace) -> None:
     model = CompareModel(small)
     small.set_ks([3])
@@ -327,7 +360,7 @@ def test_every_measure_that_judges_can_be_drawn_with_its_direction() -> None:
     workspace = Workspace()
     workspace.open_dataset("census_like", n=60, seed=2)
     judging = ["c-avg", "row-types", "discernibility"]
-    workspace.draft.set(("steps", "measure"), ["min-class-size", *judging, "gcp"])
+    put_at(workspace.draft, ("steps", "measure"), ["min-class-size", *judging, "gcp"])
     workspace.set_algorithms(["mondrian"])
     workspace.set_ks([3, 5])
     screen = CompareScreen(workspace=workspace)

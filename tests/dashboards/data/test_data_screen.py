@@ -20,7 +20,7 @@ pytest.importorskip("panel", reason="the dashboards are an extra")
 from anonflow.dashboards.app import STEPS, App
 from anonflow.dashboards.components.markup import unique_bars
 from anonflow.dashboards.components.upload import DiskDropper
-from anonflow.dashboards.data.column_form import NOT_PUBLISHED, ColumnChoice, about_datasets, type_of
+from anonflow.dashboards.data.column_form import NOT_PUBLISHED, ColumnChoice, about_datasets, read_type
 from anonflow.dashboards.data.screen import OWN, DataScreen
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.dashboards.work import screen_work
@@ -190,12 +190,12 @@ def test_built_in_tables_are_made_inside_the_caps(workspace: Workspace) -> None:
 
 
 def test_the_type_of_a_column_is_recognized() -> None:
-    assert type_of(pd.Series(["1", "2.5"])) == "number"
-    assert type_of(pd.Series(["2020-01-01", None])) == "date"
-    assert type_of(pd.Series([True, False])) == "truth value"
-    assert type_of(pd.Series(["a", "1"])) == "text"
-    assert type_of(pd.Series([None, None], dtype=object)) == "empty"
-    assert type_of(pd.Series([float("inf"), 1.0])) == "text"
+    assert read_type(pd.Series(["1", "2.5"]).dropna())[0] == "number"
+    assert read_type(pd.Series(["2020-01-01", None]).dropna())[0] == "date"
+    assert read_type(pd.Series([True, False]).dropna())[0] == "truth value"
+    assert read_type(pd.Series(["a", "1"]).dropna())[0] == "text"
+    assert read_type(pd.Series([None, None], dtype=object).dropna())[0] == "empty"
+    assert read_type(pd.Series([float("inf"), 1.0]).dropna())[0] == "text"
 
 
 def test_tables_that_need_a_download_say_so() -> None:
@@ -459,8 +459,6 @@ def test_a_table_without_a_guess_at_quasi_identifiers_is_opened_to_be_edited(
 def test_no_table_no_rows(workspace: Workspace) -> None:
     choice = ColumnChoice(workspace)
     assert choice.sentence() == ""
-    with pytest.raises(DataError):
-        choice.first_rows()
 
 
 def test_a_file_is_read_aside_while_everybody_else_is_answered(tmp_path: Path, hand: Hand) -> None:

@@ -137,3 +137,21 @@ def test_directions_are_those_of_the_declarations() -> None:
     assert directed("size", "min-class-size") == "size"
     assert arrow("suppressed", "suppressed") == "suppressed ↓"
     assert arrow("k", "k") == "k"
+
+
+def test_card_and_attackers_have_one_figure_of_the_insider() -> None:
+    """The card, which may be published, must not use whose row is whose; the list beside it says the same."""
+    workspace = Workspace()
+    workspace.open_dataset("census_like", n=300, seed=1)
+    workspace.set_algorithms(["hungarian"])
+    workspace.set_ks([3])
+    workspace.start()
+    workspace.wait(300)
+    model = ExploreModel(workspace)
+    model.attack()
+    model.background.wait(300)
+    (line,) = [line for line in model.attacks.card.lines if line.name == "insider"]
+    (row,) = [row for row in model.attacks.rows if row["attacker"] == "insider"]
+    assert row["sentence"][1:] in line.says
+    assert bool(row["at_risk"]) == (line.verdict == "failed")
+    workspace.close()

@@ -13,7 +13,7 @@ from anonflow.dashboards.session import workspace as workspace_module
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.dashboards.work import screen_work
 from anonflow.table.prepare import Preparation
-from tests.cases.drafts import value_at
+from tests.cases.drafts import put_at, value_at
 from tests.dashboards.conftest import Hand
 from tests.dashboards.data.uploading import send
 
@@ -91,7 +91,7 @@ def test_a_link_keeps_steps_of_a_built_in_table_and_no_text_of_somebody() -> Non
     column = next(name for name in workspace.frame if pd.api.types.is_numeric_dtype(workspace.frame[name]))
     known = [{"top-code": {"column": column, "at": 60}}, {"round": {"column": column, "to": 5}}]
     other = {"rename": {"column": column, "to": "my secret"}}
-    workspace.draft.set(("table", "prepare"), [*known, other, known[0]])
+    put_at(workspace.draft, ("table", "prepare"), [*known, other, known[0]])
     link = workspace.link()
     again = Workspace()
     again.open_link(link)

@@ -12,7 +12,7 @@ pytest.importorskip("panel", reason="the dashboards are an extra")
 from anonflow.dashboards.protect.pattern_grid import PatternBoard, board
 from anonflow.dashboards.protect.patterns import METHODS, PatternChoice
 from anonflow.dashboards.session.workspace import Workspace
-from tests.cases.drafts import value_at
+from tests.cases.drafts import put_at, value_at
 from tests.cases.protect import people, steps_back
 
 
@@ -161,13 +161,15 @@ def test_weights_and_patterns_run(workspace: Workspace) -> None:
 
 
 def test_patterns_of_a_flow_are_read(workspace: Workspace) -> None:
-    workspace.draft.set(
-        ("steps", "anonymize", "options"), {METHODS[0]: {"patterns": ["010", ["age"], {"at-most": 0}]}}
+    put_at(
+        workspace.draft,
+        ("steps", "anonymize", "options"),
+        {METHODS[0]: {"patterns": ["010", ["age"], {"at-most": 0}]}},
     )
     choice = PatternChoice(workspace)
     assert choice.form == "list"
     assert set(choice.rows) == {(), ("city",), ("age",)}
-    workspace.draft.set(("steps", "anonymize", "options"), {METHODS[0]: {"patterns": "junk"}})
+    put_at(workspace.draft, ("steps", "anonymize", "options"), {METHODS[0]: {"patterns": "junk"}})
     assert choice.form in ("all", "list")
 
 
@@ -179,7 +181,7 @@ def test_patterns_with_levels_are_shown_and_stay_as_the_flow_has_them(workspace:
     assert "no patterns with levels" in choice.problem
     choice.form = "all"
     patterns = [["city"], {"levels": {"age": ["width 10", "*"]}}]
-    workspace.draft.set_all([(place, patterns)])
+    put_at(workspace.draft, place, patterns)
     assert choice.form == "levels"
     assert choice.grid.equals(pattern_grid(workspace.table, patterns))
     assert "width 10</div>" in view.grid.html

@@ -32,7 +32,7 @@ from anonflow.dashboards.session.draft_spec import NO_FLOW
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.dashboards.work import screen_work
 from anonflow.table.identification import uniqueness
-from tests.cases.drafts import value_at
+from tests.cases.drafts import put_at, value_at
 from tests.cases.protect import PEOPLE, people, steps_back
 from tests.dashboards.conftest import Hand
 
@@ -201,7 +201,7 @@ def test_options_go_for_their_method_alone(workspace: Workspace) -> None:
 
 
 def test_an_option_of_a_loaded_flow_is_seen_and_overruled(workspace: Workspace) -> None:
-    workspace.draft.set(("steps", "anonymize", "reciprocal"), True)
+    put_at(workspace.draft, ("steps", "anonymize", "reciprocal"), True)
     choice = Protection(workspace)
     option = REGISTRY["greedy"].options["reciprocal"]
     assert choice.value_of("greedy", option) is True
@@ -278,7 +278,7 @@ def test_sets_of_columns_are_typed(workspace: Workspace) -> None:
         assert any(words in problem for problem in workspace.problems), (text, workspace.problems)
     sets.value, of.value = "", 4
     assert any("of is 4, and there are 3 quasi-identifiers" in problem for problem in workspace.problems)
-    workspace.draft.set(("steps", "diversify"), {"criterion": "l-diversity", "l": 2})
+    put_at(workspace.draft, ("steps", "diversify"), {"criterion": "l-diversity", "l": 2})
     of.value = 2
     assert any("cannot be made diverse" in problem for problem in workspace.problems), workspace.problems
 

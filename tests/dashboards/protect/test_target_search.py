@@ -14,10 +14,10 @@ import anonflow as af
 from anonflow import strict_yaml
 from anonflow.dashboards.compare.model import CompareModel
 from anonflow.dashboards.protect.target_search import TargetCard, TargetChoice
-from anonflow.dashboards.session.draft import Draft
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.dashboards.work.fair_queue import FairQueue
 from anonflow.dashboards.work.user_limits import Limits
+from tests.cases.drafts import read_draft
 from tests.dashboards.conftest import Hand
 
 
@@ -71,7 +71,7 @@ def test_trials_become_runs_and_the_flow_of_the_picked_one_repeats_it(
     assert run.spec.document["target"]["risk"] == 0.2
     (entry,) = [entry for entry in run.spec.document["target"]["tried"] if entry.get("picked")]
     assert (entry["algorithm"], entry["k"]) == (best.candidate.setup.algorithm, best.candidate.k)
-    flow = Draft.read(strict_yaml.dumps(run.spec.document), folder=workspace.folder).flow()
+    flow = read_draft(strict_yaml.dumps(run.spec.document), folder=workspace.folder).flow()
     assert flow.space is None
     again = af.run(flow, seed=run.seed).results[0].anonymization
     assert again is not None

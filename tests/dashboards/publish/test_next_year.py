@@ -56,9 +56,9 @@ def second(tmp_path: Path) -> Iterator[Workspace]:
 def test_a_run_goes_on_from_the_releases_of_the_session_before(second: Workspace, tmp_path: Path) -> None:
     screen = PublishScreen(workspace=second)
     model, plain = screen.model, second.chosen_run
-    assert screen.released.visible
-    assert "150" in screen.known.object
-    assert "140 of 170" in screen.known.object
+    assert screen.released.card.visible
+    assert "150" in screen.released.people.object
+    assert "140 of 170" in screen.released.people.object
     assert screen.people.end == 10
     model.people = 4
     screen.go_on.clicks += 1
@@ -69,7 +69,7 @@ def test_a_run_goes_on_from_the_releases_of_the_session_before(second: Workspace
     facts = run.result.anonymization.facts
     assert facts["held_back"] > 0
     for text in (f"{facts['held_back']:,}", "held back", "without earlier releases", "all releases leave"):
-        assert text in screen.known.object
+        assert text in screen.released.people.object
     model.draw()
     model.background.wait(300)
     publication = model.publication
@@ -98,7 +98,7 @@ def risk_of(workspace: Workspace) -> Any:
     """The screen Risk, and what its card of releases says."""
     screen = RiskScreen(workspace=workspace)
     screen.releases.counting.wait(300)
-    return screen, screen.released_before.object
+    return screen, screen.released.people.object
 
 
 def test_risk_lists_the_releases_that_have_these_people(second: Workspace) -> None:
@@ -108,7 +108,7 @@ def test_risk_lists_the_releases_that_have_these_people(second: Workspace) -> No
     try:
         assert "Nobody of this table is in a release that this session knows" in risk_of(strangers)[1]
         screen = PublishScreen(workspace=strangers)
-        assert screen.known.object == risk_of(strangers)[1]
+        assert screen.released.people.object == risk_of(strangers)[1]
         assert not screen.go_on.visible
     finally:
         strangers.close()
@@ -128,7 +128,7 @@ def test_the_screens_say_beforehand_what_a_release_gives_away_and_costs(
         again = af.anonymize(second.table, "k-member", 10, people=least, earlier=tmp_path)
         assert held == again.facts["held_back"]
     assert len(outlook.held_back) == 4
-    for text in (screen.known.object, risk_of(second)[1]):
+    for text in (screen.released.people.object, risk_of(second)[1]):
         assert f"at least {outlook.few} people with fewer than k = 10" in text
         assert f'<td class="n">{outlook.held_back[5]}</td>' in text
         assert "30 people of this table are in no earlier release" in text
@@ -140,7 +140,7 @@ def test_of_components_no_number_of_people_can_be_chosen(tmp_path: Path) -> None
     second = session(tmp_path, people(60), "greedy", 3)
     try:
         screen = PublishScreen(workspace=second)
-        assert screen.released.visible
+        assert screen.released.card.visible
         assert not screen.people.visible
         screen.go_on.clicks += 1
         second.wait(300)
@@ -153,11 +153,11 @@ def test_of_components_no_number_of_people_can_be_chosen(tmp_path: Path) -> None
 
 def upload(screen: Any, content: bytes, name: str = "owner.zip") -> str:
     """What the screen says of an upload."""
-    send(screen.upload.dropper, name, content, 10_000)
+    send(screen.released.dropper, name, content, 10_000)
     model = screen.releases if hasattr(screen, "releases") else screen.model.releases
     model.background.wait(300)
     model.counting.wait(300)
-    return str(screen.upload.state.object)
+    return str(screen.released.state.object)
 
 
 def test_releases_go_from_a_session_to_that_of_the_next_year(tmp_path: Path) -> None:
@@ -172,7 +172,7 @@ def test_releases_go_from_a_session_to_that_of_the_next_year(tmp_path: Path) -> 
             assert not screen.go_on.visible
             if year:
                 assert f"{year} release" in upload(screen, content)
-                assert screen.upload.forget.visible
+                assert screen.released.forget.visible
                 assert screen.go_on.visible
                 screen.model.people = 4
                 screen.go_on.clicks += 1
@@ -217,8 +217,8 @@ def test_several_folders_are_uploaded_and_have_one_key(second: Workspace, tmp_pa
     both = packed_release(tmp_path / "a", frame.iloc[5:110], 1)
     screen, _ = risk_of(second)
     assert "1 release with" in upload(screen, first)
-    assert "90 of 170" in screen.released_before.object
-    assert "140 of 170" in screen.released_before.object
+    assert "90 of 170" in screen.released.people.object
+    assert "140 of 170" in screen.released.people.object
     assert "2 releases with" in upload(screen, both)
     publish = PublishScreen(workspace=second)
     model = publish.model
@@ -236,10 +236,10 @@ def test_several_folders_are_uploaded_and_have_one_key(second: Workspace, tmp_pa
     assert "which has another key than the uploaded ones" in " ".join(publication.warnings)
     assert second.memory.kept == (3, 2)
     assert Earlier(second.memory.folder).history().people_left.min() >= 4
-    screen.upload.forget.clicks += 1
+    screen.released.forget.clicks += 1
     assert second.memory.kept == (0, 2)
-    assert not screen.upload.forget.visible
-    assert "140 of 170" in screen.released_before.object
+    assert not screen.released.forget.visible
+    assert "140 of 170" in screen.released.people.object
 
 
 def test_a_folder_with_strangers_releases_is_not_handed_out(tmp_path: Path) -> None:
@@ -291,7 +291,7 @@ def test_an_upload_that_is_no_owners_folder_is_one_sentence(second: Workspace) -
         says = upload(screen, content, "../<script>evil.zip")
         assert words.replace("evil", "script-evil") in says or words in says
         assert "<script>" not in says
-    assert screen.released_before.object == before
+    assert screen.released.people.object == before
     assert second.memory.kept == (0, 1)
     assert set(second.folder.parent.rglob("*")) == files
     assert not second.problems
@@ -329,11 +329,11 @@ def test_releases_that_cannot_be_counted_together_say_why(tmp_path: Path) -> Non
     try:
         screen, _ = risk_of(workspace)
         upload(screen, packed(Earlier(tmp_path / "b")))
-        text = screen.released_before.object
+        text = screen.released.people.object
         assert "These releases cannot be counted together" in text
         assert "1 earlier releases that are in none of the folders named" in text
         assert str(workspace.folder.parent) not in text
         upload(screen, packed(Earlier(tmp_path / "a")))
-        assert "cannot be counted" not in screen.released_before.object
+        assert "cannot be counted" not in screen.released.people.object
     finally:
         workspace.close()

@@ -24,6 +24,7 @@ from anonflow.risk import population_risk
 from anonflow.risk.before import risk_before
 from anonflow.table import Table
 from tests.cases.drafts import value_at
+from tests.dashboards.conftest import Hand
 from tests.dashboards.data.uploading import send
 
 WAIT = 300.0
@@ -303,3 +304,20 @@ def test_columns_of_pictures_are_in_the_order_of_the_table(monkeypatch: pytest.M
     monkeypatch.setattr(parts, "DRAWN", 1)
     names = list(dict.fromkeys(re.findall("c[0-9][0-9]", parts.column_sets_of(risk))))
     assert names == ["c01", "c08"]
+
+
+def test_a_picture_that_is_cancelled_begins_again_when_somebody_looks(
+    workspace: Workspace, hand: Hand
+) -> None:
+    workspace.open_dataset("census_like", n=60, seed=1)
+    screen = RiskScreen(workspace)
+    assert "combination of columns" in screen.model.background.doing
+    screen.model.stop()
+    hand.do_all()
+    assert (screen.model.picture, screen.model.computing) == (None, False)
+    assert "Cancelled" in screen.status.object
+    screen._root.visible = False
+    screen._root.visible = True
+    hand.do_all()
+    assert screen.model.picture is not None
+    assert not screen.status.visible

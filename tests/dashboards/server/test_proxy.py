@@ -204,7 +204,7 @@ def test_behind_a_real_proxy(running: Callable[..., Running], stay: None, tmp_pa
 
     def ask(path: str = "/", **headers: str) -> tuple[int, str]:
         """Status and body; the cookie is kept."""
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=300)
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
         connection.request("GET", path, headers={"Host": "anonflow.test", **sent})
         answer = connection.getresponse()
@@ -237,7 +237,7 @@ def test_behind_a_real_proxy(running: Callable[..., Running], stay: None, tmp_pa
         assert server.websocket(token[1], port, Origin="http://evil.test", Authorization=basic) == "403"
     finally:
         process.terminate()
-        process.wait(20)
+        process.wait()
 
 
 def test_the_settings_have_a_proxy_on_this_machine() -> None:

@@ -27,7 +27,7 @@ from anonflow.dashboards.session.folders import SessionFolders
 from anonflow.dashboards.session.workspace import NOTHING_OPENED
 from anonflow.engine.flows.spec import SourceSpec
 from anonflow.errors import ParameterError
-from tests.cases.drafts import value_at
+from tests.cases.drafts import put_at, value_at
 from tests.dashboards.server.running import PASSWORD, WAIT, Running, sign_in, until
 
 # ------------------------------------------------------------------------------------- names and pages
@@ -389,7 +389,7 @@ def test_a_server_that_ends_leaves_the_folders_of_sessions_with_work(keep: float
 
     def work() -> None:
         first.open_dataset("census_like", n=30, seed=1)
-        first.draft.set(("flow",), "work")
+        put_at(first.draft, ("flow",), "work")
         done.set()
 
     first.later(work)

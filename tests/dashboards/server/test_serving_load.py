@@ -15,6 +15,7 @@ pytest.importorskip("panel", reason="the dashboards are an extra")
 from anonflow.dashboards import Limits, Workspace
 from anonflow.dashboards.server.workers import SharedCluster
 from anonflow.dashboards.work.fair_queue import FairQueue
+from tests.cases.drafts import put_at
 from tests.dashboards.work.held_slots import held_slots
 
 pytestmark = [pytest.mark.slow, pytest.mark.machine]
@@ -64,7 +65,7 @@ def test_a_cancelled_run_gives_its_worker_back() -> None:
     slow, quick = (Workspace(line=line, scheduler=cluster.address, freed=cluster.sweep) for _ in range(2))
     try:
         slow.open_dataset("census_like", n=20_000, seed=1)
-        slow.draft.set(("partition",), None)
+        put_at(slow.draft, ("partition",), None)
         slow.set_algorithms(["hungarian"])  # one partition of 20,000 records: minutes in one kernel
         slow.set_ks([50])
         quick.open_dataset("census_like", n=300, seed=2)

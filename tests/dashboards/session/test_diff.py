@@ -10,6 +10,7 @@ pytest.importorskip("param", reason="the dashboards are an extra")
 from anonflow.dashboards import Workspace
 from anonflow.dashboards.session.diff import changes, differences
 from anonflow.dashboards.session.draft_spec import NO_FLOW
+from tests.cases.drafts import put_at
 
 TREE = {"nested": {"*": ["Male", {"other": ["Female"]}]}}
 
@@ -22,13 +23,15 @@ def edit(workspace: Workspace, at: int) -> None:
         lambda: workspace.set_column("Age", boundary={"width": 5}),
         lambda: workspace.set_column("Gender", kind="hierarchy", hierarchy=TREE),
         lambda: workspace.set_column("Gender", role=None, kind=None),
-        lambda: workspace.draft.set(("partition",), {"size": "auto", "budget": 10.0}),
-        lambda: workspace.draft.set(
-            ("steps", "diversify"), {"criterion": "p-sensitivity", "p": 2, "column": "Salary-class"}
+        lambda: put_at(workspace.draft, ("partition",), {"size": "auto", "budget": 10.0}),
+        lambda: put_at(
+            workspace.draft,
+            ("steps", "diversify"),
+            {"criterion": "p-sensitivity", "p": 2, "column": "Salary-class"},
         ),
-        lambda: workspace.draft.set(("steps", "anonymize", "options"), {"mondrian": {"mode": "relaxed"}}),
-        lambda: workspace.draft.set(("steps", "anonymize", "boundaries"), False),
-        lambda: workspace.draft.set(("table", "prepare"), [{"top-code": {"column": "Age", "at": 80}}]),
+        lambda: put_at(workspace.draft, ("steps", "anonymize", "options"), {"mondrian": {"mode": "relaxed"}}),
+        lambda: put_at(workspace.draft, ("steps", "anonymize", "boundaries"), False),
+        lambda: put_at(workspace.draft, ("table", "prepare"), [{"top-code": {"column": "Age", "at": 80}}]),
     ]
     edits[at]()
 

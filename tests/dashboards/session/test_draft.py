@@ -17,7 +17,7 @@ from anonflow.table.identification.uniqueness import Uniqueness, unique_as_added
 pytest.importorskip("param", reason="the dashboards are an extra")
 from anonflow.dashboards import Draft
 from tests import ROOT
-from tests.cases.drafts import value_at
+from tests.cases.drafts import problems_of, put_at, read_draft, value_at
 
 COLUMNS = {
     "parents": {"role": "quasi-identifier", "kind": "categorical"},
@@ -33,9 +33,9 @@ def draft() -> Draft:
 
 def test_a_first_draft_is_a_valid_flow_and_reads_back() -> None:
     first = draft()
-    assert first.problems == ()
+    assert problems_of(first) == ()
     assert first.flow().runs[0].anonymize.k == 5
-    again = Draft.read(first.text())
+    again = read_draft(first.text())
     assert again.document == first.document
 
 
@@ -45,23 +45,23 @@ def test_attackers_wait_for_the_run_that_is_chosen(matrix: dict[str, list[int]],
     """Which run is published, and so attacked, is chosen after the runs: no reason to refuse the flow."""
     first = draft()
     steps = [{"anonymize": {"algorithm": "greedy", "k": 5}}, *draw, {"attack": ["prosecutor"]}]
-    first.set(("steps",), steps)
-    first.set(("matrix",), matrix or None)
-    assert first.problems == ()
+    put_at(first, ("steps",), steps)
+    put_at(first, ("matrix",), matrix or None)
+    assert problems_of(first) == ()
     assert len(first.flow().runs) == max(1, sum(map(len, matrix.values())))
-    again = Draft.read(first.text())
+    again = read_draft(first.text())
     assert again.document == first.document
     assert "publish" not in again.document
-    first.set(("steps", "attack"), ["prosecuter"])
-    assert any("prosecuter" in problem for problem in first.problems)
+    put_at(first, ("steps", "attack"), ["prosecuter"])
+    assert any("prosecuter" in problem for problem in problems_of(first))
     with pytest.raises(FlowError, match="must be a list"):
-        first.set(("matrix",), {"anonymize.k": 5})
+        put_at(first, ("matrix",), {"anonymize.k": 5})
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
 def test_every_example_flow_goes_through_a_draft_unchanged(path: Path) -> None:
-    first = Draft.read(path.read_text(encoding="utf-8"), folder=path.parent)
-    again = Draft.read(first.text(), folder=path.parent)
+    first = read_draft(path.read_text(encoding="utf-8"), folder=path.parent)
+    again = read_draft(first.text(), folder=path.parent)
     assert again.document == first.document
     assert [run.name for run in again.flow().runs] == [run.name for run in first.flow().runs]
 
@@ -71,9 +71,9 @@ def test_edits_are_told_to_watchers_and_undone() -> None:
     messages = []
     item.param.watch(lambda event: messages.append(event.new), "spec")
     before = item.spec
-    item.set(("steps", "anonymize", "k"), 25)
-    item.set(("steps", "anonymize", "k"), 25)  # nothing changed: no step
-    item.set(("table", "columns", "finance", "role"), "insensitive")
+    put_at(item, ("steps", "anonymize", "k"), 25)
+    put_at(item, ("steps", "anonymize", "k"), 25)  # nothing changed: no step
+    put_at(item, ("table", "columns", "finance", "role"), "insensitive")
     assert len(messages) == 2
     assert before.method.k == 5  # an edit never changes what others hold
     item.undo()
@@ -84,31 +84,31 @@ def test_edits_are_told_to_watchers_and_undone() -> None:
     assert not item.can_undo
     item.redo()
     assert value_at(item, ("steps", "anonymize", "k")) == 25
-    item.set(("steps", "anonymize", "k"), 7)
+    put_at(item, ("steps", "anonymize", "k"), 7)
     assert not item.can_redo
 
 
 def test_steps_and_matrix_are_added_and_taken_away() -> None:
     item = draft()
-    item.set(("matrix", "anonymize.k"), [5, 10])
+    put_at(item, ("matrix", "anonymize.k"), [5, 10])
     assert [run.anonymize.k for run in item.flow().runs] == [5, 10]
-    item.set(("matrix",), None)
-    item.set(("steps", "draw"), None)
+    put_at(item, ("matrix",), None)
+    put_at(item, ("steps", "draw"), None)
     assert value_at(item, ("steps", "draw")) is None
-    assert item.problems == ()
+    assert problems_of(item) == ()
     assert value_at(item, ("no", "such", "place"), "x") == "x"
 
 
 def test_what_cannot_run_is_said() -> None:
     item = draft()
-    item.set(("steps", "anonymize", "algorithm"), "gredy")
-    assert any("greedy" in problem for problem in item.problems)
+    put_at(item, ("steps", "anonymize", "algorithm"), "gredy")
+    assert any("greedy" in problem for problem in problems_of(item))
     with pytest.raises(FlowError):
         item.flow()
     with pytest.raises(FlowError, match="must be"):
-        item.set(("steps", "anonymize", "k"), 1)
+        put_at(item, ("steps", "anonymize", "k"), 1)
     with pytest.raises(FlowError):
-        Draft.read("flow: x\n")
+        read_draft("flow: x\n")
 
 
 @given(

@@ -13,6 +13,7 @@ from anonflow.dashboards import Workspace
 from anonflow.errors import AnonflowError
 from anonflow.partition import too_few
 from anonflow.table import Schema, Table
+from tests.cases.drafts import put_at
 
 
 @pytest.fixture
@@ -43,7 +44,7 @@ def test_whoever_looks_never_sees_a_frame_without_its_columns() -> None:
 
 
 def test_an_impossible_run_does_not_keep_the_others_from_theirs(workspace: Workspace) -> None:
-    workspace.draft.set(("partition",), {"size": 20})
+    put_at(workspace.draft, ("partition",), {"size": 20})
     workspace.set_algorithms(["mondrian", "greedy"])
     workspace.set_ks([4, 30])
     assert workspace.problems == ()
@@ -63,7 +64,7 @@ def test_an_option_that_one_method_cannot_take_is_that_methods(workspace: Worksp
     workspace.set_algorithms(["mondrian", "k-concealment"])
     workspace.set_ks([4])
     step = ("steps", "anonymize", "options")
-    workspace.draft.set(step, {"k-concealment": {"start": "even", "randomized": False}})
+    put_at(workspace.draft, step, {"k-concealment": {"start": "even", "randomized": False}})
     problem = "; ".join([*workspace.problems, *workspace.impossible.values()])
     if problem:  # where it is found before it runs, it is found for that method alone
         assert workspace.possible == 1
@@ -74,7 +75,7 @@ def test_an_option_that_one_method_cannot_take_is_that_methods(workspace: Worksp
 def test_a_k_that_the_table_does_not_have_is_said_as_the_shell_says_it(
     workspace: Workspace, size: int | None
 ) -> None:
-    workspace.draft.set(("partition",), None if size is None else {"size": size})
+    put_at(workspace.draft, ("partition",), None if size is None else {"size": size})
     workspace.set_ks([40_000])
     assert workspace.problems == (too_few(120, 40_000).message,)
     workspace.set_ks([4, 40_000])

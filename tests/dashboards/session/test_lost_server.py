@@ -15,8 +15,6 @@ from anonflow.engine.execution import tasks
 from tests.cases.drafts import value_at
 from tests.dashboards.conftest import Hand
 
-WAIT = 300.0
-
 
 def begun(home: Path) -> Workspace:
     workspace = Workspace(place=SessionFolders(home=home).begin("a key"))
@@ -37,11 +35,11 @@ def resumed(home: Path) -> Workspace:
     return workspace
 
 
-def test_runs_that_were_done_come_back_with_measures_and_notes(tmp_path: Path) -> None:
+def test_runs_that_were_done_come_back_with_measures_and_notes(tmp_path: Path, hand: Hand) -> None:
     first = begun(tmp_path / "home")
     first.set_ks([3, 5])
     first.start()
-    first.wait(WAIT)
+    hand.do_all()
     first.edit_run(1, label="the first", note="for the paper", pinned=True)
     lost(first)
     again = resumed(tmp_path / "home")
@@ -86,7 +84,7 @@ def test_runs_come_back_with_their_results_and_releases_are_drawn_again(tmp_path
     again.owner = tmp_path / "owner"
     repeated = again.publish(2)
     assert repeated.table_csv == drawn.table_csv != b""
-    assert repeated.table_parquet == drawn.table_parquet != b""
+    assert repeated.tables[".parquet"] == drawn.tables[".parquet"] != b""
     assert (repeated.again, repeated.warnings) == (
         "",
         drawn.warnings,

@@ -438,7 +438,6 @@ def test_a_shared_server_reads_no_flow_that_takes_long(
     for opened in (
         lambda: other.read_project_file(packed),
         lambda: other.read_project_file(alone),
-        lambda: other.open_flow(long),
     ):
         with pytest.raises(DataError, match="the flow is larger than 128 KiB"):
             opened()

@@ -25,6 +25,7 @@ from anonflow.errors import AnonflowError, setting
 from anonflow.table import Schema, Table
 from anonflow.table.infer import advise
 from tests import ROOT
+from tests.cases.drafts import put_at
 
 AGE = {"role": "quasi-identifier", "kind": "numeric"}
 AGES = pd.DataFrame({"age": [30.0, None, 31.0, 40.0] * 5})
@@ -258,9 +259,9 @@ def test_each_of_several_problems_keeps_its_settings() -> None:
 def test_a_run_that_fails_says_why_in_the_words_of_the_screens() -> None:
     item = Workspace()
     item.open_frame(NUMBERS, {"age": AGE})
-    item.draft.set(("partition",), None)
+    put_at(item.draft, ("partition",), None)
     item.set_algorithms(["optimal"])
-    item.draft.set(("steps", "anonymize", "options"), {"optimal": {"time_limit": 0.0}})
+    put_at(item.draft, ("steps", "anonymize", "options"), {"optimal": {"time_limit": 0.0}})
     item.start()
     item.wait(300)
     assert [run.result.problem for run in item.runs] == [ERRORS["too many records"][2]]

@@ -13,10 +13,11 @@ import pytest
 
 pytest.importorskip("param", reason="the dashboards are an extra")
 from anonflow.dashboards import Workspace
-from anonflow.dashboards.work import job_group
+from anonflow.dashboards.work import jobs
 from anonflow.dashboards.work.fair_queue import FairQueue
 from anonflow.engine import attempt, background
 from tests import ROOT
+from tests.cases.drafts import put_at
 from tests.dashboards.conftest import Hand
 
 SCRIPT = """
@@ -60,7 +61,7 @@ def test_the_first_run_makes_no_more_ready_than_the_second() -> None:
 
 
 def test_compiling_is_said_and_done_once(hand: Hand, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(job_group, "PAUSE", 0.0)  # every change of the progress is told
+    monkeypatch.setattr(jobs, "PAUSE", 0.0)  # every change of the progress is told
     monkeypatch.setattr(attempt, "_compiled", set())
     sizes: list[int] = []
     start = background.start
@@ -91,7 +92,7 @@ def test_compiling_is_said_and_done_once(hand: Hand, monkeypatch: pytest.MonkeyP
 
 
 def test_progress_moves_without_an_event(hand: Hand, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(job_group, "PAUSE", 0.0)
+    monkeypatch.setattr(jobs, "PAUSE", 0.0)
     workspace = Workspace(line=FairQueue(1))
     workspace.open_dataset("census_like", n=60, seed=3)
     workspace.set_algorithms(["mondrian"])
@@ -126,7 +127,7 @@ def test_a_method_with_a_time_limit_is_compiled_briefly(monkeypatch: pytest.Monk
     workspace = Workspace()
     workspace.open_dataset("census_like", n=1_200, seed=3)  # more than the method takes at once
     workspace.set_algorithms(["optimal"])
-    workspace.draft.set(("partition",), None)
+    put_at(workspace.draft, ("partition",), None)
     workspace.start()
     workspace.wait(300)
     assert limits == [attempt.BRIEF, None]

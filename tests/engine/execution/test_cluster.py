@@ -63,7 +63,7 @@ def test_a_cluster_by_address_gives_the_same_bits(tmp_path: Path, cluster: Clust
     assert first.wait() == -signal.SIGKILL
     done = subprocess.run(
         [sys.executable, "-m", "anonflow", "run", str(flow), "--again", "--scheduler", address],
-        env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False, timeout=120,
+        env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False, timeout=600,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr

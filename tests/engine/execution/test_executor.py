@@ -7,6 +7,7 @@ import re
 import threading
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import CancelledError
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -255,6 +256,24 @@ def test_a_scheduler_that_is_gone_is_a_lost_cluster(workers: Workers) -> None:
         with pytest.raises(AnonflowError, match="tcp://host:1: the cluster is lost; nothing was published"):
             list(stream)
     assert len(workers.sent) < 1000
+
+
+def test_a_task_that_the_scheduler_cancelled_is_a_lost_cluster(
+    workers: Workers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Dask hands the exception over as the task's result."""
+    take = Workers.__next__
+
+    def cancelled(own: Workers) -> tuple[Any, Any]:
+        task, _ = take(own)
+        return task, CancelledError(task.key)
+
+    monkeypatch.setattr(Workers, "__next__", cancelled)
+    with (
+        Executor("tcp://host:1", None, EventStream()) as executor,
+        pytest.raises(AnonflowError, match="tcp://host:1: the cluster is lost; nothing was published"),
+    ):
+        executor.all([Call(added, (1,))])
 
 
 def test_the_steps_are_the_label_of_a_task() -> None:

@@ -39,6 +39,13 @@ def test_valid_flows_load(subtests: pytest.Subtests) -> None:
             assert flow.runs
 
 
+def test_a_path_is_a_text_that_a_file_system_takes(tmp_path: Path) -> None:
+    """Neither empty, nor with a null byte, nor longer than any system allows."""
+    for text in ("", "a\\0b.csv", "x" * 5000 + ".csv"):
+        with pytest.raises(FlowError, match="is not a usable path"):
+            load_flow(write_flow(tmp_path, source=f'{{csv: "{text}"}}'))
+
+
 def test_invalid_flows_say_where_and_why(subtests: pytest.Subtests) -> None:
     for path in INVALID:
         with subtests.test(path.stem):

@@ -352,7 +352,7 @@ def test_a_killed_run_is_picked_up(tmp_path: Path, counted: list[int]) -> None:
     write_flow(quiet, partition="{size: 6}")
     engine.run(quiet / "flow.yaml", seed=SEED)
     path = write_flow(tmp_path, partition="{size: 6}")
-    done = subprocess.run([sys.executable, "-c", KILLED, str(path), str(SEED)], check=False, timeout=120)
+    done = subprocess.run([sys.executable, "-c", KILLED, str(path), str(SEED)], check=False, timeout=600)
     assert done.returncode == -signal.SIGKILL
     assert not (tmp_path / "out").exists()
     left = json.loads((tmp_path / "owner" / "test" / "unfinished.json").read_text())

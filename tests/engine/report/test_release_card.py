@@ -90,6 +90,31 @@ def test_homogeneity_fails_and_its_remedies_have_the_price_that_they_have() -> N
     assert "Homogeneity" in result.headline()
 
 
+@pytest.mark.parametrize("method", ["mondrian", "greedy"])
+def test_people_whom_the_release_could_be_about_are_another_draw_of_it(method: str) -> None:
+    """Each class keeps the values that it publishes; who has which is drawn anew, by the seed."""
+    people = table(ill="follows")
+    anonymization = af.anonymize(people, method, k=5, seed=SEED)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        release = anonymization.release(seed=SEED)
+    context = AttackContext.of(people, release)
+    draws = []
+    for seed in (SEED, SEED, SEED + 1):
+        dealt = plausible(anonymization, context, seed)
+        assert dealt is not None
+        draws.append(dealt.table.frame["ill"])
+        if method == "mondrian":
+            values = pd.DataFrame(
+                {"class": anonymization.classes, "true": people.frame["ill"], "dealt": draws[-1]}
+            )
+            for _, members in values.groupby("class"):
+                assert sorted(members["true"]) == sorted(members["dealt"])
+    assert draws[0].equals(draws[1])
+    assert not draws[0].equals(draws[2])
+    assert not draws[0].equals(people.frame["ill"])
+
+
 def test_columns_that_are_not_published_are_no_hindrance() -> None:
     """Prices are of a table dealt anew: identifiers, units and households stay where they are."""
     frame = table(ill="rare").frame

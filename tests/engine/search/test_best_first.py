@@ -82,6 +82,10 @@ RUN = world(
 )
 
 
+def test_a_ladder_ascends_whatever_the_order_of_its_steps() -> None:
+    assert ladder(5, 100, (64, 9, 100, 40, 33, 20, 2, 128, 5)) == (5, 9, 20, 33, 40, 64, 100)
+
+
 @pytest.mark.parametrize(
     "target",
     [
