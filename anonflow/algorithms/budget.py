@@ -33,6 +33,9 @@ SHARE = 0.15
 MARGIN = 0.9
 """Share of the time left after the pilots that the choice plans with."""
 
+UNENDED = 0.8
+"""The same for the effort of a method that no clock ends: what a kick takes is known to about 20% (the benchmark auto)."""
+
 ENDING = 0.97
 """Share of the time left after the pilots at which a method ends that can: its result is still to be checked."""
 
@@ -402,11 +405,12 @@ def choose(
     elif size == AUTO:
         cut = _largest(expected, k, min(limit, REACH * model.pilots[-1].records), MARGIN * left)
     base = expected(cut or n)
+    share = MARGIN if method.ends_early and size is None else UNENDED
     takes, added = dict(start), 0.0
     if effort:
         alone = model.expected(*table.cuts(cut or n, k).lengths, threads)
         first, further = (unit * n * alone.wall / alone.seconds for unit in model.unit_seconds())
-        units, part, added = _units(first, further, max(MARGIN * left - base, 0.0))
+        units, part, added = _units(first, further, max(share * left - base, 0.0))
         takes |= greatest if units else _between(least, greatest, part)
         takes[effort] = units
     return Choice(

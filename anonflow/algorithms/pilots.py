@@ -27,10 +27,13 @@ SMALLEST = 128
 """Records of the first stretches, at least; fewer are solved by other means in some methods."""
 
 RAISED = 512
-"""Records of the stretch that is run with efforts, at most; more where it takes little of the seconds without any."""
+"""Records of the stretches that are run with efforts, at most; more where they take little of the seconds without any."""
 
-LITTLE = 1 / 32
-"""Share of the seconds that such a stretch takes at most: with efforts it is run again and again."""
+LITTLE = 1 / 64
+"""Share of the seconds that such stretches take at most: with efforts of 1 and 8 class chains take some 15 times as long."""
+
+CHEAPEST = 1 / 16
+"""What a further unit of effort is assumed to take at least, as a share of the first: smaller differences are noise."""
 
 LONGER = 4
 """How many times as long each stretch is as the one before; twice, where that would take too long."""
@@ -50,7 +53,7 @@ ATTEMPTS = 4
 STRETCHES = 3
 """Stretches of a size that are run, where one is short."""
 
-SHORT = 0.02
+SHORT = 0.01
 """Seconds below which a stretch is run again."""
 
 REPEATS = 3
@@ -190,8 +193,9 @@ class PilotModel:
             return math.inf, math.inf
         (_, least), (_, first), *_ = self.efforts
         units, longest = self.efforts[-1]
-        further = (longest - first) / (units - 1) if units > 1 else first - least
-        return max(first - least, 0.0), max(further, 1e-6)
+        added = max(first - least, 0.0)
+        further = (longest - first) / (units - 1) if units > 1 else added
+        return added, max(further, CHEAPEST * added, 1e-6)
 
     def seconds(self, records: int) -> float:
         """Return seconds of one partition."""
@@ -282,7 +286,7 @@ def run_pilots(
     at_once : int, optional
         Stretches of a size that are run at the same time, as the partitions of a run are.
     effort : mapping, optional
-        Of a method with effort: other options that go with an effort above 0. A stretch is run with efforts of 1, 2, 8, 32, ...,
+        Of a method with effort: other options that go with an effort above 0. Stretches are run with efforts of 1, 8, 32, ...,
         too, until the time doubles or the seconds are used up.
     peak : callable, optional
         Calls its argument; returns the result and the bytes at the peak.
@@ -338,8 +342,8 @@ def run_pilots(
             begin += sum(call.compiling for call in calls)
             lost = float(information_loss(outcome.generalization, loss))
             pilots.append(Pilot(records, took, lost, memory, _bytes(outcome)))
-            if not raised or records <= RAISED or took <= LITTLE * seconds:
-                raised, efforts = places, [(0, took / records)]
+            if not raised or records <= RAISED or took * len(longest) <= LITTLE * seconds:
+                raised, efforts = longest, [(0, took / records)]
         except InfeasibleError as error:
             failed = error
             if spent() > room:
@@ -351,16 +355,35 @@ def run_pilots(
     if not pilots:
         assert failed is not None, "each stretch has a result or an error"
         raise failed
+
+    def with_effort(units: int, stretches: Sequence[slice], until: float) -> list[float]:
+        """Return the seconds of a record, of stretches that run at once, then of the next ones: partitions differ by a factor of two."""
+        nonlocal begin
+        solved = partial(work, {**options, **(effort or {}), str(method.effort): units})
+        taken: list[float] = []
+        for at in range(0, len(stretches), at_once):
+            places = stretches[at : at + at_once]
+            length = places[0].stop - places[0].start
+            if taken and spent() + load() * taken[-1] * length > until:
+                break
+            call = _timed(solved, [partial(table.rows, place) for place in places], None)
+            begin += call.compiling
+            taken.append(call.seconds / length)
+        return taken
+
+    firsts: list[float] = []
     while effort is not None and method.effort is not None:
-        units = (1, 2)[len(efforts) - 1] if len(efforts) < 3 else LONGER * efforts[-1][0]
-        records = raised[0].stop - raised[0].start
+        units = 1 if len(efforts) == 1 else LONGER * max(efforts[-1][0], 2)
         slow = len(efforts) > 2 and efforts[-1][1] >= 2.0 * efforts[1][1]
-        if slow or units > MOST_EFFORT or spent() + load() * LONGER * efforts[-1][1] * records > seconds:
+        expected = (2 if firsts else LONGER) * efforts[-1][1] * (raised[0].stop - raised[0].start)
+        if slow or units > MOST_EFFORT or spent() + load() * expected > seconds:
             break
-        solved = partial(work, {**options, **effort, method.effort: units})
-        call = _timed(solved, [partial(table.rows, place) for place in raised], None)
-        begin += call.compiling
-        efforts.append((units, call.seconds / records))
+        # the first unit leaves half of the seconds to further ones
+        until = seconds if firsts else (spent() + seconds) / 2
+        taken = with_effort(units, raised[: at_once * len(firsts)] if firsts else raised, until)
+        firsts = firsts or taken
+        like = sum(firsts) / len(firsts) / (sum(firsts[: len(taken)]) / len(taken))
+        efforts.append((units, like * sum(taken) / len(taken)))
     return PilotModel(tuple(pilots), k, method.linear, tuple(efforts), threaded, spent(), load())
 
 

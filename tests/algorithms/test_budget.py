@@ -177,7 +177,7 @@ def fit_effort(
 @pytest.mark.parametrize(("size", "workers"), [(None, 1), (None, 2), (5_000, 1)])
 def test_as_many_kicks_as_fit(size: int | None, workers: int, clock: Clock) -> None:
     before = 0
-    for budget in (40.0, 80.0, 160.0):
+    for budget in (50.0, 80.0, 160.0):
         choice = fit_effort(clock, 20_000, budget, workers, size=size)
         kicks = choice.options["kicks"]
         left = budget - clock.now
@@ -268,6 +268,51 @@ def test_no_kicks_where_the_budget_is_too_small(clock: Clock) -> None:
     choice = fit_effort(clock, 20_000, 1.0)
     assert choice.options["kicks"] == 0
     assert choice.facts()["fits_budget"] is False
+
+
+@pytest.mark.parametrize("budget", [2.0, 5.0, 15.0])
+@pytest.mark.parametrize("slower", [1.0, 4.0])
+def test_partitions_that_differ_keep_the_budget(budget: float, slower: float, clock: Clock) -> None:
+    """The first kick comes with rounds that take eight times as long, and longer on some partitions: as with class chains."""
+    n = 30_000
+
+    def seconds(part: Partition, kicks: int) -> float:
+        factor = slower if part.records.codes[:, 0].mean() < 0.6 * n else 1.0
+        rounds = 4e-5 if kicks else 0.0
+        return part.n * (1e-5 + factor * (rounds + 5e-6 * kicks))
+
+    def run(part: Partition, k: int, *, kicks: int = 3) -> Outcome:
+        clock.now += seconds(part, kicks)
+        return one_class(part)
+
+    method = Algorithm("timed", run, "clustering", "", "k-anonymity", "", "", effort="kicks", linear=True)
+    records = numbers(n).records
+    choice = choose(
+        method, records, 2, budget * slower, 1, size=5_000, order="lexicographic", loss="ncp", options={}
+    )
+    parts = [records.take(np.arange(start, start + 5_000)) for start in range(0, n, 5_000)]
+    generator = np.random.default_rng(0)
+
+    def whole(kicks: int) -> float:
+        return sum(seconds(Partition(part, "ncp", generator), kicks) for part in parts)
+
+    kicks = choice.options["kicks"]
+    assert clock.now + whole(kicks) <= 1.2 * budget * slower
+    assert clock.now + whole(2 * kicks + 2) > 0.8 * budget * slower
+
+
+def test_a_further_unit_of_effort_takes_time_even_if_noise_hides_it(clock: Clock) -> None:
+    """Eight kicks seem to take no longer than one, by chance; no budget is spent many times over."""
+
+    def run(part: Partition, k: int, *, kicks: int = 3) -> Outcome:
+        clock.now += part.n * (1e-5 + 4e-5 * min(kicks, 1))
+        return one_class(part)
+
+    method = Algorithm("timed", run, "clustering", "", "k-anonymity", "", "", effort="kicks", linear=True)
+    choice = choose(
+        method, numbers(5_000).records, 2, 5.0, 1, size=None, order="lexicographic", loss="ncp", options={}
+    )
+    assert 5_000 * (1e-5 + 4e-5 + 4e-5 / 16 * (choice.options["kicks"] - 1)) <= 5.0
 
 
 @pytest.mark.parametrize(("budget", "chosen"), [(30.0, {"start": "quick"}), (3000.0, {})])
