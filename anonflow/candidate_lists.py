@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from scipy.sparse import coo_array, csr_array
+from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from anonflow.errors import DataError
@@ -265,13 +265,25 @@ class Candidates:
         return bad[self.row_list]
 
     def components(self, n: int) -> np.ndarray:
-        """Return labels of the originals that lists join, directly or through others, shape (n,), int64."""
-        lists = len(self.offsets) - 1
-        # the lists are the rows after the originals, which have none: as they stand, without a copy of their edges
-        starts = np.concatenate([np.zeros(n, self.offsets.dtype), self.offsets])
-        edges = (np.ones(len(self.originals), np.int8), self.originals, starts)
-        labels = connected_components(csr_array(edges, shape=(n + lists, n + lists)), directed=False)[1]
-        return np.asarray(labels[:n], np.int64)
+        """Return labels of the originals that lists join, directly or through others, shape (n,), int64.
+
+        Each original takes the least label of its lists, so does whoever's label it has, and then the label of its label, until none changes
+        (Zhang, Azad, Hu 2020, FastSV). Several times as fast as a search of the graph, in O(n) memory.
+        """
+        label, before = np.arange(n, dtype=np.int32), np.empty(0, np.int32)
+        while not np.array_equal(label, before):
+            before = label
+            label = before.copy()
+            for start, stop in self.parts():
+                sizes = np.diff(self.offsets[start : stop + 1])
+                originals = self.originals[self.offsets[start] : self.offsets[stop]]
+                begins = (self.offsets[start:stop] - self.offsets[start])[sizes > 0]
+                if len(begins):
+                    least = np.minimum.reduceat(before[originals], begins)
+                    np.minimum.at(label, originals, np.repeat(least, sizes[sizes > 0]))
+            np.minimum.at(label, before, label.copy())
+            label = label[label]
+        return (np.cumsum(label == np.arange(n)) - 1)[label]
 
     def owner_groups(self, owner: np.ndarray) -> np.ndarray:
         """Return labels of the originals: those of one owner are equal where rows list both, directly or through others.

@@ -196,3 +196,30 @@ def test_rows_that_list_an_original_are_counted_whoever_shares_a_list() -> None:
             naive = [sum(place in lists[number] for number in row_list.tolist()) for place in range(6)]
             assert candidates.counts(6).tolist() == naive
             assert candidates.sizes.tolist() == [len(lists[number]) for number in row_list.tolist()]
+
+
+def test_originals_are_together_that_lists_join_in_the_order_of_the_first() -> None:
+    rng = np.random.default_rng(9)
+    for _ in range(300):
+        n = int(rng.integers(1, 25))
+        lists = [
+            rng.integers(0, n, int(rng.integers(0, 4))).tolist() for _ in range(int(rng.integers(0, 20)))
+        ]
+        group = list(range(n))
+        for members in lists:
+            joined = {group[place] for place in members}
+            group = [min(joined) if label in joined else label for label in group]
+        number = {label: at for at, label in enumerate(dict.fromkeys(group))}
+        assert listing_of(lists).components(n).tolist() == [number[label] for label in group]
+
+
+def test_a_chain_of_lists_takes_few_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A chain of 5,000 originals in any order: the rounds grow with the logarithm."""
+    rounds = []
+    parts = Candidates.parts
+    monkeypatch.setattr(Candidates, "parts", lambda lists, *size: rounds.append(1) or parts(lists, *size))
+    for order in (np.arange(5_000), np.random.default_rng(3).permutation(5_000)):
+        rounds.clear()
+        chain = np.stack([order[:-1], order[1:]], axis=1).astype(np.int32)
+        assert not Candidates.of_lists(np.full(len(chain), 2), chain.ravel()).components(5_000).any()
+        assert len(rounds) < 30
