@@ -94,7 +94,7 @@ def _served(n: int) -> Iterator[tuple[Any, Any]]:
             context.add_init_script(HEARD)
             page = context.new_page()
             page.goto(served.url)
-            ready(page, 120_000)
+            ready(page)
             yield page, psutil.Process(served.process.pid)
             chromium.close()
         finally:
@@ -114,7 +114,7 @@ def _settle(page: Any, process: Any) -> None:
     worked = None
     while worked != (worked := _loop(process)):
         page.wait_for_timeout(400)
-        ready(page, 120_000)
+        ready(page)
 
 
 def run(small: bool) -> list[dict[str, Any]]:
@@ -133,7 +133,7 @@ def run(small: bool) -> list[dict[str, Any]]:
         page.evaluate(WATCH)
         for screen, kinds in _clicks(page).items():
             step(page, screen)
-            ready(page, 120_000)
+            ready(page)
             taken = []
             for name, place in itertools.islice(itertools.cycle(kinds), 3 if small else CLICKS):
                 page.evaluate("watchAll()")
