@@ -268,7 +268,7 @@ class Candidates:
         """Return labels of the originals that lists join, directly or through others, shape (n,), int64.
 
         Each original takes the least label of its lists, so does whoever's label it has, and then the label of its label, until none changes
-        (Zhang, Azad, Hu 2020, FastSV). Several times as fast as a search of the graph, in O(n) memory.
+        (Zhang 2020). Several times as fast as a search of the graph, in O(n) memory.
         """
         label, before = np.arange(n, dtype=np.int32), np.empty(0, np.int32)
         while not np.array_equal(label, before):
