@@ -95,7 +95,7 @@ def outside(urls: list[str]) -> list[str]:
     )  # fmt: skip
 
 
-def told(page: Any, error: str) -> None:
+def note_error(page: Any, error: str) -> None:
     """Note an error of the page.
 
     One of Tabulator is left out: it clears the editor of a cell that had the keyboard while new rows came, and that is no longer there
@@ -214,7 +214,7 @@ def new_page(browser: Any) -> Iterator[Callable[..., Any]]:
         page.requested, page.errors = [], []
         page.on("request", lambda request: page.requested.append(request.url))
         page.on("websocket", lambda socket: page.requested.append(socket.url))
-        page.on("pageerror", lambda error: told(page, error.stack or str(error)))
+        page.on("pageerror", lambda error: note_error(page, error.stack or str(error)))
         page.on(
             "console",
             lambda message: message.type == "error" and page.errors.append(message.text),
