@@ -209,7 +209,7 @@ def peak_memory() -> int:
 
 
 def release_memory() -> None:
-    """Give freed memory back to the system, which Arrow and the C library keep for later: a third of what a large run holds."""
+    """Give freed memory back to the system: Arrow and the C library keep it for later."""
     import pyarrow as pa
 
     pa.default_memory_pool().release_unused()

@@ -136,13 +136,13 @@ def _with_equal_rest(
 def _covers_listed(evidence: Evidence, listing: Candidates) -> tuple[np.ndarray, str]:
     """Return rows that do not cover the originals that they list, or for which no own original is left among these."""
     claim = "each row against the originals that its certificate lists"
-    bad = listing.strangers(evidence.n)
+    bad, sizes = listing.strangers(evidence.n), listing.sizes
     if bad.any():
-        return np.flatnonzero(bad | (listing.sizes == 0)), claim
-    bad = evidence.uncovered | (listing.sizes == 0)
+        return np.flatnonzero(bad | (sizes == 0)), claim
+    bad = evidence.uncovered | (sizes == 0)
     claim += ", and a perfect matching along them"
-    degree = listing.sizes[0]
-    if evidence.rest is None and (listing.sizes == degree).all() and (evidence.listed == degree).all():
+    degree = sizes[0]
+    if evidence.rest is None and (sizes == degree).all() and (evidence.listed == degree).all():
         return np.flatnonzero(bad), claim  # a regular bipartite graph has a perfect matching
     if not bad.any() and (_is_matching(evidence, listing) or _are_classes(evidence, listing)):
         return np.flatnonzero(bad), claim

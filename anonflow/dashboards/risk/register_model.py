@@ -75,7 +75,7 @@ class RegisterModel(param.Parameterized):
         def work() -> RegisterFits:
             try:
                 return register_figures(table, self._read(place))
-            except Exception:
+            except Exception:  # whatever is wrong with it: a file that cannot be used does not stay
                 if place.name != self.file:
                     place.unlink(missing_ok=True)
                 raise

@@ -143,10 +143,10 @@ class Gateway(Router):
             [
                 (
                     r"/health",
-                    _Told,
+                    _MachinePage,
                     {"content": lambda: (200, {"ok": True}) if healthy() else (503, {"ok": False})},
                 ),
-                (r"/metrics", _Told, {"content": lambda: (200, "" if metrics is None else metrics())}),
+                (r"/metrics", _MachinePage, {"content": lambda: (200, "" if metrics is None else metrics())}),
                 (r"/login", _Login, {"gateway": self}),
                 (r"/logout", _Logout, {"gateway": self}),
             ],
@@ -432,7 +432,7 @@ class _Refused(_Handler):
         self.finish(_page("Refused", f"<p>{self._sentence}</p>"))
 
 
-class _Told(_Handler):
+class _MachinePage(_Handler):
     """A page for machines: its status and its content."""
 
     def initialize(self, content: Callable[[], tuple[int, str | dict[str, Any]]]) -> None:
