@@ -206,6 +206,14 @@ class Candidates:
         before = self.offsets[lists] - (np.cumsum(sizes) - sizes)
         return row, self.originals[np.arange(len(row)) + np.repeat(before, sizes)]
 
+    def sets_of_size(self, k: int) -> np.ndarray:
+        """Return sets of k originals of a list: of a longer list, from each of its members on the k that follow, shape (s, k)."""
+        sizes = np.diff(self.offsets)
+        count = np.where(sizes == k, 1, np.where(sizes > k, sizes, 0))
+        first, size = (np.repeat(values, count)[:, None] for values in (self.offsets[:-1], sizes))
+        at = np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count)
+        return self.originals[first + (at[:, None] + np.arange(k)) % size]
+
     def blocks(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """Yield rows with candidates, some at a time: the rows, where each one's pairs start, the pairs' originals."""
         sizes_of_rows = self.sizes

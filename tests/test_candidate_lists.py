@@ -223,3 +223,22 @@ def test_a_chain_of_lists_takes_few_rounds(monkeypatch: pytest.MonkeyPatch) -> N
         chain = np.stack([order[:-1], order[1:]], axis=1).astype(np.int32)
         assert not Candidates.of_lists(np.full(len(chain), 2), chain.ravel()).components(5_000).any()
         assert len(rounds) < 30
+
+
+def test_sets_of_some_size_cover_each_member_of_a_list_alike() -> None:
+    """A list of k is a set; each member of a longer one begins a set, which goes on from the list's end to its start."""
+    rng = np.random.default_rng(7)
+    for _ in range(200):
+        lists = [
+            rng.choice(50, rng.integers(0, 9), replace=False).tolist() for _ in range(rng.integers(0, 6))
+        ]
+        k = int(rng.integers(1, 6))
+        expected = [
+            [members[(start + step) % len(members)] for step in range(k)]
+            for members in lists
+            if len(members) >= k
+            for start in range(1 if len(members) == k else len(members))
+        ]
+        sets = listing_of(lists).sets_of_size(k)
+        assert sets.shape == (len(expected), k)
+        assert sets.tolist() == expected

@@ -147,14 +147,17 @@ class Anonymization:
         Notes
         -----
         :func:`anonflow.utility.bounds.lower_bound`. Of a k-regular result and of classes it is the bound of all k-regular and
-        k-anonymous releases, from prices of records. Of others it takes for each record the least cost of covering itself and
+        k-anonymous releases, from prices of records. With more effort than the usual one, the prices begin where this result's own sets
+        of k allow it; they hold for all releases all the same. Of others it takes for each record the least cost of covering itself and
         k - 1 others, regardless of all other records: this holds for (k,1)-anonymous releases, too. A suppressed record
         has the highest cost of all. The bound ignores partitions and boundaries, which only raise the loss.
         """
         own = measure_named(str(self.parameters.get("loss", "ncp")) if measure is None else measure)
         if (own, effort) not in self._bounds:
+            part = part_of(self.table.records, self)
+            regular = is_regular(part, self.k)
             self._bounds[own, effort] = (
-                lower_bound(self.table.records, self.k, own, effort, self.is_regular)
+                lower_bound(part.records, self.k, own, effort, regular, part.candidates if regular else None)
                 if self.is_bounded
                 else None
             )

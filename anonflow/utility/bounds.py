@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from anonflow.candidate_lists import Candidates
 from anonflow.criteria.matching.graph import consistency_graph
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.generalization import Generalization, Layout
@@ -21,7 +22,7 @@ from anonflow.loss import LOSSES, measure_named, plan
 from anonflow.loss.costs import ROUNDED
 from anonflow.table import Records
 from anonflow.threads import in_blocks
-from anonflow.utility.record_prices import PricedRecords, priced_total
+from anonflow.utility.record_prices import CoveredSets, PricedRecords, priced_total
 from anonflow.utility.subject import Part, mixed
 
 PAIRS = 2e10
@@ -40,7 +41,12 @@ BLOCK = 256
 
 
 def lower_bound(
-    records: Records, k: int, measure: str = "ncp", effort: float = 1.0, regular: bool = False
+    records: Records,
+    k: int,
+    measure: str = "ncp",
+    effort: float = 1.0,
+    regular: bool = False,
+    covered: Candidates | None = None,
 ) -> float | None:
     """Return a lower bound of the loss of all releases with this k.
 
@@ -57,6 +63,9 @@ def lower_bound(
     regular : bool, optional
         Whether it is about k-regular releases and equivalence classes only (:func:`is_regular`). The bound is then higher:
         nobody can be covered in place of others.
+    covered : Candidates, optional
+        Originals that generalized records of some release cover, such as its matches. With them a high bound of a table of more
+        than 400 different records is found sooner. It holds whatever they are.
 
     Returns
     -------
@@ -84,7 +93,7 @@ def lower_bound(
     if not LOSSES[own].monotone:
         return None
     weighted = _WeightedRecords.of(records, k, own)
-    return _bound(weighted, _record_bounds(weighted, effort), effort, regular)
+    return _bound(weighted, _record_bounds(weighted, effort), effort, regular, covered)
 
 
 def lower_bounds(
@@ -110,18 +119,30 @@ def lower_bounds(
     return _bound(weighted, bounds, effort, False), _bound(weighted, bounds, effort, True)
 
 
-def _bound(weighted: _WeightedRecords, bounds: np.ndarray, effort: float, regular: bool) -> float:
+def _bound(
+    weighted: _WeightedRecords,
+    bounds: np.ndarray,
+    effort: float,
+    regular: bool,
+    covered: Candidates | None = None,
+) -> float:
     """Return the bound of the mean loss, from that of each different record, shape (u,)."""
     mean = float(bounds[weighted.label].mean())
     limit = int(effort * SEARCH / len(bounds))
     if regular and weighted.k > 1 and limit >= LIMIT:
         everything = Generalization.of(weighted.records.take(np.zeros(1, np.int64)))
         hidden = everything.with_suppressed(np.ones(1, bool))
-        whole = load(weighted.plan, hidden.lo, hidden.hi, hidden.bits).cost[0]
+        whole = float(weighted.costs(hidden)[0])
         priced = PricedRecords(
             weighted.plan, weighted.origin(), weighted.weight, weighted.k, whole / weighted.k
         )
-        mean = max(mean, priced_total(priced, bounds, limit) / len(weighted.label))
+        sets = None
+        # with fewer different records the usual effort finds good sets by itself
+        if covered is not None and LIMIT * len(bounds) > SEARCH:
+            members = weighted.label[covered.sets_of_size(weighted.k)].astype(np.int32)
+            members = np.unique(np.sort(members, axis=1), axis=0)
+            sets = CoveredSets(members, weighted.costs(Generalization.join_of(weighted.records, members)))
+        mean = max(mean, priced_total(priced, bounds, limit, sets) / len(weighted.label))
     return _below(mean, weighted.records.q)
 
 
@@ -340,6 +361,9 @@ class _WeightedRecords:
     def origin(self) -> State:
         own = Generalization.of(self.records)
         return load(self.plan, own.lo, own.hi, own.bits)
+
+    def costs(self, generalization: Generalization) -> np.ndarray:
+        return load(self.plan, generalization.lo, generalization.hi, generalization.bits).cost
 
 
 def _pairs(weighted: _WeightedRecords) -> np.ndarray:

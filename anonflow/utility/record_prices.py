@@ -29,6 +29,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -140,7 +141,24 @@ class PricedRecords:
         return self.k * math.fsum((self.weight * price).tolist())
 
 
-def priced_total(records: PricedRecords, start: np.ndarray, limit: int) -> float:
+class CoveredSets(NamedTuple):
+    """Sets of k originals that a release covers.
+
+    Attributes
+    ----------
+    sets : numpy.ndarray, shape (s, k), int32
+        Positions among the different originals.
+    cost : numpy.ndarray, shape (s,), float64
+        What it costs to cover each set.
+    """
+
+    sets: np.ndarray
+    cost: np.ndarray
+
+
+def priced_total(
+    records: PricedRecords, start: np.ndarray, limit: int, covered: CoveredSets | None = None
+) -> float:
     """Return a lower bound of the total cost of all releases that are k-regular but for suppressed records.
 
     Parameters
@@ -150,6 +168,8 @@ def priced_total(records: PricedRecords, start: np.ndarray, limit: int) -> float
         Lower bounds of the cost of covering each original and k - 1 others.
     limit : int
         As :func:`~anonflow.kernels.record_prices.least_surplus` takes it.
+    covered : CoveredSets, optional
+        What some release covers: the better the release, the nearer the first prices are to the best ones.
 
     Returns
     -------
@@ -162,6 +182,8 @@ def priced_total(records: PricedRecords, start: np.ndarray, limit: int) -> float
     # where each record is in a set that costs nothing, not all of them need have room there
     mean = float(records.weight @ cost) / float(records.weight.sum()) or records.most
     slack = math.ceil(SLACK * mean / records.k / GRID) * GRID
+    if covered is not None:
+        sets, cost = np.concatenate([sets, covered.sets]), np.concatenate([cost, covered.cost])
     look = min(limit, max(LEAST, int(FIRST * limit)))
     rise = RISE
     for _ in range(ROUNDS):

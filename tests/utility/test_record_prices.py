@@ -16,7 +16,7 @@ from anonflow.kernels.costs import load
 from anonflow.loss import MONOTONE, record_costs
 from anonflow.table import Records, Table
 from anonflow.utility import bounds
-from anonflow.utility.record_prices import PricedRecords, priced_total
+from anonflow.utility.record_prices import CoveredSets, PricedRecords, priced_total
 from anonflow.utility.subject import part_of
 from tests.cases.bounds import naive_cost, random_records
 from tests.cases.plain_kernels import plainly
@@ -24,13 +24,13 @@ from tests.naive import bounds as naive
 from tests.strategies import examples, loop, seeded, tables
 
 
-def total(records: Records, k: int, measure: str, limit: int) -> float:
-    """The bound from prices, from a search of some limit that begins with nothing."""
+def total(records: Records, k: int, measure: str, limit: int, covered: CoveredSets | None = None) -> float:
+    """The bound from prices, from a search of some limit that begins with nothing but sets that a release covers."""
     weighted = bounds._WeightedRecords.of(records, k, measure)
     hidden = Generalization.of(weighted.records.take(np.zeros(1, int))).with_suppressed(np.ones(1, bool))
     whole = float(load(weighted.plan, hidden.lo, hidden.hi, hidden.bits).cost[0])
     priced = PricedRecords(weighted.plan, weighted.origin(), weighted.weight, k, whole / k)
-    return priced_total(priced, np.zeros(len(weighted.weight)), limit)
+    return priced_total(priced, np.zeros(len(weighted.weight)), limit, covered)
 
 
 @seeded(30, 6)
@@ -47,6 +47,32 @@ def test_it_is_the_linear_relaxation_and_a_search_that_is_cut_short_is_below(
         for limit in (0, 50, 300):
             assert total(records, k, measure, limit) <= least + 1e-9
         assert total(records, k, measure, 10**6) == pytest.approx(least, rel=1e-3, abs=1e-4)
+
+
+@seeded(30, 4)
+@loop("measure", MONOTONE)
+def test_sets_that_any_release_covers_neither_raise_it_above_nor_keep_it_below(
+    measure: str, seeds: range
+) -> None:
+    for seed in seeds:
+        n, k = 5 + seed % 5, 2 + seed % 3
+        records = random_records(300 + seed, n)
+        cost = naive_cost(records, measure)
+        hidden = Generalization.of(records).with_suppressed(np.ones(n, bool))
+        least = naive.least_fractional(cost, n, k, float(record_costs(hidden, measure)[0]))
+        rng = np.random.default_rng(seed)
+        rows = np.array([rng.choice(n, k, replace=False) for _ in range(6)])
+        label = bounds._WeightedRecords.of(records, k, measure).label
+        # the search has to prove the prices even where a release's costs are wrong
+        for wrong in (0.5, 1.0, 2.0):
+            covered = CoveredSets(
+                label[rows].astype(np.int32), wrong * np.array([cost(set_) for set_ in rows.tolist()])
+            )
+            for limit in (0, 50, 300):
+                assert total(records, k, measure, limit, covered) <= least + 1e-9
+            if wrong >= 1:
+                priced = total(records, k, measure, 10**6, covered)
+                assert priced == pytest.approx(least, rel=1e-3, abs=1e-4)
 
 
 @seeded(20, 6)
@@ -131,3 +157,35 @@ def test_no_method_is_below(measure: str) -> None:
         assert bound is not None
         assert alike <= bound <= anon.loss(measure)
         assert bound > alike or measure == "suppressions", name
+
+
+def test_what_a_release_covers_is_where_the_prices_of_a_large_table_begin(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    handed: list[CoveredSets | None] = []
+
+    def recorded(records: PricedRecords, start: np.ndarray, limit: int, covered: CoveredSets | None) -> float:
+        handed.append(covered)
+        return priced_total(records, start, limit, covered)
+
+    monkeypatch.setattr(bounds, "priced_total", recorded)
+    table = af.Table(af.datasets.census_like(60, seed=9), af.datasets.schema("census_like"))
+    anon = af.anonymize(table, "two-phase", k=3, seed=0)
+    small = anon.lower_bound()
+    assert handed.pop() is None
+    monkeypatch.setattr(bounds, "SEARCH", 1e5)
+    monkeypatch.setattr(bounds, "LIMIT", 2_000)
+    large = anon.lower_bound(effort=40)
+    (covered,) = handed
+    assert covered is not None
+    cost, label = naive_cost(table.records, "ncp"), bounds._WeightedRecords.of(table.records, 3, "ncp").label
+    assert anon.matches is not None
+    originals = [sorted(label[row].tolist()) for row in anon.matches]
+    assert sorted(covered.sets.tolist()) == sorted(map(list, {tuple(members) for members in originals}))
+    first = {place: row for row, place in reversed(list(enumerate(label.tolist())))}
+    costs = [cost([first[place] for place in members]) for members in covered.sets.tolist()]
+    assert covered.cost == pytest.approx(costs)
+    assert small is not None
+    assert large is not None
+    assert large == pytest.approx(small, rel=0.01)
+    assert large < anon.loss()
