@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,6 +19,7 @@ from anonflow.table.forms.text_columns import texts_at
 from anonflow.table.published.notation import ColumnReader, readers_of
 from anonflow.table.published.published_cells import WHOLE, PublishedCells
 from anonflow.table.records import Records, equal_columns
+from anonflow.threads import in_threads
 
 _ONE = np.uint64(1)
 
@@ -390,8 +392,7 @@ class Generalization:
         -------
         pandas.DataFrame, shape (n, QI columns), text
         """
-        columns = self._columns(suppressed)
-        frame = {name: texts_at(texts, at) for name, (at, texts) in columns.items()}
+        frame = self._columns(suppressed, texts_at)
         return pd.DataFrame(frame, index=pd.RangeIndex(self.n) if index is None else index)
 
     def decode_categories(self, suppressed: np.ndarray | None = None) -> pd.DataFrame:
@@ -407,66 +408,62 @@ class Generalization:
         pandas.DataFrame, shape (n, QI columns), categorical
             O(n) a column, and its texts only as often as they differ.
         """
-        frame = {}
-        for name, (at, texts) in self._columns(suppressed).items():
-            to, distinct = pd.factorize(texts)
-            frame[name] = pd.Categorical.from_codes(to[at], pd.Index(distinct))
-        return pd.DataFrame(frame)
 
-    def _columns(self, suppressed: np.ndarray | None) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-        """Return for each column which text every record has, and the texts, of which some may be equal."""
-        parts_of: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
-        for domain, coded in zip(self.domains, self._coded_texts(), strict=True):
+        def categories(texts: np.ndarray, at: np.ndarray) -> pd.Categorical:
+            to, distinct = pd.factorize(texts)
+            return pd.Categorical.from_codes(to[at], pd.Index(distinct))
+
+        return pd.DataFrame(self._columns(suppressed, categories))
+
+    def _columns(
+        self, suppressed: np.ndarray | None, form: Callable[[np.ndarray, np.ndarray], Any]
+    ) -> dict[str, Any]:
+        """Return each column, which `form` makes of texts, of which some may be equal, and of the one that every record has."""
+        parts_of: dict[str, list[int]] = {}
+        for a, domain in enumerate(self.domains):
             if not domain.has_codes:  # the codes beside have the text of both
-                parts_of.setdefault(domain.column, []).append(coded)
-        columns = {}
-        for name, parts in parts_of.items():
-            at, texts = parts[0]
-            for code, characters in parts[1:]:
+                parts_of.setdefault(domain.column, []).append(a)
+
+        def column(parts: list[int]) -> Any:
+            (at, texts), *others = map(self._coded_texts, parts)
+            for code, characters in others:
                 at, pairs = pd.factorize(at * len(characters) + code)
                 texts = texts[pairs // len(characters)] + characters[pairs % len(characters)]
-            if len(parts) > 1:
+            if others:
                 texts = np.where(texts == WHOLE * len(parts), WHOLE, texts)  # a completely hidden code
             if suppressed is not None and suppressed.any():
                 at, texts = np.where(suppressed, len(texts), at), np.append(texts, WHOLE)
-            columns[name] = at, texts
-        return columns
+            return form(texts, at)
 
-    def _coded_texts(self) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Return for each domain the code of every record, and the text of each code."""
-        cells: list[tuple[np.ndarray, np.ndarray]] = [(np.empty(0, np.int64), np.empty(0, object))] * len(
-            self.domains
-        )
-        layout = self.layout
-        for t, a in enumerate(layout.ranges):
-            domain = self.domains[a]
-            if domain.has_codes:
-                continue
+        return dict(zip(parts_of, in_threads(column, parts_of.values()), strict=True))
+
+    def _coded_texts(self, a: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return of a domain the code of every record, and the text of each code."""
+        domain, layout = self.domains[a], self.layout
+        if domain.shape == "range":
+            t = layout.row_of_range[a]
             at, distinct = pd.factorize(self.lo[t].astype(np.int64) * domain.size + self.hi[t])
-            lo, hi = distinct // domain.size, distinct % domain.size
-            cells[a] = at, np.array(domain.run_texts(lo, hi), object)
-        for a, values in self.by_aggregate():
-            at, runs = cells[a]
-            code, numbers = pd.factorize(values)
+            runs = np.array(domain.run_texts(distinct // domain.size, distinct % domain.size), object)
+            aggregates = dict(self.by_aggregate()).get(a)
+            if aggregates is None:
+                return at, runs
+            code, numbers = pd.factorize(aggregates)
             shown = np.array([number_text(number) for number in numbers.tolist()], object)
-            cells[a] = np.where(code >= 0, len(runs) + code, at), np.concatenate([runs, shown])
-        for t, a in enumerate(layout.sets):
-            words = self.bits[layout.offset[t] : layout.offset[t + 1]]
-            domain = self.domains[a]
-            number = int(np.searchsorted(layout.ranges, a - 1)) if domain.kind == "codes" else 0
-            at, values = pd.factorize(words[0])
-            for word in (*words[1:], *((self.lo[number], self.hi[number]) if domain.kind == "codes" else ())):
-                code, values = pd.factorize(word)
-                at = pd.factorize(at * len(values) + code)[0]
-            first = np.empty(int(at.max(initial=-1)) + 1, np.int64)
-            first[at[::-1]] = np.arange(self.n)[::-1]
-            if domain.kind == "codes":
-                run = self.lo[number, first], self.hi[number, first]
-                texts = coded_texts(self.domains[a - 1], domain, *run, words[:, first])
-            else:
-                texts = domain.set_texts(words[:, first])
-            cells[a] = at, np.array(texts, object)
-        return cells
+            return np.where(code >= 0, len(runs) + code, at), np.concatenate([runs, shown])
+        t = layout.place_of_set[a]
+        words = self.bits[layout.offset[t] : layout.offset[t + 1]]
+        beside = domain.kind == "codes"
+        run = (self.lo[layout.row_of_range[a - 1]], self.hi[layout.row_of_range[a - 1]]) if beside else ()
+        at, _ = pd.factorize(words[0])
+        for word in (*words[1:], *run):
+            code, distinct = pd.factorize(word)
+            at = pd.factorize(at * len(distinct) + code)[0]
+        first = np.empty(int(at.max(initial=-1)) + 1, np.int64)
+        first[at[::-1]] = np.arange(self.n)[::-1]
+        if beside:
+            lo, hi = (ends[first] for ends in run)
+            return at, np.array(coded_texts(self.domains[a - 1], domain, lo, hi, words[:, first]), object)
+        return at, np.array(domain.set_texts(words[:, first]), object)
 
     @classmethod
     def parse(
@@ -511,16 +508,17 @@ class Generalization:
         bits[:] = 0
         means = [a for a, domain in enumerate(domains) if domain.aggregate is not None]
         aggregates = np.full((len(means), n), np.nan) if means else None
-        problems: list[str] = []
         place_of = layout.place_of_set
         readers = readers_of(domains, None, canonical) if readers is None else readers
-        for a, (domain, reader) in enumerate(zip(domains, readers, strict=True)):
+
+        def read_column(a: int) -> str | None:
+            domain, reader = domains[a], readers[a]
             if domain.column not in frame.columns:
-                if not domain.position:
-                    problems.append(f"column {domain.column!r}: missing from the published table")
-                continue
+                return (
+                    None if domain.position else f"column {domain.column!r}: missing from the published table"
+                )
             if domain.kind == "codes":
-                continue  # read with its numbers
+                return None  # read with its numbers
             published = PublishedCells.of(frame[domain.column])
             at = published.rows
             read = reader.read(published.texts, np.bincount(at, minlength=len(published.texts)).tolist())
@@ -532,12 +530,15 @@ class Generalization:
                 bits[start : start + len(read.bits)] = read.bits[:, at]
             if aggregates is not None and domain.aggregate is not None:
                 aggregates[means.index(a)] = read.numbers[at]
-            if read.bad.any() and not domain.position:
-                problems.append(
-                    f"column {domain.column!r}: {published.count(read.bad)} cells are no generalization of its values; "
-                    "use the schema and the original table that the release was made with"
-                    + (", or say that another tool made it" if canonical else "")
-                )
+            if not read.bad.any() or domain.position:
+                return None
+            return (
+                f"column {domain.column!r}: {published.count(read.bad)} cells are no generalization of its values; "
+                "use the schema and the original table that the release was made with"
+                + (", or say that another tool made it" if canonical else "")
+            )
+
+        problems = [problem for problem in in_threads(read_column, range(len(domains))) if problem]
         if problems:
             raise DataError.collected("the published table cannot be read", problems)
         return cls(domains, lo, hi, bits, aggregates)._bounded()

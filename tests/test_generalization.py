@@ -190,10 +190,11 @@ def test_sets_are_read_at_once_as_one_by_one() -> None:
     for u, codes in enumerate(drawn):
         for code in codes:
             bits[code >> 6, u] |= np.uint64(1 << (code & 63))
-    sets = domain.set_texts(bits)
+    sets = domain.set_texts(bits).tolist()
     assert sets[200:] == [*domain.labels, "*"]
     assert [domain.read_set(text) for text in sets] == [sorted(codes) for codes in drawn]
     wrong = ["{", "{}", "{a", "a}", "{a|zz}", '{a|"b|c"}', '{a|"b|c}', "zz", "{a|a}", "{|a}", '"d', "{zz|zy}"]
+    wrong += ["{a|\udc80}", "\udc80", "}{", "{a|b", "b|c", "{{e}|a}", "{ a|a}", "{*|a}"]
     texts = [*sets, *wrong, *domain.labels, "*", ""]
     (reader,) = readers_of(table.domains, None)
     read = reader.read(texts, [1] * len(texts))

@@ -10,6 +10,8 @@ from typing import Literal
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from anonflow.hierarchy import Hierarchy
 from anonflow.table.published.published_cells import (
@@ -18,8 +20,10 @@ from anonflow.table.published.published_cells import (
     coded_parts,
     coded_text,
     members_of,
+    plain_sets,
     read_number,
     set_text,
+    set_texts,
 )
 
 Kind = Literal["numeric", "categorical", "hierarchy", "suppression", "positions", "codes"]
@@ -220,7 +224,7 @@ class Domain:
     def _run_text(self, first: int, last: int) -> str:
         return Range(self.labels[first], self.labels[last], bool(self.dates)).text
 
-    def set_texts(self, words: np.ndarray) -> list[str]:
+    def set_texts(self, words: np.ndarray) -> np.ndarray:
         """Return the published texts of sets of codes: members sorted by text, ``*`` for all of them.
 
         Parameters
@@ -230,18 +234,13 @@ class Domain:
 
         Returns
         -------
-        list of str, u texts
+        numpy.ndarray, shape (u,), object
             O(members) in all.
         """
         flags = np.unpackbits(np.ascontiguousarray(words.T).view(np.uint8), axis=1, bitorder="little")
-        members = [self.labels[code] for code in np.nonzero(flags)[1].tolist()]
-        ends = np.cumsum(flags.sum(axis=1, dtype=np.int64)).tolist()
-        texts = []
-        start = 0
-        for end in ends:
-            texts.append(WHOLE if end == start + self.size > start + 1 else set_text(members[start:end]))
-            start = end
-        return texts
+        sizes = flags.sum(axis=1, dtype=np.int64)
+        texts = set_texts(self.labels, np.nonzero(flags)[1], sizes)
+        return np.where(sizes == self.size, WHOLE, texts) if self.size > 1 else texts
 
     def read_run(self, text: str) -> tuple[int, int] | None:
         """Return the run of codes that a published text covers, or None if the text is not a run.
@@ -320,6 +319,33 @@ class Domain:
         codes = [self._code_of.get(member) for member in members_of(text)]
         return None if None in codes else [code for code in codes if code is not None]
 
+    def read_sets(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        """Read published sets as :meth:`read_set` does, most of them at once.
+
+        Parameters
+        ----------
+        texts : sequence of str, u texts
+
+        Returns
+        -------
+        bits : numpy.ndarray, shape (words, u), uint64
+        bad : numpy.ndarray, shape (u,), bool
+            Texts that are no set of known values.
+        """
+        plain, members = plain_sets(texts)
+        places = pc.index_in(members.flatten(), value_set=pa.array(self.labels, pa.large_string()))
+        codes = places.fill_null(-1).to_numpy()
+        rows = np.repeat(np.flatnonzero(plain), np.diff(members.offsets.to_numpy()))
+        others = np.flatnonzero(~plain)
+        sets = [self.read_set(texts[u]) for u in others.tolist()]
+        bad = np.zeros(len(texts), bool)
+        bad[rows[codes < 0]] = True
+        bad[others] = [codes is None for codes in sets]
+        good = ~bad[rows]
+        bits = _bits(rows[good], codes[good], self.words, len(texts))
+        bits[:, others] = set_bits(sets, self.words)
+        return bits, bad
+
 
 def set_bits(sets: Sequence[Sequence[int] | None], words: int) -> np.ndarray:
     """Return sets of codes as bits, shape (words, u), uint64: 64 codes a word, lowest code in the lowest bit.
@@ -330,14 +356,16 @@ def set_bits(sets: Sequence[Sequence[int] | None], words: int) -> np.ndarray:
         None is the empty set.
     words : int
     """
-    bits = np.zeros((words, len(sets)), np.uint64)
-    if not words:
-        return bits
     sizes = [len(codes or ()) for codes in sets]
     members = np.fromiter((code for codes in sets for code in codes or ()), np.int64, sum(sizes))
-    place = np.uint64(1) << (members & 63).astype(np.uint64)
-    np.bitwise_or.at(bits, (members >> 6, np.repeat(np.arange(len(sets)), sizes)), place)
-    return bits
+    return _bits(np.repeat(np.arange(len(sets)), sizes), members, words, len(sets))
+
+
+def _bits(rows: np.ndarray, codes: np.ndarray, words: int, count: int) -> np.ndarray:
+    """Return the bits of `count` sets: each has the codes that stand beside its row."""
+    bits = np.zeros(words * count, np.uint64)
+    np.bitwise_or.at(bits, (codes >> 6) * count + rows, np.uint64(1) << (codes & 63).astype(np.uint64))
+    return bits.reshape(words, count)
 
 
 def coded_texts(

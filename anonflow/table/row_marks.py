@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
+import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,7 @@ import pandas as pd
 from anonflow.hierarchy import number_text
 from anonflow.table.forms.text_columns import check_characters, factorized, value_text
 from anonflow.table.records import equal_columns
+from anonflow.threads import in_threads
 
 KEY_LENGTH = 16
 """Characters of a key of row marks."""
@@ -160,12 +162,19 @@ def _distinct_values(cells: pd.Series) -> tuple[np.ndarray, Iterable[Any]]:
 def _sums(frame: pd.DataFrame, names: Sequence[str], key: str) -> np.ndarray:
     """Return the sums that marks are the upper halves of, shape (n,), uint64."""
     marks = np.zeros(len(frame), np.uint64)
-    for name in names:
+    adding = threading.Lock()
+
+    def add(name: str) -> None:
         at, texts = _distinct_texts(frame[name])
         check_characters(texts, name)
         hashes = pd.util.hash_array(np.array(texts, object), hash_key=key, categorize=False)
         digest = hashlib.sha256((key + name).encode()).digest()
-        marks += hashes[at] * np.uint64(int.from_bytes(digest[:8], "little") | 1)
+        hashes *= np.uint64(int.from_bytes(digest[:8], "little") | 1)
+        of_rows = hashes[at]
+        with adding:
+            np.add(marks, of_rows, out=marks)
+
+    in_threads(add, names)
     return marks
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -215,33 +215,38 @@ class ColumnReader:
         """
         domain, count = self.domain, len(texts)
         whole, nothing = (0, domain.size - 1), (domain.size, -1)
-        runs: list[tuple[int, int] | None] = [nothing] * count
-        sets: list[list[int] | None] = [[] for _ in texts]
         numbers = np.full(count, np.nan)
-        for u, (text, times) in enumerate(zip(texts, cells, strict=True)):
-            if self.codes is not None:
-                run, sets[u] = self.coded(text, times) or (None, None)
-                runs[u] = nothing if run is None else self.run(run, times)
-            elif domain.aggregate is not None:
-                number = math.nan if self.hides(text) else domain.read_aggregate(text, self.canonical)
-                numbers[u], runs[u] = (math.nan, None) if number is None else (number, whole)
-            elif domain.shape == "range":
-                runs[u] = self.run(text, times)
-            else:
-                sets[u] = self.set(text, times)
-        bad = np.array([run is None or codes is None for run, codes in zip(runs, sets, strict=True)], bool)
-        lo, hi = np.array([run or nothing for run in runs], np.int32).reshape(-1, 2).T
-        bits = set_bits(sets, (self.codes or domain).words)
-        if self.canonical and domain.aggregate is None:
-            plain = self._plain(lo, hi, bits)
-            odd = (
-                text not in (WHOLE, label) for text, label in zip(map(self._part, texts), plain, strict=True)
+        sets: list[list[int] | None] = []
+        if domain.shape == "set" and self.codes is None:
+            lo, hi = (np.full(count, end, np.int32) for end in nothing)
+            bits, bad = self.sets(texts, cells)
+        else:
+            runs: list[tuple[int, int] | None] = [nothing] * count
+            sets = [[] for _ in texts]
+            for u, (text, times) in enumerate(zip(texts, cells, strict=True)):
+                if self.codes is not None:
+                    run, sets[u] = self.coded(text, times) or (None, None)
+                    runs[u] = nothing if run is None else self.run(run, times)
+                elif domain.aggregate is not None:
+                    number = math.nan if self.hides(text) else domain.read_aggregate(text, self.canonical)
+                    numbers[u], runs[u] = (math.nan, None) if number is None else (number, whole)
+                else:
+                    runs[u] = self.run(text, times)
+            lo, hi = np.array([run or nothing for run in runs], np.int32).reshape(-1, 2).T
+            bits = set_bits(sets, (self.codes or domain).words)
+            bad = np.array(
+                [run is None or codes is None for run, codes in zip(runs, sets, strict=True)], bool
             )
-            for u in np.flatnonzero(np.fromiter(odd, bool, count) & ~bad).tolist():
-                bad[u] = not self._is_within(texts[u], sets[u])
+        if self.canonical and domain.aggregate is None:
+            parts = texts if domain.position is None else map(self._part, texts)
+            cut, plain = (
+                np.array([*column, None], object)[:-1] for column in (parts, self._plain(lo, hi, bits))
+            )
+            for u in np.flatnonzero((cut != WHOLE) & (cut != plain) & ~bad).tolist():
+                bad[u] = not self._is_within(texts[u], sets[u] if sets else None)
         return CellCodes(lo, hi, bits, numbers, bad)
 
-    def _plain(self, lo: np.ndarray, hi: np.ndarray, bits: np.ndarray) -> Sequence[str]:
+    def _plain(self, lo: np.ndarray, hi: np.ndarray, bits: np.ndarray) -> Iterable[str]:
         """Return the published texts of what was read; ``""`` of a run that covers nothing."""
         domain = self.domain
         if self.codes is not None:
@@ -293,9 +298,16 @@ class ColumnReader:
         assert self.codes is not None
         return read_coded(self.codes, text)
 
-    def set(self, text: str, cells: int = 1) -> list[int] | None:
-        """Return the codes of a set, or None if it cannot be read."""
-        return self.domain.read_set(text)
+    def sets(self, texts: Sequence[str], cells: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+        """Return sets as :meth:`Domain.read_sets` does.
+
+        Parameters
+        ----------
+        texts : sequence of str, u texts
+        cells : sequence of int
+            How many cells read so.
+        """
+        return self.domain.read_sets(texts)
 
     def remarks(self) -> list[str]:
         """Return remarks on how the column was read: counts, never a value."""
@@ -392,12 +404,17 @@ class ForeignReader(ColumnReader):
         self._count("set", cells)
         return codes[0][0], codes[-1][1]
 
-    def set(self, text: str, cells: int = 1) -> list[int] | None:
+    def sets(self, texts: Sequence[str], cells: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+        """Return sets as :meth:`ColumnReader.sets` does, in more notations."""
+        sets = [self._set(text, times) for text, times in zip(texts, cells, strict=True)]
+        return set_bits(sets, self.domain.words), np.array([codes is None for codes in sets], bool)
+
+    def _set(self, text: str, cells: int) -> list[int] | None:
         """Return the codes of a set, or None if it cannot be read."""
         if self.hides(text):
             self._count("hidden", 0 if text == WHOLE else cells)
             return list(range(self.domain.size))
-        codes = super().set(text)
+        codes = self.domain.read_set(text)
         if codes is None:
             members = _members(text) or [text.strip()]
             members_read = [self.domain.read_set(member) for member in members]

@@ -16,6 +16,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from anonflow.hierarchy import number_text
 from anonflow.table.forms.text_columns import value_text
@@ -222,6 +224,23 @@ def set_text(members: Sequence[str]) -> str:
     return members[0] if len(members) == 1 else "{" + _OR.join(members) + "}"
 
 
+def set_texts(labels: Sequence[str], members: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Return the published text of each of u sets, shape (u,), object.
+
+    Parameters
+    ----------
+    labels : sequence of str
+    members : numpy.ndarray, shape (sum of sizes,), integer
+        Positions of labels, set by set.
+    sizes : numpy.ndarray, shape (u,), int64
+    """
+    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+    parts = pa.array(labels, pa.large_string()).take(pa.array(members))
+    joined = pc.binary_join(pa.LargeListArray.from_arrays(offsets, parts), pa.scalar(_OR, pa.large_string()))
+    texts: np.ndarray = joined.to_numpy(zero_copy_only=False)
+    return np.where(sizes == 1, texts, "{" + texts + "}")
+
+
 def coded_text(run: str, codes: Iterable[str]) -> str:
     """Return the published text of numbers that may also be one of some codes: ``53-59|N``."""
     return _OR.join([run, *codes])
@@ -235,6 +254,21 @@ def is_set(text: str) -> bool:
 def members_of(text: str) -> list[str]:
     """Return the members of a published set, as they are written; of another cell the cell."""
     return _split(text[1:-1]) if is_set(text) else [text]
+
+
+def plain_sets(texts: Sequence[str]) -> tuple[np.ndarray, pa.ListArray]:
+    """Return which texts are sets in braces without a quoted member, shape (u,), bool, and the members of these."""
+    try:
+        cells = pa.array(texts, pa.large_string())
+    except (
+        UnicodeEncodeError
+    ):  # a part of a character: there is no such value, so nothing can be read at once
+        return np.zeros(len(texts), bool), pa.array([], pa.list_(pa.large_string()))
+    plain = pc.and_not(
+        pc.and_(pc.starts_with(cells, "{"), pc.ends_with(cells, "}")), pc.match_substring(cells, '"')
+    )
+    inside = pc.utf8_slice_codeunits(cells.filter(plain), 1, -1)
+    return plain.to_numpy(zero_copy_only=False), pc.split_pattern(inside, _OR)
 
 
 def coded_parts(text: str) -> tuple[str | None, list[str]]:
