@@ -38,6 +38,11 @@ def information_loss(generalization: Generalization, measure: str = "ncp") -> fl
     return float(costs.mean()) if len(costs) else 0.0
 
 
+def rounded_down(bound: float | None) -> float | None:
+    """Return a lower bound of a loss as it is shown, with four decimals: rounded up it would be wrong."""
+    return None if bound is None else math.floor(bound * 1e4) / 1e4
+
+
 def record_costs(generalization: Generalization, measure: str = "ncp") -> np.ndarray:
     """Return the loss of each record: the mean of its cells' costs, weighted by the QIs' weights.
 
