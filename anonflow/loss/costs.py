@@ -95,12 +95,10 @@ def cell_costs(generalization: Generalization, measure: str = "ncp") -> np.ndarr
     layout = generalization.layout
     for t, a in enumerate(layout.ranges):
         cells[a] = run_costs(loss, generalization.domains[a], generalization.lo[t], generalization.hi[t])
-    counts = generalization.counts()
-    for t, a in enumerate(layout.sets):
+    for (a, words), counts in zip(layout.words.items(), generalization.counts(), strict=True):
         domain = generalization.domains[a]
         if domain.size > 1:
-            bits = generalization.bits[layout.offset[t] : layout.offset[t + 1]]
-            cells[a] = loss.set_costs(domain, bits, counts[t])
+            cells[a] = loss.set_costs(domain, generalization.bits[words], counts)
     return cells
 
 
