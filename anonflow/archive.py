@@ -8,6 +8,8 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+from anonflow.errors import DataError
+
 
 def zipped(files: Mapping[str, bytes]) -> bytes:
     """Return files as one archive: the same files are the same bytes, and whoever unpacks them is their only reader."""
@@ -23,50 +25,69 @@ def zipped(files: Mapping[str, bytes]) -> bytes:
 
 
 def members(
-    file: Path, most_files: int, most_bytes: Callable[[str], int | None]
+    file: Path,
+    name: str,
+    most_files: int,
+    most: int,
+    most_of: Callable[[str], int | None],
+    *,
+    many: str,
+    damaged: str,
 ) -> Iterator[tuple[str, bytes]]:
     """Yield name and content of the members of a stranger's archive; none is unpacked by its name.
 
     Parameters
     ----------
     file : pathlib.Path
+    name : str
+        Words for the archive, with which a sentence begins.
     most_files : int
-        So many members are taken: of more, OverflowError has their number.
-    most_bytes : callable
-        Takes the name of a member, and returns how many bytes it may have, whatever the archive says; None if it is not to be read.
+        Members that it may have.
+    most : int
+        Bytes that all members that are read may have together, whatever the archive says.
+    most_of : callable
+        Takes the name of a member, and returns how many bytes it may have; None if it is not to be read.
+    many : str
+        How the sentence about too many members ends.
+    damaged : str
+        The sentence about a file that is damaged, or of another kind.
 
     Raises
     ------
-    ValueError
-        If the file is damaged, or of another kind.
-    OverflowError
-        If there are too many members, or one is too large.
+    DataError
+        If there are too many members, they are too large, or the file cannot be read.
     """
+    left = most
     try:
         with zipfile.ZipFile(file) as archive:
             entries = archive.infolist()
             if len(entries) > most_files:
-                raise OverflowError(len(entries))
+                raise DataError(f"{name} holds {len(entries):,} files{many}")
             for entry in entries:
-                most = most_bytes(entry.filename)
-                if most is None:
+                limit = most_of(entry.filename)
+                if limit is None:
                     continue
                 # of the other compressions a few bytes are unpacked to any number at once
                 if (
                     entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
                     or entry.flag_bits & 1
                 ):
-                    raise ValueError("a member is encrypted, or compressed in another way")
+                    raise DataError(damaged)
+                limit = min(limit, left)
                 with archive.open(entry) as stream:
-                    content = stream.read(most + 1)
-                if len(content) > most:
-                    raise OverflowError
+                    content = stream.read(limit + 1)
+                if len(content) > limit:
+                    raise DataError(
+                        f"{name} is larger than {most / 1e6:,.0f} MB when it is unpacked, the most that is taken here"
+                    )
+                left -= len(content)
                 yield entry.filename, content
     except (
         zipfile.BadZipFile,  # a directory or a checksum that does not fit
         zlib.error,
         EOFError,
+        ValueError,  # a name or a number that no archive has
         RuntimeError,  # a kind of archive that Python does not read, or a password
         OSError,  # a place before the file's begin
-    ) as error:
-        raise ValueError("the archive is damaged") from error
+    ):
+        raise DataError(damaged) from None

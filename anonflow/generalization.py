@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -48,6 +49,12 @@ class Layout:
     def row_of_range(self) -> dict[int, int]:
         """The row of ``lo, hi`` of each QI of shape range."""
         return {a: t for t, a in enumerate(self.ranges.tolist())}
+
+    @cached_property
+    def words(self) -> dict[int, slice]:
+        """The rows of ``bits`` of each QI of shape set, in schema order."""
+        ends = itertools.pairwise(self.offset.tolist())
+        return {a: slice(*pair) for a, pair in zip(self.sets.tolist(), ends, strict=True)}
 
     @cached_property
     def place_of_set(self) -> dict[int, int]:
@@ -121,10 +128,9 @@ class Generalization:
         for t, a in enumerate(layout.ranges):
             lo[t], hi[t] = records.ends(int(a))
         every = np.arange(records.n)
-        for t, a in enumerate(layout.sets):
+        for a, words in layout.words.items():
             codes = records.codes[:, a]
-            words = bits[layout.offset[t] : layout.offset[t + 1]]
-            words[codes >> 6, every] = _ONE << (codes & 63).astype(np.uint64)
+            bits[words][codes >> 6, every] = _ONE << (codes & 63).astype(np.uint64)
         return cls(records.domains, lo, hi, bits).closure()
 
     @classmethod
@@ -159,8 +165,8 @@ class Generalization:
                 low, high = records.ends(a)
                 lo[t, rows] = low[members].min(axis=0)
                 hi[t, rows] = high[members].max(axis=0)
-            for t, a in enumerate(layout.sets):
-                words = bits[layout.offset[t] : layout.offset[t + 1], rows]
+            for a, span in layout.words.items():
+                words = bits[span, rows]
                 codes = records.codes[:, a]
                 single = _ONE << (codes & 63).astype(np.uint64)
                 if len(words) == 1:  # most sets: one pass over all members
@@ -308,11 +314,9 @@ class Generalization:
 
     def counts(self) -> np.ndarray:
         """Return members of each set, shape (s, n), int64."""
-        layout = self.layout
         ones = np.bitwise_count(self.bits).astype(np.int64)
-        ends = zip(layout.offset[:-1], layout.offset[1:], strict=True)
-        rows = [ones[start:stop].sum(axis=0) for start, stop in ends]
-        return np.array(rows, np.int64).reshape(len(layout.sets), self.n)
+        rows = [ones[words].sum(axis=0) for words in self.layout.words.values()]
+        return np.array(rows, np.int64).reshape(len(rows), self.n)
 
     def whole(self) -> np.ndarray:
         """Return which cells are the whole domain, shape (q, n), bool; domains of one value always are."""
@@ -364,9 +368,16 @@ class Generalization:
         """Widen some generalized records, by position or by a mask, to every whole domain, in place."""
         for t, a in enumerate(self.layout.ranges):
             self.lo[t, at], self.hi[t, at] = 0, self.domains[a].size - 1
-        for t, a in enumerate(self.layout.sets):
-            words = self.bits[self.layout.offset[t] : self.layout.offset[t + 1]]
-            words[:, at] = _full(self.domains[a].size)[:, None]
+        for a, words in self.layout.words.items():
+            self.bits[words][:, at] = _full(self.domains[a].size)[:, None]
+
+    def cell_numbers(self, at: Iterable[int]) -> list[np.ndarray]:
+        """Return the cells of some QIs as numbers: views, a row for each end of a range and each word of a set."""
+        rows: list[np.ndarray] = []
+        for a in at:
+            t = self.layout.row_of_range.get(a)
+            rows.extend(self.bits[self.layout.words[a]] if t is None else [self.lo[t], self.hi[t]])
+        return rows
 
     def numbers(self) -> np.ndarray:
         """Return all cells as numbers, shape (2r + w, n), int64: a row for each end of a range and each word of a set."""
@@ -450,8 +461,7 @@ class Generalization:
             code, numbers = pd.factorize(aggregates)
             shown = np.array([number_text(number) for number in numbers.tolist()], object)
             return np.where(code >= 0, len(runs) + code, at), np.concatenate([runs, shown])
-        t = layout.place_of_set[a]
-        words = self.bits[layout.offset[t] : layout.offset[t + 1]]
+        words = self.bits[layout.words[a]]
         beside = domain.kind == "codes"
         run = (self.lo[layout.row_of_range[a - 1]], self.hi[layout.row_of_range[a - 1]]) if beside else ()
         at, _ = pd.factorize(words[0])
@@ -508,7 +518,6 @@ class Generalization:
         bits[:] = 0
         means = [a for a, domain in enumerate(domains) if domain.aggregate is not None]
         aggregates = np.full((len(means), n), np.nan) if means else None
-        place_of = layout.place_of_set
         readers = readers_of(domains, None, canonical) if readers is None else readers
 
         def read_column(a: int) -> str | None:
@@ -526,8 +535,7 @@ class Generalization:
                 t = layout.row_of_range[a]
                 lo[t], hi[t] = read.lo[at], read.hi[at]
             if len(read.bits):
-                start = int(layout.offset[place_of[a + domain.has_codes]])
-                bits[start : start + len(read.bits)] = read.bits[:, at]
+                bits[layout.words[a + domain.has_codes]] = read.bits[:, at]
             if aggregates is not None and domain.aggregate is not None:
                 aggregates[means.index(a)] = read.numbers[at]
             if not read.bad.any() or domain.position:

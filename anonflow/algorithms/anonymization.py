@@ -19,6 +19,7 @@ from anonflow.criteria.registry import CRITERIA
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
 from anonflow.loss import information_loss, measure_named
+from anonflow.loss.costs import rounded_down
 from anonflow.release import Release, assignments, publish_once
 from anonflow.table import Table
 from anonflow.utility.bounds import covers_at_least, is_regular, lower_bound
@@ -311,4 +312,4 @@ def _sentence(measure: str, loss: float, bound: float | None, regular: bool) -> 
         return f"{name} {loss:.4f}"
     releases = "no k-regular or k-anonymous release" if regular else "no release with this k"
     above = f", so it is at most {math.ceil(100 * (loss / bound - 1))}% above the least" if bound > 0 else ""
-    return f"{name} {loss:.4f}, {releases} can be below {math.floor(bound * 1e4) / 1e4:.4f}{above}"
+    return f"{name} {loss:.4f}, {releases} can be below {rounded_down(bound):.4f}{above}"

@@ -11,6 +11,7 @@ import numpy as np
 from anonflow.algorithms.method import Outcome
 from anonflow.generalization import Generalization, Layout
 from anonflow.table.domain import Domain
+from anonflow.table.records import places_in
 
 
 class Assembly:
@@ -102,8 +103,7 @@ class Assembly:
         """Put the arrays into the order of the table, where these are the positions of their records."""
         if (position[1:] > position[:-1]).all():
             return
-        place = np.empty(self._n, np.int64)
-        place[position] = np.arange(self._n)
+        place = places_in(position, self._n)
         cells = self._cells
         flat = [row for array in (cells.lo, cells.hi, cells.bits) for row in array]
         for array in [*flat, self._suppressed, *([] if self._classes is None else [self._classes])]:

@@ -22,6 +22,7 @@ from anonflow.partition import bounded, limited
 from anonflow.table import Records, Table
 from anonflow.table.identification.earlier import history_of
 from anonflow.table.identification.history import History
+from anonflow.table.records import matches_among, places_in
 
 _OFFERED = (2, 3, 5, 10)
 """How many people may be left, for which a screen says how many are held back."""
@@ -342,8 +343,7 @@ def _outcome_again(records: Records, history: History, people: np.ndarray, class
     """Return the outcome of cohorts: their classes, or the lists of their tracks, each the row of its own person."""
     if classes:
         return Outcome.of_classes(records, history.cohorts[people])
-    place = np.full(len(history.marks), -1, np.int64)
-    place[people] = np.arange(len(people))
+    place = places_in(people, len(history.marks))
     track, person = history.pairs
     published = place[track] >= 0
     track, person = place[track[published]], place[person[published]]
@@ -364,15 +364,9 @@ def _within_limits(part: Table, history: History, people: np.ndarray, classes: b
 
 def _outcome_of(fresh: Anonymization, joining: np.ndarray) -> Outcome:
     """Return the outcome of the newcomers who are not suppressed."""
-    place = np.full(fresh.n, -1, np.int64)
-    place[joining] = np.arange(len(joining))
-    matches = fresh.matches
-    if matches is not None:
-        matches = matches[joining]
-        matches = np.where(matches < 0, -1, place[matches]).astype(np.int32)
     return Outcome(
         fresh.generalization.take(joining),
-        matches=matches,
+        matches=None if fresh.matches is None else matches_among(fresh.matches, joining),
         classes=None if fresh.classes is None else fresh.classes[joining],
     )
 
@@ -387,10 +381,7 @@ def _check(history: History, marks: np.ndarray, whole: Outcome, least: int) -> N
     """
     order = np.argsort(marks)
     if whole.matches is not None:
-        place = np.empty(len(marks), np.int64)
-        place[order] = np.arange(len(marks))
-        lists = whole.matches[order]
-        tracks = Candidates.of_matches(np.where(lists < 0, -1, place[lists]))
+        tracks = Candidates.of_matches(matches_among(whole.matches, order))
     else:
         assert whole.classes is not None
         tracks = Candidates.of_classes(whole.classes[order])

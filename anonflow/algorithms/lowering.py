@@ -179,7 +179,7 @@ class _Lowering:
         self.at = self.top.copy()
         self.labels = np.array(
             [
-                [equal_columns(_cells_as_numbers(level, at), self.records.n) for at in self.qis]
+                [equal_columns(level.cell_numbers(at), self.records.n) for at in self.qis]
                 for level in self.levels
             ],
             np.int32,
@@ -380,26 +380,13 @@ def _wide(
     return wide
 
 
-def _cells_as_numbers(cells: Generalization, at: Sequence[int]) -> list[np.ndarray]:
-    """Return the cells of some quasi-identifiers as numbers: views, a row for each end of a range and each word of a set."""
-    layout = cells.layout
-    rows: list[np.ndarray] = []
-    for a in at:
-        if (t := layout.row_of_range.get(a)) is not None:
-            rows += [cells.lo[t], cells.hi[t]]
-        else:
-            t = layout.place_of_set[a]
-            rows += list(cells.bits[layout.offset[t] : layout.offset[t + 1]])
-    return rows
-
-
 def _differ(cells: Generalization, others: Generalization, at: Sequence[int]) -> np.ndarray:
     """Return which generalized records differ in some quasi-identifiers, shape (n,), bool."""
-    pairs = zip(_cells_as_numbers(cells, at), _cells_as_numbers(others, at), strict=True)
+    pairs = zip(cells.cell_numbers(at), others.cell_numbers(at), strict=True)
     return np.any([left != right for left, right in pairs], axis=0)
 
 
 def write_cells(cells: Generalization, source: Generalization, at: Sequence[int], rows: np.ndarray) -> None:
     """Give some generalized records the cells of others in some quasi-identifiers, in place."""
-    for target, values in zip(_cells_as_numbers(cells, at), _cells_as_numbers(source, at), strict=True):
+    for target, values in zip(cells.cell_numbers(at), source.cell_numbers(at), strict=True):
         target[rows] = values[rows]

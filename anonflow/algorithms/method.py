@@ -17,7 +17,7 @@ from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.generalization import Generalization
 from anonflow.hierarchy.wording import plural
 from anonflow.kernels.costs import load
-from anonflow.kernels.state import Plan, State
+from anonflow.kernels.state import Plan, State, copy_state
 from anonflow.loss import plan
 from anonflow.option import Option, options_of
 from anonflow.table.domain import Domain
@@ -101,6 +101,21 @@ class Partition:
     def plan(self) -> Plan:
         """The information loss in the kernels' form."""
         return plan(self.records.domains, self.loss)
+
+    def first_assignment(self, k: int) -> tuple[State, State, np.ndarray, np.ndarray]:
+        """Return where assignments begin: each record is its own first match.
+
+        Returns
+        -------
+        origin, joined : State
+            The originals, and the generalized records so far: copies of them.
+        assigned, matches : numpy.ndarray, shape (P, k), int32
+            Of each original and of each generalized record; the first column is filled.
+        """
+        origin = self.originals()
+        assigned, matches = np.empty((2, self.n, k), np.int32)
+        assigned[:, 0] = matches[:, 0] = np.arange(self.n)
+        return origin, copy_state(origin), assigned, matches
 
     def originals(self) -> State:
         """Return each record as its own generalized record, in the kernels' form; O(P q)."""

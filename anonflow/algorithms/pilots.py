@@ -154,7 +154,7 @@ class Expected:
 
 @dataclass(frozen=True)
 class PilotModel:
-    """Powers of the number of records, through the pilots of one method with one k.
+    """Powers of the number of records, through the pilots of one method with one k and its options.
 
     Attributes
     ----------
@@ -180,7 +180,6 @@ class PilotModel:
     """
 
     pilots: tuple[Pilot, ...]
-    k: int
     linear: bool = False
     efforts: tuple[tuple[int, float], ...] = ()
     threaded: bool = False
@@ -384,7 +383,7 @@ def run_pilots(
         firsts = firsts or taken
         like = sum(firsts) / len(firsts) / (sum(firsts[: len(taken)]) / len(taken))
         efforts.append((units, like * sum(taken) / len(taken)))
-    return PilotModel(tuple(pilots), k, method.linear, tuple(efforts), threaded, spent(), load())
+    return PilotModel(tuple(pilots), method.linear, tuple(efforts), threaded, spent(), load())
 
 
 def _next_seconds(pilots: list[Pilot], records: int) -> float:
@@ -393,7 +392,7 @@ def _next_seconds(pilots: list[Pilot], records: int) -> float:
         return 0.0
     last = pilots[-1]
     square = last.seconds * (records / last.records) ** 2
-    return CAUTION * (square if len(pilots) == 1 else PilotModel(tuple(pilots), 0).seconds(records))
+    return CAUTION * (square if len(pilots) == 1 else PilotModel(tuple(pilots)).seconds(records))
 
 
 @dataclass(frozen=True)

@@ -217,8 +217,8 @@ def _hidden(generalization: Generalization, cells: np.ndarray) -> Generalization
     layout = generalization.layout
     lo, hi, bits = generalization.lo.copy(), generalization.hi.copy(), generalization.bits.copy()
     lo[cells[layout.ranges]] = hi[cells[layout.ranges]] = 0
-    for t, a in enumerate(layout.sets):
-        bits[layout.offset[t] : layout.offset[t + 1], cells[a]] = 0
+    for a, words in layout.words.items():
+        bits[words, cells[a]] = 0
     return Generalization(generalization.domains, lo, hi, bits)
 
 

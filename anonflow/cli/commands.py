@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,6 +15,7 @@ from anonflow import strict_yaml
 from anonflow.cli.interrupts import INTERRUPTS
 from anonflow.cli.streams import number, say, say_json, table_text, warnings_told
 from anonflow.errors import AnonflowError, FlowError, ParameterError, SchemaError, printable
+from anonflow.loss.costs import rounded_down
 from anonflow.whole_file import write_whole
 
 if TYPE_CHECKING:
@@ -185,7 +185,7 @@ def _show_report(report: RunReport, several: bool | None = None) -> None:
             ]
         )
         if bounded:
-            rows[-1].insert(4, _floor(result.measures.get("lower-bound")))
+            rows[-1].insert(4, number(rounded_down(result.measures.get("lower-bound"))))
     say(table_text(header, rows, right=range(1, len(header))))
     say("seconds: those of a method on each partition, added up")
     if several is None:
@@ -205,12 +205,6 @@ def _show_report(report: RunReport, several: bool | None = None) -> None:
         say(f"anonflow: {text}", err=True)
     if not report.ok and several is None:
         say("anonflow: nothing was published", err=True)
-
-
-def _floor(bound: float | None) -> str:
-    """Return a lower bound, never rounded up."""
-
-    return number(bound if bound is None else math.floor(bound * 1e4) / 1e4)
 
 
 _NAMED = ("anonymize.algorithm", "anonymize.k")

@@ -105,9 +105,9 @@ def _covers(evidence: Evidence, rows: np.ndarray, originals: np.ndarray) -> np.n
     for t, a in enumerate(layout.ranges):
         low, high = records.ends(int(a))
         inside &= (published.lo[t, rows] <= low[originals]) & (high[originals] <= published.hi[t, rows])
-    for t, a in enumerate(layout.sets):
+    for a, words in layout.words.items():
         code = records.codes[originals, a].astype(np.int64)
-        word = published.bits[layout.offset[t] + (code >> 6), rows]
+        word = published.bits[words][code >> 6, rows]
         inside &= (word >> (code & 63).astype(np.uint64)) & np.uint64(1) == 1
     return inside
 

@@ -84,12 +84,7 @@ def on_columns(
     layout = rows.layout
     at = [a for a, domain in enumerate(records.domains) if domain.column in columns]
     ranges = [layout.row_of_range[a] for a in at if a in layout.row_of_range]
-    words = [
-        word
-        for a in at
-        if a in layout.place_of_set
-        for word in range(*layout.offset[layout.place_of_set[a] : layout.place_of_set[a] + 2].tolist())
-    ]
+    words = [word for a in at if a in layout.words for word in range(len(rows.bits))[layout.words[a]]]
     domains = tuple(records.domains[a] for a in at)
     people = Records(domains, np.ascontiguousarray(records.codes[:, at]))
     return people, Generalization(domains, rows.lo[ranges], rows.hi[ranges], rows.bits[words])

@@ -8,11 +8,8 @@ from anonflow.criteria.criterion import Criterion
 from anonflow.criteria.evidence import Evidence
 from anonflow.criteria.guarantee import promises_classes
 from anonflow.criteria.matching.concealment import match_edges
+from anonflow.criteria.matching.graph import PEOPLE
 from anonflow.criteria.verification import Finding
-from anonflow.errors import DataError
-
-_MOST = 50_000_000
-"""The most pairs of a row and an original that are counted."""
 
 
 def units(evidence: Evidence) -> Finding:
@@ -85,20 +82,8 @@ def _matching_units(evidence: Evidence, unit: np.ndarray) -> np.ndarray:
     graph = evidence.graph
     if matches is None:
         return np.zeros(evidence.published.n, np.int64)
-    graph = graph.only(matches)
-    kind_unit = np.unique(np.stack([graph.originals.label, unit]), axis=1)
-    start = np.searchsorted(kind_unit[0], np.arange(graph.originals.size + 1))
-    units_of_edge = np.diff(start)[graph.end]
-    if units_of_edge.sum() > _MOST:
-        raise DataError(f"more than {_MOST:,} pairs of a row and a unit; verify a part of the table")
-    at = (
-        np.repeat(start[:-1][graph.end], units_of_edge)
-        + np.arange(units_of_edge.sum())
-        - np.repeat(np.cumsum(units_of_edge) - units_of_edge, units_of_edge)
-    )
-    pairs = np.unique(np.stack([np.repeat(graph.box, units_of_edge), kind_unit[1][at]]), axis=1)
-    of_kind: np.ndarray = np.bincount(pairs[0], minlength=graph.published.size)
-    return of_kind[graph.published.label]
+    too_many = f"more than {PEOPLE:,} pairs of a row and a unit; verify a part of the table"
+    return graph.only(matches).people(unit, too_many)[graph.published.label]
 
 
 UNITS = Criterion(

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from os import PathLike
 
 from anonflow.algorithms.anonymize import within
-from anonflow.algorithms.pilots import PilotModel, TimedTable, run_pilots
+from anonflow.algorithms.method import Outcome
+from anonflow.algorithms.pilots import SMALLEST, PilotModel, TimedTable, run_pilots
 from anonflow.engine.execution.budgets import opens
 from anonflow.engine.execution.schedulers import checked_workers
-from anonflow.engine.flows.flow import Flow
+from anonflow.engine.flows.flow import Flow, Run
 from anonflow.engine.flows.loader import load_flow
 from anonflow.engine.staging import staged
 from anonflow.engine.storage.choice import table_of
@@ -19,9 +21,13 @@ from anonflow.errors import AnonflowError, FlowError, ParameterError
 from anonflow.loss import measure_named
 from anonflow.release.randomness import checked_seed
 from anonflow.system import with_peak
+from anonflow.table import Table
 
 SECONDS = 2.0
 """Seconds that the stretches of one method may take."""
+
+BUDGET = "its budget decides how long it takes"
+"""Why nothing is expected of a run that leaves something to a budget."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +48,8 @@ class ExpectedRun:
         Why there is no estimate.
     elapsed : float or None
         Seconds until it is done, with partitions in parallel, and other programs as busy as now.
+    loss : float or None
+        A guess: that of a stretch as long as a partition.
     """
 
     name: str
@@ -50,10 +58,86 @@ class ExpectedRun:
     largest: int = 0
     problem: str = ""
     elapsed: float | None = None
+    loss: float | None = None
 
     def error(self, seconds: float) -> float | None:
         """Return the relative error of the estimate: 0.5 if it was wrong by half of the true value; None without an estimate."""
         return None if self.seconds is None or seconds <= 0 else self.seconds / seconds - 1.0
+
+
+def expected_runs(
+    table: Table,
+    runs: Sequence[Run],
+    *,
+    workers: int | None,
+    seconds: float,
+    peak: Callable[[Callable[[], Outcome]], tuple[Outcome, int]] | None = None,
+) -> Iterator[ExpectedRun]:
+    """Yield what each run over a table is expected to take, when it is asked for.
+
+    A method with its options, one k and one loss is run on stretches once, for all sizes of partitions.
+
+    Parameters
+    ----------
+    table : Table
+        In memory.
+    runs : sequence of Run
+    workers : int, optional
+        As many as there are processors without it.
+    seconds : float
+        That the stretches of one method may take; the first is run in any case.
+    peak : callable, optional
+        As :func:`anonflow.algorithms.pilots.run_pilots` takes it; without it no memory is expected.
+
+    Raises
+    ------
+    ParameterError
+        If `workers` is no number of them.
+    """
+    threads = checked_workers(workers) or os.cpu_count() or 1
+    keys = [
+        (spec.boundaries, run.partition.order, spec.algorithm, spec.k, spec.loss, repr(sorted(spec.options.items())))
+        for run in runs
+        for spec in [run.anonymize]
+    ]  # fmt: skip
+    tables: dict[object, TimedTable] = {}
+    models: dict[object, PilotModel | AnonflowError] = {}
+
+    def expected(run: Run, key: tuple[object, ...]) -> ExpectedRun:
+        spec, order = run.anonymize, run.partition.order
+        method = spec.method
+        # each method may refuse the table; the records are the same for all that do not
+        records = within(table.records, method, spec.boundaries)
+        if key[:2] not in tables:
+            tables[key[:2]] = TimedTable.of(records, order)
+        timed = tables[key[:2]]
+
+        def size_of(alike: Run) -> int:
+            return method.partition_size(alike.partition.cut, spec.k, spec.options) or timed.n
+
+        cuts = timed.cuts(size_of(run), spec.k)
+        if key not in models:
+            sizes = [size_of(alike) for alike, alike_key in zip(runs, keys, strict=True) if alike_key == key]
+            try:
+                models[key] = run_pilots(
+                    method, timed, spec.k, loss=measure_named(spec.loss), options=spec.options, seconds=seconds,
+                    largest=max(sizes), smallest=min(SMALLEST, *sizes), peak=peak,
+                )  # fmt: skip
+            except AnonflowError as error:
+                models[key] = error
+        model = models[key]
+        if isinstance(model, AnonflowError):
+            raise model
+        whole, longest = model.expected(*cuts.lengths, threads), model.pilots[-1].records
+        return ExpectedRun(
+            run.name, whole.seconds, whole.memory, longest, elapsed=whole.wall, loss=whole.loss
+        )
+
+    for run, key in zip(runs, keys, strict=True):
+        try:
+            yield expected(run, key) if not opens(run) else ExpectedRun(run.name, problem=BUDGET)
+        except AnonflowError as error:
+            yield ExpectedRun(run.name, problem=error.message)
 
 
 def expected_of(
@@ -86,46 +170,10 @@ def expected_of(
     records (:class:`anonflow.algorithms.pilots.PilotModel`). What diversity, checks and measures take is not in it. Memory is
     that of this process, which other threads use, too.
     """
-    table = flow.table
-    if table is None:
+    if flow.table is None:
         raise ParameterError("time and memory can only be expected of a flow with its table in memory")
-    threads = checked_workers(workers) or os.cpu_count() or 1
-    cut: dict[tuple[bool, str], TimedTable] = {}
-    models: dict[tuple[object, ...], PilotModel] = {}
-    answers = []
-    for run in flow.runs:
-        if stopped():
-            break
-        if opens(run):
-            answers.append(ExpectedRun(run.name, problem="its budget decides how long it takes"))
-            continue
-        spec = run.anonymize
-        method = spec.method
-        try:
-            # each method may refuse the table; the records are the same for all that do not
-            whole = within(table.records, method, spec.boundaries)
-            place = spec.boundaries, run.partition.order
-            if place not in cut:
-                cut[place] = TimedTable.of(whole, run.partition.order)
-            records = cut[place]
-            size = method.partition_size(run.partition.cut, spec.k, spec.options) or records.n
-            cuts = records.cuts(size, spec.k)
-            key = (*place, spec.algorithm, spec.k, spec.loss, repr(sorted(spec.options.items())), size)
-            if key not in models:
-                models[key] = run_pilots(
-                    method, records, spec.k, loss=measure_named(spec.loss), options=spec.options, seconds=seconds,
-                    largest=size, peak=with_peak,
-                )  # fmt: skip
-            model = models[key]
-            expected = model.expected(*cuts.lengths, threads)
-        except AnonflowError as error:
-            answers.append(ExpectedRun(run.name, problem=error.message))
-            continue
-        records_seen = model.pilots[-1].records
-        answers.append(
-            ExpectedRun(run.name, expected.seconds, expected.memory, records_seen, elapsed=expected.wall)
-        )
-    return answers
+    runs = expected_runs(flow.table, flow.runs, workers=workers, seconds=seconds, peak=with_peak)
+    return [next(runs) for _ in itertools.takewhile(lambda run: not stopped(), flow.runs)]
 
 
 def read_and_expect(

@@ -38,6 +38,11 @@ def information_loss(generalization: Generalization, measure: str = "ncp") -> fl
     return float(costs.mean()) if len(costs) else 0.0
 
 
+def rounded_down(bound: float | None) -> float | None:
+    """Return a lower bound of a loss as it is shown, with four decimals: rounded up it would be wrong."""
+    return None if bound is None else math.floor(bound * 1e4) / 1e4
+
+
 def record_costs(generalization: Generalization, measure: str = "ncp") -> np.ndarray:
     """Return the loss of each record: the mean of its cells' costs, weighted by the QIs' weights.
 
@@ -90,12 +95,10 @@ def cell_costs(generalization: Generalization, measure: str = "ncp") -> np.ndarr
     layout = generalization.layout
     for t, a in enumerate(layout.ranges):
         cells[a] = run_costs(loss, generalization.domains[a], generalization.lo[t], generalization.hi[t])
-    counts = generalization.counts()
-    for t, a in enumerate(layout.sets):
+    for (a, words), counts in zip(layout.words.items(), generalization.counts(), strict=True):
         domain = generalization.domains[a]
         if domain.size > 1:
-            bits = generalization.bits[layout.offset[t] : layout.offset[t + 1]]
-            cells[a] = loss.set_costs(domain, bits, counts[t])
+            cells[a] = loss.set_costs(domain, generalization.bits[words], counts)
     return cells
 
 

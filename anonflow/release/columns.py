@@ -256,8 +256,8 @@ def covering(table: Table, generalization: Generalization, rows: np.ndarray) -> 
         for t in range(len(layout.ranges)):
             low, high = ends[t]
             inside &= (low >= generalization.lo[t, row]) & (high <= generalization.hi[t, row])
-        for t, a in enumerate(layout.sets):
-            words = generalization.bits[layout.offset[t] : layout.offset[t + 1], row]
+        for a, span in layout.words.items():
+            words = generalization.bits[span, row]
             code = codes[:, a]
             inside &= (words[code >> 6] >> (code & 63).astype(np.uint64)) & np.uint64(1) == 1
         lists.append(np.flatnonzero(inside))

@@ -12,6 +12,7 @@ from anonflow.errors import ParameterError, VerificationError
 from anonflow.kernels.draw import components_jit, draw_batch_jit, halve_jit, walk_jit
 from anonflow.kernels.lanes import permute_batch_jit
 from anonflow.release.randomness import RandomWords
+from anonflow.table.records import matches_among, places_in
 from anonflow.threads import in_threads
 
 BUCKET = 1 << 17
@@ -62,8 +63,7 @@ def draw_assignment(
         return np.empty(0, np.int64)
     order = _order(positions, n)
     if order is not None:
-        rank = np.empty(n, np.int32)
-        rank[order] = np.arange(n, dtype=np.int32)
+        rank = places_in(order, n).astype(np.int32)
         known = (graph >= 0) & (graph < n)
         graph = np.ascontiguousarray(np.where(known, rank[np.where(known, graph, 0)], graph)[order])
     faulty, offsets, rows, columns, degrees = components_jit(graph)
@@ -368,9 +368,8 @@ def decompose(matches: np.ndarray) -> np.ndarray:
     drawn = np.flatnonzero(graph[:, 1] >= 0) if k > 1 else np.empty(0, np.intp)
     if not len(drawn):
         return result
-    place = np.full(len(graph), -1, np.int32)
     originals = np.unique(graph[drawn, :k])
-    place[originals] = np.arange(len(originals), dtype=np.int32)
+    place = places_in(originals, len(graph)).astype(np.int32)
     flat = np.sort(place[graph[drawn, :k]], axis=1).ravel()
     parts = _assignments(flat, len(drawn), k, RandomWords(0, step=0), [0])
     result[:, drawn] = originals[np.array(parts)].astype(np.int32)
@@ -411,11 +410,9 @@ def assignments(matches: np.ndarray) -> np.ndarray:
     mine = (graph >= 0).sum(axis=1)
     apart = np.full((max(kinds), len(graph)), -1, np.int32)
     apart[:, mine == 1] = np.flatnonzero(mine == 1)
-    place = np.full(len(graph), -1, np.int32)
     for degree in kinds:
         at = np.flatnonzero(mine == degree)
-        place[at] = np.arange(len(at))
-        apart[:degree, at] = at[decompose(place[graph[at, :degree]])]
+        apart[:degree, at] = at[decompose(matches_among(graph[:, :degree], at))]
     return apart
 
 

@@ -13,6 +13,7 @@ from anonflow.generalization import Generalization
 from anonflow.release.draw import draw_assignment, permute_classes
 from anonflow.release.randomness import RandomWords
 from anonflow.release.values import PlainColumn
+from anonflow.table.records import matches_among
 
 
 def drawn_originals(
@@ -49,10 +50,7 @@ def drawn_originals(
             drawn = draw_assignment(matches, words)
         else:
             free = np.flatnonzero(~frozen)
-            place = np.full(len(drawn), -1, np.int64)
-            place[free] = np.arange(len(free))
-            part = np.where(matches[free] < 0, -1, place[matches[free]])
-            drawn[free] = free[draw_assignment(part, words, free)]
+            drawn[free] = free[draw_assignment(matches_among(matches, free), words, free)]
         if (drawn[alone] != alone).any():
             raise DataError("suppressed records have matches besides themselves; give each a row of its own")
     elif classes is not None:

@@ -6,6 +6,7 @@ import csv
 import io
 from collections.abc import Callable
 from contextlib import nullcontext
+from functools import partial
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -251,7 +252,7 @@ def has_returns(frame: pd.DataFrame) -> bool:
 def _csv_cells(cells: pd.Series) -> pd.Series:
     """Return floats in their shortest form, whole ones without ``.0``: the same text as a range has."""
     if not pd.api.types.is_float_dtype(cells.dtype):
-        return changed_texts(cells, guarded_text)
+        return changed_texts(cells, partial(map, guarded_text))
     at, distinct = pd.factorize(cells)
     texts = np.array([*(number_text(value) for value in distinct.tolist()), None], object)
     return pd.Series(texts[at], dtype=text_type())

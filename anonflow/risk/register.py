@@ -217,7 +217,7 @@ class RegisterCounts(RegisterFits):
             shown = classes >= 0
             pairs = np.unique(np.stack([label[classes[shown]], unit[shown]]), axis=1)
             released = np.bincount(pairs[0], minlength=graph.published.size)
-        covered = _people_of_boxes(graph, person)
+        covered = graph.people(person)
         return cls(
             int(person.max()) + 1,
             covered[label],
@@ -235,7 +235,7 @@ class RegisterCounts(RegisterFits):
 
         1 for a class that covers nobody of the register.
         """
-        of_class = _people_of_boxes(self.graph, self.person)
+        of_class = self.graph.people(self.person)
         return np.minimum(1.0, self.released / np.maximum(of_class, 1))
 
     @cached_property
@@ -292,7 +292,7 @@ class RegisterCounts(RegisterFits):
         if not self.several_rows:
             left_out: np.ndarray = can_be_left_out(graph.end, graph.box, self._assignment)
             return left_out[graph.originals.label]
-        alone = _people_of_boxes(graph, self.person) == 1
+        alone = graph.people(self.person) == 1
         ends = graph.end[alone[graph.box]]
         must = np.zeros(graph.originals.size, bool)
         must[ends] = True
@@ -325,17 +325,3 @@ def _owners(register: Any, schema: Schema, steps: Preparation) -> np.ndarray | N
         return None
     frame = steps.apply(frame, partial=True)
     return first_labels(frame[unit], unit) if unit in frame.columns else None
-
-
-def _people_of_boxes(graph: Bipartite, person: np.ndarray) -> np.ndarray:
-    """Return how many people each distinct row covers, shape (rows,), int64; a person with several rows counts once."""
-    ends, owners = np.unique(np.stack([graph.originals.label, person]), axis=1)
-    start = np.searchsorted(ends, np.arange(graph.originals.size + 1))
-    if len(owners) == len(person) == int(person.max(initial=-1)) + 1:  # a row a person
-        return graph.degrees()[1]
-    owners_of_edge = np.diff(start)[graph.end]
-    box = np.repeat(graph.box, owners_of_edge)
-    within = np.arange(len(box)) - np.repeat(np.cumsum(owners_of_edge) - owners_of_edge, owners_of_edge)
-    own = owners[np.repeat(start[graph.end], owners_of_edge) + within]
-    pairs = np.unique(np.stack([box.astype(np.int64), own]), axis=1)[0]
-    return np.bincount(pairs, minlength=graph.published.size).astype(np.int64)

@@ -35,11 +35,11 @@ def fits_rows(rows: Generalization, people: Table, columns: Collection[str] | No
             _, first, value = np.unique(codes[:, a], return_index=True, return_inverse=True)
             low, high = (end[first] for end in people.records.ends(a))
             possible &= ((rows.lo[t][:, None] <= low) & (high <= rows.hi[t][:, None]))[:, value]
-    for t, a in enumerate(layout.sets.tolist()):
+    for a, words in layout.words.items():
         if columns is None or rows.domains[a].column in columns:
             values, value = np.unique(codes[:, a], return_inverse=True)
             word, bit = values >> 6, (values & 63).astype(np.uint64)
-            has = ((rows.bits[layout.offset[t] + word] >> bit[:, None]) & np.uint64(1)).T.astype(bool)
+            has = ((rows.bits[words.start + word] >> bit[:, None]) & np.uint64(1)).T.astype(bool)
             possible &= has[:, value]
     return possible
 
@@ -55,8 +55,7 @@ def same_cells(rows: Generalization, rng: np.random.Generator) -> Generalization
     for t, a in enumerate(layout.ranges.tolist()):
         other = order[rows.domains[a].column]
         lo[t], hi[t] = lo[t, other], hi[t, other]
-    for t, a in enumerate(layout.sets.tolist()):
-        words = slice(int(layout.offset[t]), int(layout.offset[t + 1]))
+    for a, words in layout.words.items():
         bits[words] = bits[words][:, order[rows.domains[a].column]]
     return replace(rows, lo=lo, hi=hi, bits=bits)
 
@@ -96,11 +95,11 @@ def one_end(rows: Generalization, rng: np.random.Generator) -> Generalization:
         lo[t, at] = hi[t, at] = end
     for place, t in enumerate(sets, len(numeric)):
         at = np.flatnonzero((widest == place) & (many[place] > 1))
-        domain = rows.domains[int(layout.sets[t])]
-        words = slice(int(layout.offset[t]), int(layout.offset[t + 1]))
-        member = _drawn_members(bits[words][:, at], domain.size, rng)
+        a = int(layout.sets[t])
+        words = layout.words[a]
+        member = _drawn_members(bits[words][:, at], rows.domains[a].size, rng)
         bits[words, at] = 0
-        bits[layout.offset[t] + (member >> 6), at] = np.uint64(1) << (member & 63).astype(np.uint64)
+        bits[words.start + (member >> 6), at] = np.uint64(1) << (member & 63).astype(np.uint64)
     return replace(rows, lo=lo, hi=hi, bits=bits, aggregates=None)
 
 
@@ -208,9 +207,8 @@ def plausible_points(
         is_there, codes = count > 0, np.flatnonzero(domains[a].has_value)
         place = np.searchsorted(codes, rows.lo[t, is_there])
         drawn[is_there, a] = codes[place + rng.integers(0, count[is_there])]
-    for t, a in enumerate(layout.sets.tolist()):
-        words = rows.bits[int(layout.offset[t]) : int(layout.offset[t + 1])]
-        drawn[:, a] = _drawn_members(words, domains[a].size, rng)
+    for a, words in layout.words.items():
+        drawn[:, a] = _drawn_members(rows.bits[words], domains[a].size, rng)
         if domains[a].kind == "codes":  # a code stands in place of the number before it
             drawn[drawn[:, a] != 0, a - 1] = np.nan
     own = [np.where(side.codes < 0, np.nan, side.codes.astype(float)) for side in sides]

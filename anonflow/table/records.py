@@ -155,9 +155,11 @@ def ranked_values(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarra
     """
     at, distinct = pd.factorize(values.view(np.int64) if values.dtype.kind == "M" else values)
     order = np.argsort(distinct)
-    rank = np.empty(len(order), np.int64)
-    rank[order] = np.arange(len(order))
-    return distinct[order].view(values.dtype), rank[at], np.bincount(at, minlength=len(order))[order]
+    return (
+        distinct[order].view(values.dtype),
+        places_in(order, len(order))[at],
+        np.bincount(at, minlength=len(order))[order],
+    )
 
 
 def first_places(labels: np.ndarray, distinct: int) -> np.ndarray:
@@ -165,6 +167,19 @@ def first_places(labels: np.ndarray, distinct: int) -> np.ndarray:
     places = np.empty(distinct, np.int64)
     places[labels[::-1]] = np.arange(len(labels) - 1, -1, -1)
     return places
+
+
+def places_in(at: np.ndarray, n: int) -> np.ndarray:
+    """Return where each of the numbers 0 to n - 1 stands among some, -1 where it does not, shape (n,), int64."""
+    place = np.full(n, -1, np.int64)
+    place[at] = np.arange(len(at))
+    return place
+
+
+def matches_among(matches: np.ndarray, at: np.ndarray) -> np.ndarray:
+    """Return the matches of some records as places among these, shape (len(at), w), int32; -1, no match, stays."""
+    place = places_in(at, len(matches) + 1)  # the last one is that of -1
+    return place[matches[at]].astype(np.int32)
 
 
 def rank_within(labels: np.ndarray) -> np.ndarray:

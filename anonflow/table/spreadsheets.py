@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -75,13 +76,15 @@ def _distinct_texts(cells: pd.Series) -> tuple[np.ndarray, list[Any] | None]:
     return at, list(distinct)
 
 
-def changed_texts(cells: pd.Series, change: Callable[[str], str]) -> pd.Series:
-    """Return a column with its texts changed; the same column where none is."""
-    at, texts = _distinct_texts(cells)
-    if texts is None:
+def changed_texts(cells: pd.Series, change: Callable[[list[str]], Iterable[str | None]]) -> pd.Series:
+    """Return a column with its distinct texts changed, all at once; the same column where none is."""
+    at, values = _distinct_texts(cells)
+    if values is None:
         return cells
-    changed = [change(text) if isinstance(text, str) else text for text in texts]
-    if changed == texts:
+    texts = [value for value in values if isinstance(value, str)]
+    of_text = dict(zip(texts, change(texts), strict=True))
+    changed = [of_text[value] if isinstance(value, str) else value for value in values]
+    if changed == values:
         return cells
     return pd.Series(
         np.array([*changed, None], object)[at], index=cells.index, name=cells.name, dtype=text_type()
@@ -114,7 +117,8 @@ def read_published(
     if not any(suffix.lower() == _CSV for suffix in Path(path).suffixes):
         return frame
     columns = {
-        unguarded_text(str(name)): changed_texts(frame[name], unguarded_text) for name in frame.columns
+        unguarded_text(str(name)): changed_texts(frame[name], partial(map, unguarded_text))
+        for name in frame.columns
     }
     if len(columns) < len(frame.columns):
         return frame  # names that differ only in their guards: the caller reports them

@@ -111,11 +111,10 @@ def distribution(records: Records, generalization: Generalization, name: str) ->
     layout = generalization.layout
     edges = None
     if domain.shape == "set":
-        t = int(np.flatnonzero(layout.sets == a)[0])
-        published = _spread_sets(generalization.bits[layout.offset[t] : layout.offset[t + 1]], domain)
+        published = _spread_sets(generalization.bits[layout.words[a]], domain)
         labels = list(domain.labels)
     else:
-        t = int(np.flatnonzero(layout.ranges == a)[0])
+        t = layout.row_of_range[a]
         lo, hi, count = _distinct(generalization.lo[t], generalization.hi[t], domain.size)
         if domain.kind == "numeric" and domain.size > BINS:
             edges = np.linspace(domain.points[0], domain.points[-1], BINS + 1)

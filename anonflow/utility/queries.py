@@ -155,7 +155,7 @@ def estimates(queries: Sequence[Query], generalization: Generalization) -> np.nd
                     share /= members[layout.place_of_set[condition.qi + 1]]
             else:
                 t = layout.place_of_set[condition.qi]
-                words = generalization.bits[layout.offset[t] : layout.offset[t + 1]]
+                words = generalization.bits[layout.words[condition.qi]]
                 both = np.bitwise_count(words & condition.words[:, None]).sum(axis=0, dtype=np.int64)
                 share *= both / members[t]
         totals[number] = share.sum()

@@ -341,11 +341,11 @@ def _covered_one_by_one(
 def _holds(generalization: Generalization, a: int, code: int) -> np.ndarray:
     """Return whether each generalized record covers a code of one coded QI, shape (m,), bool."""
     layout = generalization.layout
-    at = np.flatnonzero(layout.ranges == a)
-    if len(at):
-        lo, hi = generalization.lo[at[0]], generalization.hi[at[0]]
+    t = layout.row_of_range.get(a)
+    if t is not None:
+        lo, hi = generalization.lo[t], generalization.hi[t]
         if code < 0:
             return np.asarray((lo <= 0) & (hi >= generalization.domains[a].size - 1))
         return np.asarray((lo <= code) & (code <= hi))
-    word = generalization.bits[layout.offset[np.flatnonzero(layout.sets == a)[0]] + (code >> 6)]
+    word = generalization.bits[layout.words[a]][code >> 6]
     return np.asarray((word >> np.uint64(code & 63)) & np.uint64(1)).astype(bool)

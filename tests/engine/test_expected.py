@@ -20,6 +20,7 @@ from anonflow.algorithms import pilots
 from anonflow.algorithms.budget import TimedTable
 from anonflow.algorithms.pilots import Pilot, PilotModel
 from anonflow.algorithms.registry import REGISTRY
+from anonflow.engine import expected as expected_module
 from anonflow.engine.execution import tasks
 from anonflow.engine.execution.events import Expectation
 from anonflow.engine.expected import ExpectedRun, expected_of, read_and_expect
@@ -33,7 +34,7 @@ from tests.cases.flow_files import CENSUS_COLUMNS, flow_text
 @pytest.mark.parametrize("power", [1.0, 1.5, 2.0, 3.0])
 def test_a_power_is_found_again(power: float) -> None:
     pilots = tuple(Pilot(n, 1e-6 * n**power, 0.1, int(10 * n**power)) for n in (64, 256, 1024))
-    model = PilotModel(pilots, 5)
+    model = PilotModel(pilots)
     for n in (128, 500, 1024, 8192, 100_000):
         assert model.seconds(n) == pytest.approx(1e-6 * n**power, rel=1e-6)
         assert model.memory(n) == pytest.approx(10 * n**power, rel=1e-3)
@@ -46,12 +47,12 @@ def test_a_power_is_found_again(power: float) -> None:
 
 def test_it_never_falls_as_a_partition_grows_and_a_linear_method_grows_in_proportion() -> None:
     pilots = (Pilot(64, 0.2, 0.1), Pilot(256, 0.1, 0.2), Pilot(2048, 3.0, 0.3))
-    model = PilotModel(pilots, 5)
+    model = PilotModel(pilots)
     seconds = [model.seconds(n) for n in range(2, 5000, 7)]
     assert all(a <= b for a, b in itertools.pairwise(seconds))
-    linear = PilotModel(pilots, 5, linear=True)
+    linear = PilotModel(pilots, linear=True)
     assert linear.seconds(20_480) == pytest.approx(30.0)
-    assert PilotModel(pilots[:1], 5).seconds(640) == pytest.approx(2.0)
+    assert PilotModel(pilots[:1]).seconds(640) == pytest.approx(2.0)
     assert model.loss(64) == 0.1
     assert model.loss(9_999) == 0.3
 
@@ -280,3 +281,27 @@ def test_each_method_is_asked_whether_it_takes_the_table_in_any_order() -> None:
         problems = {answer.name.split()[0]: answer.problem for answer in answers}
         assert "keeps boundaries" in problems["greedy-cka"]
         assert problems["k-member"] == ""
+
+
+def test_partitions_of_several_sizes_are_expected_from_the_same_stretches(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    frame = af.datasets.load("census_like", n=300, seed=1)
+    table = af.Table(frame, af.datasets.schema("census_like"))
+    runs = [
+        run
+        for size in (50, None)
+        for run in Flow.for_table(table, ["mondrian"], [3], partition_size=size).runs
+    ]
+    ends: list[tuple[int, int]] = []
+    real = expected_module.run_pilots
+
+    def noting(*arguments: Any, **more: Any) -> PilotModel:
+        ends.append((more["smallest"], more["largest"]))
+        return real(*arguments, **more)
+
+    monkeypatch.setattr(expected_module, "run_pilots", noting)
+    small, whole = expected_module.expected_runs(table, runs, workers=1, seconds=100.0)
+    assert ends == [(50, 300)]
+    assert small.problem == whole.problem == ""
+    assert small.largest == whole.largest == 300

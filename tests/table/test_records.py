@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonflow.table.records import first_places, ranked_values
+from anonflow.table.records import first_places, matches_among, places_in, ranked_values
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.int64, "M8[us]"])
@@ -38,3 +38,16 @@ def test_first_places_are_the_first(labels: list[int]) -> None:
     distinct = len(set(labels))
     places = first_places(np.array(labels, np.int64), distinct)
     assert places.tolist() == [labels.index(label) for label in range(distinct)]
+
+
+@given(st.permutations(range(6)), st.integers(0, 6))
+def test_places_are_found_again(order: list[int], count: int) -> None:
+    at = np.array(order[:count], np.int64)
+    places = places_in(at, 6)
+    assert places[at].tolist() == list(range(count))
+    assert (np.delete(places, at) == -1).all()
+
+
+def test_matches_are_places_among_the_records_that_stay() -> None:
+    matches = np.array([[0, 3], [1, -1], [2, -1], [3, 0]])
+    assert matches_among(matches, np.array([3, 0, 1])).tolist() == [[0, 1], [1, 0], [2, -1]]

@@ -16,7 +16,7 @@ from anonflow.kernels.costs import load, unload
 from anonflow.kernels.jit import method_clock
 from anonflow.kernels.state import ENTROPY, Plan, State, empty_state, take
 from anonflow.loss import MONOTONE
-from anonflow.table.records import Records
+from anonflow.table.records import Records, places_in
 from anonflow.threads import in_threads
 
 BLOCK = 256
@@ -71,11 +71,15 @@ class DistinctRecords:
             part.records.classes(), return_index=True, return_inverse=True, return_counts=True
         )
         order = np.argsort(first)
-        rank = np.empty(len(order), np.int64)
-        rank[order] = np.arange(len(order))
         own = Generalization.of(part.records.take(first[order]))
         state = load(part.plan, own.lo, own.hi, own.bits)
-        return cls(part, rank[np.ravel(label)], first[order], count[order].astype(np.int64), state)
+        return cls(
+            part,
+            places_in(order, len(order))[np.ravel(label)],
+            first[order],
+            count[order].astype(np.int64),
+            state,
+        )
 
     @property
     def monotone(self) -> bool:

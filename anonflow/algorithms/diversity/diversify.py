@@ -35,7 +35,7 @@ from anonflow.option import is_finite
 from anonflow.partition import kept_apart, limited, unbounded
 from anonflow.release.randomness import checked_seed, derived_seed
 from anonflow.table import Table
-from anonflow.table.records import Records
+from anonflow.table.records import Records, matches_among
 from anonflow.utility.violations import beyond_cells
 
 STEP = 2
@@ -455,9 +455,7 @@ class _TableDiversification:
             return Outcome(
                 generalization, classes=None if labels is None else labels[at], suppressed=suppressed
             )
-        place = np.full(anon.n + 1, -1, np.int32)  # the last one is that of -1, no match
-        place[at] = np.arange(len(at), dtype=np.int32)
-        return Outcome(generalization, matches=place[anon.matches[at]], suppressed=suppressed)
+        return Outcome(generalization, matches=matches_among(anon.matches, at), suppressed=suppressed)
 
     # ------------------------------------------------------------------------------------ assembly
 

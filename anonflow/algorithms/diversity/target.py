@@ -18,6 +18,7 @@ from anonflow.errors import ParameterError
 from anonflow.hierarchy import Hierarchy
 from anonflow.option import Option
 from anonflow.table import Schema, Table
+from anonflow.table.records import places_in
 from anonflow.table.row_marks import cell_text
 from anonflow.table.schema import did_you_mean
 
@@ -267,9 +268,7 @@ def places_of(values: Sequence[Any]) -> tuple[np.ndarray, bool]:
         range(len(values)), key=lambda at: (cell_text(values[at], False), isinstance(values[at], str))
     )
     order = sorted(by_text, key=lambda at: numbers[at] or 0.0) if numeric else by_text
-    places = np.empty(len(numbers), np.int64)
-    places[order] = np.arange(len(numbers))
-    return places, numeric
+    return places_in(np.array(order, np.int64), len(order)), numeric
 
 
 def _finite_number(value: Any) -> float | None:

@@ -23,7 +23,7 @@ from anonflow.generalization import Generalization
 from anonflow.kernels.costs import load
 from anonflow.kernels.state import State, take
 from anonflow.table.identification.linkage import complete_components
-from anonflow.table.records import Records
+from anonflow.table.records import Records, matches_among
 
 WAYS = ("classes", "blind")
 """How a graph is made diverse: everybody becomes part of a class, or gets more rows."""
@@ -327,7 +327,7 @@ class _PartitionDiversification:
             )
             refused = np.full(self.draws, bool((gaps > 0).any()))
             return Diverse(outcome, refused, 0, len(kept))
-        refused, movable = self._bits(_local(outcome.matches, kept), self.values[kept])
+        refused, movable = self._bits(matches_among(outcome.matches, kept), self.values[kept])
         return Diverse(outcome, refused, movable, len(kept))
 
     # --------------------------------------------------------------------------------------- graphs
@@ -343,7 +343,9 @@ class _PartitionDiversification:
         at = np.flatnonzero(~fixed)
         if (gaps[complete] > 0).any():
             return np.ones(self.draws, bool), len(at)
-        refused, _ = throwaway_draws(_local(graph, at), values[at], self.targets, self.draws, self._secret())
+        refused, _ = throwaway_draws(
+            matches_among(graph, at), values[at], self.targets, self.draws, self._secret()
+        )
         return refused, len(at)
 
     def _k_member(self, at: np.ndarray) -> np.ndarray:
@@ -383,14 +385,6 @@ class _PartitionDiversification:
             facts=dict(self.outcome.facts),
         )
         return self._sure(outcome, len(kept))
-
-
-def _local(matches: np.ndarray, at: np.ndarray) -> np.ndarray:
-    """Return the graph of some records, which match nobody else, renumbered; shape (len(at), w), int32."""
-    place = np.full(len(matches), -1, np.int32)
-    place[at] = np.arange(len(at), dtype=np.int32)
-    listed = matches[at]
-    return np.where(listed >= 0, place[listed], -1).astype(np.int32)
 
 
 def _all_suppressed(records: Records, outcome: Outcome) -> Outcome:

@@ -16,6 +16,7 @@ from anonflow.kernels.freeform.slot_rows import SlotRows, empty_rows, renew_span
 from anonflow.kernels.freeform.two_hops import two_hops_jit
 from anonflow.partition import lexicographic_order
 from anonflow.table.domain import Domain
+from anonflow.table.records import places_in
 from anonflow.threads import run_each
 
 DEPTH = 8
@@ -115,8 +116,7 @@ def improve_by_chains(
         raise ParameterError("two-phase: improve: chains takes at most 2**31 matches; use smaller partitions")
     # Along the order, near records lie near each other in memory.
     order = lexicographic_order(part.records)
-    rank = np.empty(n, np.int64)
-    rank[order] = np.arange(n)
+    rank = places_in(order, n)
     rng, plan = part.rng, part.plan
     origin = part.take(order).originals()
     rows = empty_rows(plan, origin, k)

@@ -12,7 +12,6 @@ from anonflow.kernels.freeform.assignment import (
     take_assignment_jit,
 )
 from anonflow.kernels.freeform.auction import auction_jit
-from anonflow.kernels.state import copy_state
 
 BIDS = 20
 """Bids of an auction for each record at most: after that the assignment problem is solved."""
@@ -65,11 +64,7 @@ def hungarian_matches(part: Partition, k: int, slack: float = 0.0) -> np.ndarray
         optimal.
     """
     n = part.n
-    origin = part.originals()
-    joined = copy_state(origin)
-    assigned = np.empty((n, k), np.int32)
-    matches = np.empty((n, k), np.int32)
-    assigned[:, 0] = matches[:, 0] = np.arange(n)
+    origin, joined, assigned, matches = part.first_assignment(k)
     costs = np.empty((n, n))
     to, price = np.empty(n, np.int64), np.empty(n)
     for d in range(1, k):

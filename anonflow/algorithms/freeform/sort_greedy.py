@@ -14,7 +14,7 @@ from anonflow.kernels.freeform.assignment import (
     take_assignment_jit,
 )
 from anonflow.kernels.freeform.sort_greedy import sorted_assignment_jit
-from anonflow.kernels.state import GRID, copy_state
+from anonflow.kernels.state import GRID
 from anonflow.option import Option
 from anonflow.partition import lexicographic_order
 
@@ -121,11 +121,7 @@ def sort_greedy_matches(part: Partition, k: int, relative: bool = True) -> tuple
     facts : numpy.ndarray, shape (2,), int64
     """
     n = part.n
-    origin = part.originals()
-    joined = copy_state(origin)
-    assigned = np.empty((n, k), np.int32)
-    matches = np.empty((n, k), np.int32)
-    assigned[:, 0] = matches[:, 0] = np.arange(n)
+    origin, joined, assigned, matches = part.first_assignment(k)
     order = lexicographic_order(part.records)
     costs = np.empty((n, n))
     chosen, holder = np.empty(n, np.int64), np.empty(n, np.int64)

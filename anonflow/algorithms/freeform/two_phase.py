@@ -30,6 +30,7 @@ from anonflow.kernels.state import empty_state, take
 from anonflow.option import Option
 from anonflow.partition import lexicographic_order
 from anonflow.table.domain import Domain
+from anonflow.table.records import matches_among
 from anonflow.threads import run_each
 
 LABELS = 20
@@ -284,9 +285,7 @@ def two_phase_matches(
         elif 1 < k < n:
             facts |= {"cycles": 0, "finished": True}
             for rows in sources if inside(matches, sources) else [order]:
-                place = np.empty(n, np.int32)
-                place[rows] = np.arange(len(rows), dtype=np.int32)
-                mine = place[matches[rows]]
+                mine = matches_among(matches, rows)
                 graph = MatchedRecords(plan, take(origin, rows), mine, take(joined, rows))
                 cycles, labels = cancel(graph, candidates, t, len(rows) if p is None else p, part.rng, pool)
                 cover_jit(plan, graph.origin, mine, 0, len(rows), graph.joined)

@@ -20,7 +20,7 @@ from anonflow.kernels.freeform.cycles import (
 from anonflow.kernels.freeform.slot_rows import SlotRows, empty_rows, renew_span_jit
 from anonflow.kernels.nearest import nearest_jit
 from anonflow.kernels.row_costs import join_row_jit
-from anonflow.kernels.state import Plan, State, copy_state, take
+from anonflow.kernels.state import Plan, State, take
 from anonflow.threads import run_each
 
 SCALE = 2**20
@@ -199,11 +199,7 @@ def sparse_matches(
     """
     n = part.n
     plan = part.plan
-    origin = part.originals()
-    joined = copy_state(origin)
-    assigned = np.empty((n, k), np.int32)
-    matches = np.empty((n, k), np.int32)
-    assigned[:, 0] = matches[:, 0] = np.arange(n)
+    origin, joined, assigned, matches = part.first_assignment(k)
     widened = 0
     costs = costs_of_difference(part.records, plan) if pairs == "sorted" else None
     near = np.empty((n, 0), np.int32)

@@ -12,7 +12,7 @@ from anonflow.algorithms.near_blocks import near_blocks
 from anonflow.kernels.freeform.reassign import cover_jit, slot_costs_jit
 from anonflow.kernels.state import empty_state
 from anonflow.partition import limited
-from anonflow.table.records import Records
+from anonflow.table.records import Records, matches_among
 
 BLOCK = 128
 PASSES = 3
@@ -46,9 +46,7 @@ def improve_within(
     k = matches.shape[1]
     if len(rows) < 2 or k < 2:
         return matches
-    place = np.full(part.n, -1, np.int32)
-    place[rows] = np.arange(len(rows), dtype=np.int32)
-    inner = place[matches[rows]]
+    inner = matches_among(matches, rows)
     records = part.records.take(rows)
     plan, n = part.plan, len(rows)
     origin = part.take(rows).originals()

@@ -11,8 +11,7 @@ import numpy as np
 import scipy
 from scipy import sparse
 
-from anonflow.algorithms.patterns.relaxation import relaxed
-from anonflow.algorithms.patterns.row_choices import RowChoices, searched
+from anonflow.algorithms.patterns.row_choices import RowChoices
 from anonflow.kernels.jit import method_clock
 
 GRACE = 0.4
@@ -90,69 +89,15 @@ def _solved(choices: RowChoices, cost: int, end: float) -> tuple[np.ndarray | No
     if not left.narrow(cost):
         return None, NONE
     left.drop_dominated()
-    best: np.ndarray | None = None
     bound = left.bound()
-    relaxation = None if len(left.kind) > LARGEST or cost == NONE else relaxed(left, end)
-    if relaxation is not None:
-        least, reduced, opening, parts = relaxation
-        bound = max(bound, least)
-        rounded = _rounded(left, parts)
-        if rounded is not None and left.cost_of(rounded) < cost:
-            best, cost = _among(every, left, rounded), left.cost_of(rounded)
-        if bound < cost and not _without(left, reduced, opening, least, cost):
-            bound = cost
     if bound >= cost:
-        return best, NONE if best is None else cost
+        return None, NONE
     solution, least = _program(left, cost, end)
-    if solution is not None and left.cost_of(solution) < cost:
-        best = _among(every, left, solution)
-    return best, max(bound, least if best is None else min(least, cost))
-
-
-def _among(every: int, left: RowChoices, amount: np.ndarray) -> np.ndarray:
-    """Return amounts of the choices that are left, as amounts of all choices, shape (every,), int64."""
+    if solution is None or left.cost_of(solution) >= cost:
+        return None, max(bound, least)
     amounts = np.zeros(every, np.int64)
-    amounts[left.pattern] = amount
-    return amounts
-
-
-def _rounded(choices: RowChoices, amount: np.ndarray) -> np.ndarray | None:
-    """Return a solution near the relaxation's: whole rows stay, the others are placed by the local search.
-
-    Parameters
-    ----------
-    choices : RowChoices
-    amount : numpy.ndarray, shape (c,), float64
-        The relaxation's solution.
-
-    Returns
-    -------
-    numpy.ndarray, shape (c,), int64, or None
-        None if rows are left that have no place.
-    """
-    t = len(choices.rows)
-    priced = choices.priced()
-    whole = np.concatenate([np.zeros(t, np.int64), np.floor(amount + 1e-6).astype(np.int64)])
-    inside = np.flatnonzero(priced.instance >= 0)
-    sizes = np.bincount(priced.instance[inside], whole[inside])
-    whole[inside[sizes[priced.instance[inside]] < choices.k]] = 0
-    out = np.arange(t)
-    free = np.flatnonzero(priced.instance < 0)
-    out[priced.kind[free]] = free  # where a row type may be suppressed, at no more than that costs
-    whole[out] += choices.rows - np.bincount(priced.kind, whole, minlength=t).astype(np.int64)
-    moved = searched(priced, whole)
-    return None if moved[:t].any() else moved[t:]
-
-
-def _without(choices: RowChoices, reduced: np.ndarray, opening: np.ndarray, bound: int, cost: int) -> bool:
-    """Drop the choices that are in no solution of less cost than `cost`; return whether such a solution is possible.
-
-    `reduced` and `opening`, shape (c,), float64, are by how much a choice raises the relaxation's `bound`.
-    """
-    slack = cost - 1 - bound + 1  # the bound is rounded up by less than 1
-    choices.keep((reduced <= slack + 1e-3) & (opening <= slack + 1e-3))
-    choices.drop_small()
-    return choices.narrow(cost)
+    amounts[left.pattern] = solution
+    return amounts, max(bound, min(least, cost))
 
 
 def _program(choices: RowChoices, cost: int, end: float) -> tuple[np.ndarray | None, int]:

@@ -494,8 +494,7 @@ def publish_places(
     for t, a in enumerate(layout.ranges):
         lo[t] = np.where(whole[a], everything.lo[t], lo[t])
         hi[t] = np.where(whole[a], everything.hi[t], hi[t])
-    for t, a in enumerate(layout.sets):
-        words = slice(layout.offset[t], layout.offset[t + 1])
+    for a, words in layout.words.items():
         bits[words] = np.where(whole[a], everything.bits[words], bits[words])
     published = Generalization(records.domains, lo, hi, bits)
     suppressed = np.asarray(whole.all(axis=0))

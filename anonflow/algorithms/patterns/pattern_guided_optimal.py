@@ -81,11 +81,11 @@ def pattern_guided_optimal(
     heuristic's solution meets the bound it is published. Else a local search improves it
     (:func:`anonflow.algorithms.patterns.row_choices.searched`). The program consists of independent parts
     (:func:`anonflow.algorithms.patterns.integer_program.improved`). In each, a choice that costs so much more than its
-    row's cheapest that no solution with it could be better is dropped too, again and again, also by the linear
-    relaxation's reduced costs; an instance whose rows all fit one that costs no more is dropped; the relaxation,
-    rounded, is a better start. Costs are whole numbers, so the program ends at a gap below 1. The rows that choose an instance are bounded one by one, not by (6)'s sum, which is the
-    same for whole numbers and tighter for fractions; and only the choice of instances must be integer: with it fixed,
-    the rest is a transport problem with integer vertices.
+    row's cheapest that no solution with it could be better is dropped too, again and again; an instance whose rows
+    all fit one that costs no more is dropped. Costs are whole numbers, so the program ends at a gap below 1. The rows
+    that choose an instance are bounded one by one, not by (6)'s sum, which is the same for whole numbers and tighter
+    for fractions; and only the choice of instances must be integer: with it fixed, the rest is a transport problem
+    with integer vertices.
 
     Departing from (7), unless `fallback` is ``strict``, rows may be suppressed altogether without k of them,
     as the heuristic does with its remainder: they are published as suppressed records are. Under ``strict``

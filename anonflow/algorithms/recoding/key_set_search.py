@@ -12,7 +12,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from anonflow.table.records import rank_within
+from anonflow.table.records import places_in, rank_within
 
 NEAR_BEST = 0.5
 """Cells whose gain for their price is at least this share of the best one's are raised together."""
@@ -285,8 +285,7 @@ class KeySetSearch:
         person on over a row that is compatible with that person, until the first person's row.
         """
         label, people = self._labels(tuple((c, 0) for c in self.sets[s]))
-        person = np.full(len(people), -1)
-        person[label] = np.arange(self.n)
+        person = places_in(label, len(people))
         box = np.zeros(self.n, np.int64)
         edges, boxes = [], 0
         for levels, rows in self._patterns(s):
@@ -342,8 +341,7 @@ class KeySetSearch:
         served = np.zeros(gains.shape, np.int64)
         most: list[np.ndarray] = [np.zeros(1, np.int64)]
         start = 1
-        place = np.full(self.n, -1)
-        place[rows] = np.arange(len(rows))
+        place = places_in(rows, self.n)
         number = {move: m for m, move in enumerate(self._moves)}
         for s, columns in enumerate(self.sets):
             rare, need = self._rare[s], needs[s]

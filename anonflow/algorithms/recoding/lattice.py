@@ -88,10 +88,9 @@ class ColumnLevels:
         layout = cells.layout
         for a, lo, hi in zip(self.qis, self.lo, self.hi, strict=True):
             code = records.codes[rows, a]  # -1, a missing number, is the last entry
-            if a in layout.place_of_set:
+            if a in layout.words:
                 words = _sets(records.domains[a], lo.ravel(), hi.ravel()).reshape(-1, *lo.shape)
-                start = layout.offset[layout.place_of_set[a]]
-                cells.bits[start : start + len(words), rows] = words[:, level, code]
+                cells.bits[layout.words[a], rows] = words[:, level, code]
             else:
                 at = layout.row_of_range[a]
                 cells.lo[at, rows], cells.hi[at, rows] = lo[level, code], hi[level, code]

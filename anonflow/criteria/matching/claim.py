@@ -51,10 +51,10 @@ def uncovered(listed: Candidates, records: Records, published: Generalization) -
             low, high = people.ends(int(a))
             outside |= np.minimum.reduceat(low, starts)[place] < published.lo[t, rows]
             outside |= np.maximum.reduceat(high, starts)[place] > published.hi[t, rows]
-        for t, a in enumerate(layout.sets):
+        for a, span in layout.words.items():
             code = people.codes[:, a]
             bit = np.uint64(1) << (code & 63).astype(np.uint64)
-            words = published.bits[layout.offset[t] : layout.offset[t + 1]]
+            words = published.bits[span]
             for word in np.flatnonzero(np.bincount(code >> 6)).tolist():
                 values = np.bitwise_or.reduceat(np.where(code >> 6 == word, bit, np.uint64(0)), starts)
                 outside |= (values[place] & ~words[word, rows]) != 0

@@ -24,6 +24,9 @@ from anonflow.table.records import Records, equal_columns, first_places
 EDGE_LIMIT = 250_000_000
 """More edges than this are refused: they would exceed 32-bit positions and a few GiB."""
 
+PEOPLE = 50_000_000
+"""Pairs of an edge and a person up to which people are counted where it matters how long that takes."""
+
 _COARSE = 1024
 """Larger domains are put into about as many buckets, and their edges checked one by one."""
 
@@ -142,6 +145,32 @@ class Bipartite:
         offsets = np.concatenate([[0], np.cumsum(self.degrees()[1])])
         return Candidates(self.published.label, offsets, originals)
 
+    def people(self, person: np.ndarray, too_many: str = "") -> np.ndarray:
+        """Return how many people's originals each distinct generalized record has an edge to, shape (v,), int64.
+
+        Parameters
+        ----------
+        person : numpy.ndarray, shape (n,), int64
+            Of each original, 0 and more.
+        too_many : str, optional
+            What an error says where there are more than 50 million pairs of an edge and a person; without it they are counted.
+
+        Raises
+        ------
+        DataError
+            If there are too many.
+        """
+        kind, people = np.unique(np.stack([self.originals.label, person]), axis=1)
+        if len(people) == len(person) == int(person.max(initial=-1)) + 1:  # a row a person
+            return self.degrees()[1]
+        offsets = np.searchsorted(kind, np.arange(self.originals.size + 1))
+        of_edges = Candidates(self.end, offsets, people)
+        if too_many and of_edges.sizes.sum() > PEOPLE:
+            raise DataError(too_many)
+        edge, people = of_edges.pairs()
+        box = np.unique(np.stack([self.box[edge].astype(np.int64), people]), axis=1)[0]
+        return np.bincount(box, minlength=self.published.size).astype(np.int64)
+
 
 def merge(rows: list[np.ndarray], n: int) -> DistinctRows:
     """Merge the equal columns of a matrix given by its rows, in lexicographic order, O(rows n log n).
@@ -188,14 +217,7 @@ def consistency_graph(
     few_first = _few_first(records)
     originals = merge([records.codes[:, a] for a in few_first], records.n)
     # the same order on both sides: the records that a chunk of boxes covers then lie close together
-    rows: list[np.ndarray] = []
-    layout = published.layout
-    for a in few_first:
-        if (t := layout.row_of_range.get(a)) is not None:
-            rows += [published.lo[t], published.hi[t]]
-        else:
-            t = layout.place_of_set[a]
-            rows += list(published.bits[layout.offset[t] : layout.offset[t + 1]])
+    rows = published.cell_numbers(few_first)
     if apart is not None:
         rows.append(apart.astype(np.int64))
     boxes = merge(rows, published.n)
@@ -311,8 +333,8 @@ def _near(records: Records, boxes: Generalization, among: np.ndarray) -> np.ndar
         if low > 0 or high < domain.size - 1:
             codes = records.codes[near, a]
             near = near[(low <= codes) & (codes <= high) | ((codes < 0) & domain.has_codes)]
-    for t, a in enumerate(layout.sets):
-        words = np.bitwise_or.reduce(boxes.bits[layout.offset[t] : layout.offset[t + 1]], axis=1)
+    for a, span in layout.words.items():
+        words = np.bitwise_or.reduce(boxes.bits[span], axis=1)
         inside = np.unpackbits(words.view(np.uint8), bitorder="little").astype(bool)
         if not inside[: records.domains[a].size].all():
             near = near[inside[records.codes[near, a]]]
@@ -351,10 +373,9 @@ def _filters(records: Records, boxes: Generalization) -> list[_RangeFilter | _Se
             filters.append(
                 _RangeFilter(records.domains[a], records.codes[:, a], boxes.lo[t], boxes.hi[t], whole[a])
             )
-    for t, a in enumerate(layout.sets):
+    for a, words in layout.words.items():
         if not whole[a].all():
-            words = boxes.bits[layout.offset[t] : layout.offset[t + 1]]
-            filters.append(_SetFilter(records.domains[a], records.codes[:, a], words))
+            filters.append(_SetFilter(records.domains[a], records.codes[:, a], boxes.bits[words]))
     return filters
 
 

@@ -356,29 +356,20 @@ def read_session_runs(
 def _members(path: Path, most: int) -> dict[str, bytes]:
     """Return the members of an archive, by name; together they have no more bytes than they may."""
     parts: dict[str, bytes] = {}
-    left = most
 
     def most_of(name: str) -> int:
         own, last = name in ("project.json", "flow.yaml"), name.removeprefix("files/")
         is_file = name.startswith("files/") and bool(last) and safe_name(last) == last
         if name in parts or not (own or is_file):
             raise DataError("this is not an anonflow project: it holds a file that no project has")
-        return min(left, MOST_TEXT) if own else left
+        return MOST_TEXT if own else most
 
-    try:
-        for name, content in members(path, MOST_FILES, most_of):
-            parts[name] = content
-            left -= len(content)
-    except OverflowError as error:
-        if error.args:
-            raise DataError(
-                f"this project holds {error.args[0]:,} files, more than any that is saved here"
-            ) from None
-        raise DataError(
-            f"this project is larger than {most / 1e6:,.0f} MB when it is unpacked, the most that is taken here"
-        ) from None
-    except ValueError:
-        raise DataError("this is not an anonflow project: the file is damaged, or of another kind") from None
+    for name, content in members(
+        path, "this project", MOST_FILES, most, most_of,
+        many=", more than any that is saved here",
+        damaged="this is not an anonflow project: the file is damaged, or of another kind",
+    ):  # fmt: skip
+        parts[name] = content
     return parts
 
 

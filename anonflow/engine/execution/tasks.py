@@ -303,8 +303,7 @@ def measure(records: Records, outcome: Outcome) -> Measured:
         seen = ~hidden[a] & (generalization.lo[t] <= generalization.hi[t])
         lowest[t] = generalization.lo[t][seen].min(initial=records.domains[a].size)
         highest[t] = generalization.hi[t][seen].max(initial=-1)
-    for t, a in enumerate(layout.sets):
-        words = slice(layout.offset[t], layout.offset[t + 1])
+    for a, words in layout.words.items():
         members[words] = np.bitwise_or.reduce(generalization.bits[words][:, ~hidden[a]], axis=1)
     return Measured(
         records.n,

@@ -185,8 +185,8 @@ def published_losses(domains: Sequence[Domain], measured: Measured, n: int) -> t
     costs = measured.visible.copy()
     for t, a in enumerate(layout.ranges):
         costs[a] *= _rescaled(domains[a], int(measured.lowest[t]), int(measured.highest[t]))
-    for t, a in enumerate(layout.sets):
-        members = int(np.bitwise_count(measured.members[layout.offset[t] : layout.offset[t + 1]]).sum())
+    for a, words in layout.words.items():
+        members = int(np.bitwise_count(measured.members[words]).sum())
         costs[a] *= (domains[a].size - 1) / max(members - 1, 1)
     unknown = np.array([domain.values_decide for domain in domains])
     loss = np.where(unknown, np.nan, (costs + measured.hidden) / n)

@@ -9,10 +9,9 @@ from anonflow.algorithms.budget import AUTO
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.engine.flows.flow import Run
 from anonflow.engine.flows.matrix import DIVERSIFY
-from anonflow.engine.flows.references import diversify_problem
 from anonflow.engine.flows.sections import Sections
 from anonflow.engine.flows.spec import AnonymizeSpec, DiversifySpec, PartitionSpec, TargetSpec
-from anonflow.engine.flows.steps import Steps
+from anonflow.engine.flows.steps import Steps, checked_diversify
 from anonflow.engine.search.space import Space
 from anonflow.engine.search.trials import SearchTarget
 from anonflow.errors import ParameterError
@@ -147,12 +146,7 @@ class Goal:
             elif step in steps[:at]:
                 self.problems.add(place, "a value is listed twice", value=True)
             elif step:
-                spec = self.sections.model(DiversifySpec, place, data=step)
-                if spec is None:
-                    continue
-                key, text = diversify_problem(spec.criterion, spec.settings, schema)
-                if text is not None:
-                    self.problems.add((*place, key) if key in step else place, text, value=key in step)
+                checked_diversify(self.sections, place, step, schema)
         return tuple(dict(step) for step in steps if isinstance(step, dict))
 
     def check_pick(self, runs: Sequence[Run], diversify: DiversifySpec | None) -> None:

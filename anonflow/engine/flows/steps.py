@@ -110,13 +110,7 @@ class Steps:
                 home, "'diversify' needs settings such as {criterion: l-diversity, l: 2}", value=True
             )
             return None
-        spec = self.sections.model(DiversifySpec, home, data=settings)
-        if spec is None:
-            return None
-        key, text = diversify_problem(spec.criterion, spec.settings, schema)
-        if text is not None:
-            self.problems.add((*home, key) if key in settings else home, text, value=key in settings)
-        return spec
+        return checked_diversify(self.sections, home, settings, schema)
 
     def check_diversify(self, methods: Sequence[Algorithm]) -> None:
         """Refuse a step diversify after a method whose results cannot be made diverse."""
@@ -149,3 +143,16 @@ class Steps:
             text = measure_problem(measure)
             if text is not None:
                 self.problems.add((*self.place("measure"), i), text, value=True)
+
+
+def checked_diversify(
+    sections: Sections, place: KeyPath, settings: dict[str, Any], schema: Schema | None
+) -> DiversifySpec | None:
+    """Return the settings of a step diversify as its model, None where it is none; problems are noted with their place."""
+    spec = sections.model(DiversifySpec, place, data=settings)
+    if spec is None:
+        return None
+    key, text = diversify_problem(spec.criterion, spec.settings, schema)
+    if text is not None:
+        sections.problems.add((*place, key) if key in settings else place, text, value=key in settings)
+    return spec

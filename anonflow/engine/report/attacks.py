@@ -25,6 +25,7 @@ from anonflow.risk.attacker import AttackerKind
 from anonflow.risk.attackers.linkers import linker_of_lists
 from anonflow.table import Table
 from anonflow.table.frame import WholeOwners
+from anonflow.table.records import places_in
 
 MOST = 50_000
 """Of a larger table a sample is attacked: complete partitions, so that no one's matches are left out."""
@@ -262,8 +263,7 @@ def part_of_release(
         at = at[np.isin(label, sampled(len(kinds), len(at), seed))]
     if not 0 < len(at) <= MOST:
         return None
-    rank = np.full(table.n, -1, np.int64)
-    rank[at] = np.arange(len(at))
+    rank = places_in(at, table.n)
     rows = np.flatnonzero(rank[truth] >= 0)
     # in the order of partitions, so that rows which are counted together cover what lies near them
     order = np.concatenate(partitions)

@@ -51,8 +51,7 @@ def with_drawn_values(anonymization: Anonymization, rng: np.random.Generator) ->
     drawn: Any
     for a, domain in enumerate(table.domains):
         if domain.shape == "set":
-            t = layout.place_of_set[a]
-            words = np.ascontiguousarray(generalization.bits[layout.offset[t] : layout.offset[t + 1]].T)
+            words = np.ascontiguousarray(generalization.bits[layout.words[a]].T)
             flags = np.unpackbits(words.view(np.uint8), axis=1, bitorder="little").T[: domain.size] > 0
             drawn = _labels(domain, _members(flags, hidden[a], rng))
         else:

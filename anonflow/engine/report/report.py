@@ -27,6 +27,7 @@ from anonflow.engine.execution.result import RunReport, RunResult
 from anonflow.engine.flows.flow import Flow
 from anonflow.engine.report.attacks import publishable
 from anonflow.engine.report.card import ReleaseCard
+from anonflow.loss.costs import rounded_down
 from anonflow.table import Table
 from anonflow.utility.analyses.association import associations_of
 from anonflow.utility.frontier import frontier
@@ -296,17 +297,12 @@ def _row(result: RunResult, bounded: bool, owner: bool) -> list[str]:
         result.name,
         f"{result.records:,}",
         _four_decimals(_gcp(result, owner)),
-        *([_floor(row.get("lower-bound"))] if bounded and owner else []),
+        *([_four_decimals(rounded_down(row.get("lower-bound")))] if bounded and owner else []),
         *([_four_decimals(row["usefulness"])] if owner else []),
         f"{result.suppressed:,}",
         f"{result.seconds:.2f}",
         result.checks,
     ]
-
-
-def _floor(bound: Any) -> str:
-    """Return a lower bound, never rounded up."""
-    return _four_decimals(bound if bound is None else math.floor(bound * 1e4) / 1e4)
 
 
 def _four_decimals(value: Any) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import re
 import threading
 import time
@@ -16,13 +15,13 @@ from pydantic import ValidationError
 
 from anonflow.algorithms.anonymize import Anonymization, within
 from anonflow.algorithms.diversity.target import check_diversity
-from anonflow.algorithms.pilots import PilotModel, TimedTable, run_pilots
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.analysis.models import Design
 from anonflow.criteria.linkable import linked_columns
 from anonflow.engine.execution.events import Cancelled, EventStream
 from anonflow.engine.execution.plan import refuse_early, spare_records
 from anonflow.engine.execution.schedulers import checked_workers
+from anonflow.engine.expected import expected_runs
 from anonflow.engine.flows.flow import Flow, Run
 from anonflow.engine.flows.goal import CHECKED
 from anonflow.engine.flows.loader import load_flow
@@ -46,7 +45,6 @@ from anonflow.engine.search.trials import (
 from anonflow.engine.staging import staged
 from anonflow.engine.storage.choice import table_of
 from anonflow.errors import AnonflowError, FlowError, ParameterError
-from anonflow.loss import measure_named
 from anonflow.partition import ORDERS
 from anonflow.release import publish
 from anonflow.release.randomness import checked_seed, derived_seed
@@ -246,39 +244,22 @@ class TargetSearch:
         """Return the estimate for each setup from stretches of the table; a method that refuses these is a trial without result."""
         setups = dict.fromkeys(candidate.setup for candidate in self._candidates)
         k = min((candidate.k for candidate in self._candidates), default=0)
-        base = self.flow.runs[0].anonymize
-        loss, order = measure_named(base.loss), self.flow.runs[0].partition.order
-        each = SHARE * self.target.seconds / max(1, len({setup.timed_as for setup in setups}))
-        models: dict[tuple[Any, ...], PilotModel | None] = {}
-        table: TimedTable | None = None
-        threads = self._workers or os.cpu_count() or 1
+        share = SHARE * self.target.seconds
+        runs = [run_of(self.flow, Candidate(setup, k)) for setup in setups]
+        seconds = share / max(1, len({setup.timed_as for setup in setups}))
+        answers = expected_runs(self.table, runs, workers=self._workers, seconds=seconds)
         guesses: dict[Setup, Guess] = {}
+        problems = set()
         for setup in setups:
-            if self._stopped.is_set() or (
-                guesses and time.perf_counter() - begin > 2 * SHARE * self.target.seconds
-            ):
+            if self._stopped.is_set() or (guesses and time.perf_counter() - begin > 2 * share):
                 break
-            key = setup.timed_as
-            method = REGISTRY[setup.algorithm].under(dict(setup.options))
             self.doing = f"timing {setup.algorithm} on some records"
-            try:
-                if table is None:  # the same for every method that does not refuse the table
-                    table = TimedTable.of(within(self.table.records, method, base.boundaries), order)
-                if key not in models:
-                    models[key] = None
-                    models[key] = run_pilots(
-                        method, table, k, loss=loss, options=dict(setup.options), seconds=each,
-                        largest=max((s.size or self.table.n) for s in setups if s.timed_as == key),
-                    )  # fmt: skip
-                model = models[key]
-                if model is None:
-                    continue
-                size = method.partition_size(setup.size, k, dict(setup.options)) or table.n
-                expected = model.expected(*table.cuts(size, k).lengths, threads)
-            except AnonflowError as error:
-                self._keep(Trial(Candidate(setup, k), problem=error.message))
-                continue
-            guesses[setup] = Guess(k, expected.loss, max(expected.wall, 1e-6))
+            expected = next(answers)
+            if expected.loss is not None and expected.elapsed is not None:
+                guesses[setup] = Guess(k, expected.loss, expected.elapsed)
+            elif (setup.timed_as, expected.problem) not in problems:
+                problems.add((setup.timed_as, expected.problem))
+                self._keep(Trial(Candidate(setup, k), problem=expected.problem))
         return guesses
 
     def _try(self, candidate: Candidate, expected: float, left: float) -> Trial | None:

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from anonflow.system import open_descriptor
 from anonflow.table.arrow import exact_frame
+from anonflow.table.records import places_in
 
 
 @dataclass(frozen=True)
@@ -69,8 +70,7 @@ class MappedColumns:
         order = np.argsort(
             positions, kind="stable"
         )  # so that the files are read from their beginning to their end
-        place = np.empty(len(order), np.int64)
-        place[order] = np.arange(len(order))
+        place = places_in(order, len(order))
         ascending = pa.array(positions[order])
         return self.table(names).take(ascending).combine_chunks().take(pa.array(place))
 

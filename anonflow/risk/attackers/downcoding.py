@@ -254,8 +254,7 @@ def _covered_codes(rows: Generalization, at: int) -> list[np.ndarray]:
             t = layout.row_of_range[a]
             codes.append(np.arange(max(int(rows.lo[t, at]), 0), int(rows.hi[t, at]) + 1))
         else:
-            t = layout.place_of_set[a]
-            words = rows.bits[layout.offset[t] : layout.offset[t + 1], at]
+            words = rows.bits[layout.words[a], at]
             every = np.arange(domain.size)
             codes.append(every[(words[every >> 6] >> (every & 63).astype(np.uint64)) & np.uint64(1) == 1])
     return codes

@@ -14,6 +14,7 @@ from anonflow.release import draws_of_graph
 from anonflow.risk.attack_context import AttackContext
 from anonflow.risk.attacker import AttackerKind, Success, percent
 from anonflow.risk.attackers.people import PeopleAtRisk
+from anonflow.table.records import matches_among, places_in
 from anonflow.table.row_marks import row_labels
 
 _RECORDS = 2_000
@@ -202,11 +203,8 @@ def own_rows_test(table: Any, frame: Any, anonymization: Any) -> OwnRowsTest:
 
     shown_of_kinds = together(shown[theirs] * values + known_of_rows[theirs])
     count = int(shown_of_kinds.sum())
-    local = np.full(n, -1, np.int64)
-    local[at] = np.arange(len(at))
-    matches = anonymization.matches[at]
-    graph = np.where(matches >= 0, local[matches], -1)
-    looked_at = local[mine]
+    graph = matches_among(anonymization.matches, at)
+    looked_at = places_in(at, n)[mine]
     draws, of_people = [], []
     for block in draws_of_graph(graph, DRAWS, rng.bytes(32), max(1, _BLOCK // max(graph.size, 1))):
         for assignment in block:
@@ -233,14 +231,12 @@ def _whole_components(anonymization: Any, rng: np.random.Generator) -> np.ndarra
 def _order(generalized: np.ndarray, shown: np.ndarray, known: np.ndarray, rng: np.random.Generator) -> float:
     """Return the chance of so many neighbouring rows from neighbouring records, of rows that nothing else reads like."""
     alone = known & (np.bincount(generalized, minlength=len(known)) == 1)
-    record = np.full(len(known), -1, np.int64)
-    record[generalized] = np.arange(len(generalized))
-    places = record[shown[alone[shown]]]
-    places = np.argsort(np.argsort(places))
-    if len(places) < 2:
+    record = places_in(generalized, len(known))[shown[alone[shown]]]
+    ranks = np.argsort(np.argsort(record))
+    if len(ranks) < 2:
         return 1.0
 
     def neighbours(order: np.ndarray) -> int:
         return int((np.abs(np.diff(order)) == 1).sum())
 
-    return chance(neighbours(places), [neighbours(rng.permutation(places)) for _ in range(DRAWS)])
+    return chance(neighbours(ranks), [neighbours(rng.permutation(ranks)) for _ in range(DRAWS)])

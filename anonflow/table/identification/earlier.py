@@ -24,6 +24,7 @@ from anonflow.candidate_lists import Candidates
 from anonflow.errors import DataError, ParameterError, VerificationError
 from anonflow.table.identification.history import History, checked_order
 from anonflow.table.identification.released_people import ReleasedPeople
+from anonflow.table.records import places_in
 from anonflow.table.row_marks import KEY_LENGTH, UNIT_KEY_LENGTHS, Content, unit_marks
 from anonflow.whole_file import OWNER_ONLY, as_path, streamed, write_whole
 
@@ -398,8 +399,7 @@ class Earlier:
         ):
             return people
         order = np.argsort(marks, kind="stable")
-        rank = np.empty(table.n, np.int64)
-        rank[order] = np.arange(table.n)
+        rank = places_in(order, table.n)
         listed = proof.candidates
         # fewer than k rows are listed together only where their other columns are hidden
         listed = listed.without(listed.sizes < proof.k)

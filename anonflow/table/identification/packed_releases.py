@@ -80,34 +80,24 @@ def _parts(file: Path, name: str, most: int) -> tuple[bytes, dict[str, bytes]]:
     """Return the key of a packed folder, and its releases by name; nothing is larger than it may be, whatever the file says."""
     keys: set[bytes] = set()
     releases: dict[str, bytes] = {}
-    left = most
 
     def most_of(member: str) -> int | None:
         part = PurePosixPath(member).name
         if part == KEY_FILE:
             return _MOST_KEY
         # certificates and seeds are not read
-        return left if _NAMES.fullmatch(part) else None
+        return most if _NAMES.fullmatch(part) else None
 
-    try:
-        for member, content in members(file, _MOST_ENTRIES, most_of):
-            part = PurePosixPath(member).name
-            if part == KEY_FILE:
-                keys.add(content.strip())
-                continue
-            if releases.setdefault(part, content) != content:
-                raise DataError(f"{name}: has two releases of one name; pack one owner's folder at a time")
-            left -= len(content)
-    except OverflowError as error:
-        if error.args:
-            raise DataError(
-                f"{name}: holds {error.args[0]:,} files; pack the folder {MEMORY} of the owner's folder alone"
-            ) from None
-        raise DataError(
-            f"{name}: is larger than {most / 1e6:,.0f} MB when it is unpacked, the most that is taken here"
-        ) from None
-    except ValueError:
-        raise DataError(f"{name}: is damaged, or no ZIP file; pack the owner's folder as a .zip") from None
+    for member, content in members(
+        file, f"{name}:", _MOST_ENTRIES, most, most_of,
+        many=f"; pack the folder {MEMORY} of the owner's folder alone",
+        damaged=f"{name}: is damaged, or no ZIP file; pack the owner's folder as a .zip",
+    ):  # fmt: skip
+        part = PurePosixPath(member).name
+        if part == KEY_FILE:
+            keys.add(content.strip())
+        elif releases.setdefault(part, content) != content:
+            raise DataError(f"{name}: has two releases of one name; pack one owner's folder at a time")
     if not releases:
         raise DataError(
             f"{name}: has no releases; pack the whole owner's folder, with the hidden folder {MEMORY} in it"

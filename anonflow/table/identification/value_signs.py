@@ -8,6 +8,7 @@ import pandas as pd
 from anonflow.errors import DataError
 from anonflow.table.domain import missing_cells
 from anonflow.table.forms.numbers import numbers_of
+from anonflow.table.identification.code_signs import code_texts
 from anonflow.table.identification.column_signs import values_say
 
 MANY = 0.9
@@ -58,21 +59,12 @@ def filled(cells: pd.Series) -> pd.Series:
 
 def form(values: pd.Series, numeric: bool, dates: bool) -> str | None:
     """Return why the values identify people by their form, whatever the name of their column; else None."""
-    look = None if dates else values_say(_distinct_texts(values))
+    look = None if dates else values_say(code_texts(values.drop_duplicates().head(_LOOKED_AT)))
     if look is not None and not (look.startswith("phone") and numeric):
         return f"its values look like {look}"
     if numeric and not dates and _counts_up(values):
         return "its values are different whole numbers that count up"
     return None
-
-
-def _distinct_texts(values: pd.Series) -> list[str]:
-    """Return distinct values as texts; none of numbers with fractions."""
-    distinct = values.drop_duplicates().head(_LOOKED_AT)
-    if pd.api.types.is_float_dtype(values.dtype):  # whole numbers beside blanks are floats in pandas
-        numbers = distinct.to_numpy(dtype=np.float64, na_value=np.nan)
-        return [f"{number:.0f}" for number in numbers] if (numbers == np.floor(numbers)).all() else []
-    return [str(value) for value in distinct]
 
 
 def rarity(values: pd.Series, n: int) -> str | None:

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from os import PathLike, fspath
 
-import numpy as np
 import pandas as pd
 
 from anonflow.errors import DataError
 from anonflow.large_arrays import IN_MEMORY, Arrays
 from anonflow.table.files.metadata_file import read_metadata
 from anonflow.table.forms.date_forms import DateForm
-from anonflow.table.forms.text_columns import text_type
 from anonflow.table.forms.text_forms import Form
 from anonflow.table.published.metadata import ReleaseMetadata
 from anonflow.table.published.published_cells import WHOLE, Range, coded_parts, coded_text
 from anonflow.table.schema import Schema
-from anonflow.table.spreadsheets import read_published
+from anonflow.table.spreadsheets import changed_texts, read_published
 
 
 def forms_of(about: ReleaseMetadata | None) -> dict[str, Form]:
@@ -36,7 +34,7 @@ def in_source_forms(frame: pd.DataFrame, forms: Mapping[str, Form]) -> pd.DataFr
     forms : mapping
         Column -> form.
     """
-    changed = {name: _changed(frame[name], partial(_written, form=form)) for name, form in forms.items()}
+    changed = {name: changed_texts(frame[name], partial(_written, form=form)) for name, form in forms.items()}
     return frame.assign(**changed) if changed else frame
 
 
@@ -75,7 +73,7 @@ def plain_release(
     for name, form in forms.items():
         if name not in frame.columns:
             continue
-        plain = _changed(frame[name], partial(_plain_cells, form=form))
+        plain = changed_texts(frame[name], partial(_plain_cells, form=form))
         wrong = int((plain.isna() & frame[name].notna()).sum())
         if wrong and about is None:
             continue
@@ -87,20 +85,6 @@ def plain_release(
     if problems:
         raise DataError.collected(f"{fspath(path)}: does not match its description", problems)
     return frame.assign(**changed) if changed else frame
-
-
-def _changed(cells: pd.Series, change: Callable[[list[str]], list[str | None]]) -> pd.Series:
-    """Return the cells with another text for each distinct one; what is no text stays."""
-    if pd.api.types.is_numeric_dtype(cells.dtype):
-        return cells
-    at, distinct = pd.factorize(cells)
-    values = list(distinct)
-    texts = [value for value in values if isinstance(value, str)]
-    plain = dict(zip(texts, change(texts), strict=True))
-    changed = [plain[value] if isinstance(value, str) else value for value in values]
-    return pd.Series(
-        np.array([*changed, None], object)[at], index=cells.index, name=cells.name, dtype=text_type()
-    )
 
 
 def _written(texts: list[str], form: Form) -> list[str | None]:

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 import anonflow as af
 from anonflow import datasets
 from anonflow.algorithms.patterns import row_choices
-from anonflow.algorithms.patterns.integer_program import _in_time, _rounded
-from anonflow.algorithms.patterns.relaxation import relaxed
+from anonflow.algorithms.patterns.integer_program import _in_time, improved
 from anonflow.algorithms.patterns.row_choices import RowChoices, choices_of
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.kernels.jit import method_clock
@@ -263,14 +262,11 @@ def test_only_an_instance_of_the_same_or_more_rows_makes_another_needless() -> N
 
 @seeded(20, 3)
 @loop("free", [True, False])
-def test_the_relaxation_is_rounded_to_a_solution(free: bool, seeds: range) -> None:
+def test_the_integer_program_finds_the_least_without_a_start(free: bool, seeds: range) -> None:
     solved = 0
     for seed in seeds:
         choices = small_choices(seed, free)
-        relaxation = relaxed(choices, method_clock() + 60)
-        assert relaxation is not None
-        bound, _, _, parts = relaxation
-        amount = _rounded(choices, parts)
+        amount, bound = improved(choices, None, method_clock() + 60)
         if amount is None:
             assert not free
             continue
@@ -280,5 +276,5 @@ def test_the_relaxation_is_rounded_to_a_solution(free: bool, seeds: range) -> No
         inside = choices.instance >= 0
         sizes = np.bincount(choices.instance[inside], amount[inside])
         assert ((sizes == 0) | (sizes >= choices.k)).all()
-        assert bound <= least(choices) <= choices.cost_of(amount)
+        assert bound == least(choices) == choices.cost_of(amount)
     assert solved

@@ -13,6 +13,7 @@ import pytest
 import anonflow as af
 from anonflow import engine, strict_yaml
 from anonflow.algorithms.pilots import PilotModel
+from anonflow.engine import expected as expected_module
 from anonflow.engine.search import search as search_module
 from anonflow.engine.search.space import Space
 from anonflow.engine.search.trials import SearchReport, SearchTarget, Trial
@@ -277,7 +278,7 @@ def test_a_flow_is_searched_and_then_runs_its_pick_without_timing_anything(
     def refused(*args: Any, **more: Any) -> Any:
         raise AssertionError("a pick is not searched again")
 
-    monkeypatch.setattr(search_module, "run_pilots", refused)
+    monkeypatch.setattr(expected_module, "run_pilots", refused)
     first = af.run(chosen, seed=SEED)
     result, again = report.anonymization, first.results[0].anonymization
     assert result is not None
@@ -421,13 +422,13 @@ def test_a_method_that_refuses_the_table_is_not_timed_after_one_that_takes_it(
     table: af.Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     timed: list[str] = []
-    real = search_module.run_pilots
+    real = expected_module.run_pilots
 
     def noting(method: Any, *arguments: Any, **more: Any) -> Any:
         timed.append(method.name)
         return real(method, *arguments, **more)
 
-    monkeypatch.setattr(search_module, "run_pilots", noting)
+    monkeypatch.setattr(expected_module, "run_pilots", noting)
     target = {"loss": 0.9, "time": "10m"}
     report = searched(table, target, algorithms=["k-member", "greedy-cka"], k=[3], boundaries=False)
     assert set(timed) == {"k-member"}
