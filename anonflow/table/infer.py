@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -112,7 +112,11 @@ def rows_of(advice: Sequence[Advice]) -> list[tuple[str, str, str, int, str]]:
     return sorted(rows, key=lambda row: (row[1] != "quasi-identifier", -row[3]))
 
 
-def advise(frame: pd.DataFrame, shape: CsvShape = PLAIN) -> list[Advice]:
+def advise(
+    frame: pd.DataFrame,
+    shape: CsvShape = PLAIN,
+    tell: Callable[[str, int, int], None] = lambda words, done, of: None,
+) -> list[Advice]:
     """Guess what each column is, and say why.
 
     Names decide first (identifiers in several languages, sampling weights, sensitive columns, postal codes). A number of a person
@@ -129,6 +133,8 @@ def advise(frame: pd.DataFrame, shape: CsvShape = PLAIN) -> list[Advice]:
     frame : pandas.DataFrame
     shape : CsvShape, optional
         The separators that the source declares.
+    tell : callable
+        Called before each column: what it is, how many were before it, and of how many.
 
     Returns
     -------
@@ -142,7 +148,10 @@ def advise(frame: pd.DataFrame, shape: CsvShape = PLAIN) -> list[Advice]:
     """
     if not len(frame):
         raise DataError("the table has no rows")
-    advice = [_advice(str(name), frame.iloc[:, at], shape) for at, name in enumerate(frame.columns)]
+    advice = []
+    for at, name in enumerate(map(str, frame.columns)):
+        tell(f"looking at column {name}", at, frame.shape[1])
+        advice.append(_advice(name, frame.iloc[:, at], shape))
     for role in ("weight", "unit", "household"):
         columns = [at for at, advised in enumerate(advice) if advised.entry["role"] == role]
         for at in columns[1:]:

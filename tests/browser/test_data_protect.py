@@ -202,3 +202,29 @@ def test_protect_by_mouse_and_keyboard(page: Any, serve: Callable[..., Any], tmp
             fits(page, f"protect-{tab.split()[0].lower()}-{scheme}")
     assert not page.errors, page.errors
     assert outside(page.requested) == []
+
+
+def test_an_open_editor_outlives_rows_that_change(
+    page: Any, serve: Callable[..., Any], tmp_path: Path
+) -> None:
+    page.goto(serve().url)
+    ready(page)
+    upload(page, people(tmp_path / "people.csv"))
+    unique = page.get_by_text("are unique on these quasi-identifiers")
+    before = unique.inner_text()
+    choose(page, 3, "role", "insensitive")
+    expect(unique).not_to_have_text(before)
+    cell(page, ".af-columns", 1, "codes").click()
+    page.keyboard.type("NA, ref")
+    # what a slow answer to the choice before would do: rows and their colours change while somebody types
+    page.get_by_role("button", name="Undo").evaluate("button => button.click()")
+    expect(unique).to_have_text(before)
+    ready(page)
+    editor = cell(page, ".af-columns", 1, "codes").locator("input")
+    expect(editor).to_have_value("NA, ref")
+    expect(editor).to_be_focused()
+    page.keyboard.type("used")
+    page.keyboard.press("Enter")
+    expect(cell(page, ".af-columns", 1, "codes")).to_have_text("NA, refused")
+    expect(cell(page, ".af-columns", 3, "role")).to_have_text("quasi-identifier")
+    assert not page.errors, page.errors

@@ -9,6 +9,7 @@ from typing import Any
 
 from tests.browser.conftest import ready, upload
 from tests.browser.steps import (
+    ALL,
     CUT,
     SCROLLED,
     audit,
@@ -53,9 +54,23 @@ def with_payments(
     return page
 
 
+IN_A_CELL = (
+    "width => {"
+    + ALL
+    + """
+  all(document).find((node) => node.matches(".af-app")).style.maxWidth = width;
+}"""
+)
+"""Leave the app no more than a width of the window, as a notebook does."""
+
+
 def cut(page: Any) -> list[str]:
-    """What of the screen has no room in either window, light or dark."""
-    faults = []
+    """What of the screen has no room in either window, light or dark, or in the cell of a notebook whose window has 980 pixels."""
+    page.set_viewport_size({"width": 980, "height": 900})
+    page.evaluate(IN_A_CELL, "640px")
+    ready(page)
+    faults = [f"in a cell: {fault}" for fault in page.evaluate(CUT)]
+    page.evaluate(IN_A_CELL, "")
     for scheme in in_light_and_dark(page):
         for width, height in ((600, 800), (1000, 700)):
             page.set_viewport_size({"width": width, "height": height})

@@ -11,6 +11,7 @@ import param
 from markupsafe import Markup
 
 from anonflow.algorithms.cohorts import Outlook
+from anonflow.dashboards.components.at_work import AtWork
 from anonflow.dashboards.components.html import button, card, facts, html, refused, say, soft
 from anonflow.dashboards.components.upload import dropper
 from anonflow.dashboards.session.memory import KnownReleases
@@ -57,6 +58,7 @@ class ReleasesModel(param.Parameterized):
             lambda: memory.known(table, release),
             lambda known: self.param.update(known=known),
             lambda problem: self.param.update(known=KnownReleases(), problem=problem),
+            "counting who was released before",
         )
 
     def take(self, name: str, path: Path) -> None:
@@ -65,14 +67,14 @@ class ReleasesModel(param.Parameterized):
 
         def work() -> None:
             try:
-                memory.take(name, place)
+                memory.take(name, place, self.background.tell)
             finally:
                 place.unlink(missing_ok=True)
 
         def done(_: None) -> None:
             self.workspace.uploads += 1
 
-        self.background.compute(self, "taking", work, done)
+        self.background.compute(self, "taking", work, done, f"reading the releases in {name}")
 
     def forget(self) -> None:
         """Delete the releases that were uploaded."""
@@ -97,11 +99,12 @@ class ReleasedCard(pn.viewable.Viewer):
         self.forget = button("Remove the uploaded releases", model.forget)
         self.people, self.state = html(), html()
         self.card = card(
-            "Released before", self.people, *inside, self.state, self.dropper, self.forget, lead=lead
+            "Released before", AtWork(model.counting), self.people, *inside, self.state, AtWork(model.background),
+            self.dropper, self.forget, lead=lead,
         )  # fmt: skip
         self._show()
 
-    @param.depends("model.known", "model.taking", "model.problem", "model.workspace.uploads", watch=True)
+    @param.depends("model.known", "model.problem", "model.workspace.uploads", watch=True)
     def _show(self) -> None:
         """Show what became of the last upload."""
         model, memory = self.model, self.model.workspace.memory
@@ -109,8 +112,6 @@ class ReleasedCard(pn.viewable.Viewer):
         text = Markup("")
         if model.problem:
             text = refused(model.problem)
-        elif model.taking:
-            text = soft("Reading the releases…", "status")
         elif memory.uploads:
             text = soft(
                 f"{plural(memory.kept[0], 'release')} with the uploaded key. A release that you draw is kept beside: download it on the "

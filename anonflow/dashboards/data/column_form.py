@@ -26,7 +26,7 @@ from anonflow.table.forms.text_forms import keys_text
 from anonflow.table.identification.suggested_hierarchy import suggested_hierarchy
 from anonflow.table.identification.uniqueness import unique_as_added
 from anonflow.table.identification.value_signs import numbers_in
-from anonflow.table.infer import Advice, advise, infer_columns, kind_of, read_cells
+from anonflow.table.infer import Advice, entries_of, kind_of, read_cells
 from anonflow.table.schema import FORM_KEYS, KINDS, MISSING_RULES, ROLES, UNPUBLISHED, Schema, form_of
 
 if TYPE_CHECKING:
@@ -75,7 +75,6 @@ class ColumnChoice(DraftForm):
         self._about: tuple[Any, dict[str, ColumnFacts], dict[str, Advice]] | None = None
         self._unique: tuple[Any, tuple[str, ...], list[int]] | None = None
         self.background = Background(workspace, at_once=True)
-        self._guessing = Background(workspace, at_once=True)
         super().__init__(workspace, **params)
 
     # ------------------------------------------------------------------------------- what there is
@@ -265,15 +264,16 @@ class ColumnChoice(DraftForm):
         if frame is None:
             return
 
-        def done(columns: Any) -> None:
-            if self.workspace.named is frame:
-                draft.put(self.flow.with_table(columns=columns_of(columns)))
-
         name = self.workspace.source.dataset
         if name is not None:
-            done(first_columns(name, frame, False))
+            columns = first_columns(name, frame, False)
+        elif self._about is not None and self._about[2]:
+            columns = entries_of(list(self._about[2].values()))
+        else:  # cancelled, or still at work
+            self._about = None
+            self._read()
             return
-        self._guessing.of_records(len(frame), lambda: infer_columns(frame), done, self._failed)
+        draft.put(self.flow.with_table(columns=columns_of(columns)))
 
     def _now(self) -> tuple[Any, ...]:
         return self.workspace.named, self.flow.columns, self.known
@@ -291,19 +291,36 @@ class ColumnChoice(DraftForm):
             return
 
         def work() -> tuple[Any, list[int]]:
-            known = about or (
-                frame,
-                {str(name): _count(frame[name]) for name in frame.columns},
-                {advised.column: advised for advised in advise(frame)} if len(frame) else {},
-            )
+            known, tell = about, self.background.tell
+            if known is None:
+                advice = {each.column: each for each in self.workspace.advice(frame, tell)}
+                counts = {}
+                for at, name in enumerate(frame.columns):
+                    tell(f"counting column {name}", at, frame.shape[1])
+                    counts[str(name)] = _count(frame[name])
+                known = frame, counts, advice
+            tell("counting who is unique")
             return known, unique_as_added(frame, names) if names else []
 
         self.counting = True
         if about:
             self._show_rows()
         self.background.of_records(
-            len(frame), work, lambda counts: self._show(counts[0], names, counts[1]), self._failed
+            len(frame),
+            work,
+            lambda counts: self._show(counts[0], names, counts[1]),
+            self._failed,
+            "looking at the columns",
+            self._stop,
         )
+
+    def _stop(self) -> None:
+        """Go on without the counts of the columns."""
+        if not self.about():
+            frame = self.workspace.named
+            self._about = frame, {str(name): ColumnFacts("not counted", 0, 0) for name in frame.columns}, {}
+        self._failed("Counting was cancelled. First guess again counts, too.")
+        self._show_rows()
 
     def _show(self, about: Any, names: tuple[str, ...], unique: list[int]) -> None:
         frame = self.workspace.named

@@ -257,7 +257,8 @@ class DataScreen(pn.viewable.Viewer):
             visible=False,
         )
         self._source = card(
-            "Open a table", self._question, self.waiting, self.without, self.unfold, self._ways_in, self.dropped, self.wrong
+            "Open a table", self._question, AtWork(self.reading), self.waiting, self.without, self.unfold, self._ways_in, self.dropped,
+            self.wrong,
         )  # fmt: skip
 
     def _about_dataset(self, *names: str) -> None:
@@ -438,7 +439,11 @@ class DataScreen(pn.viewable.Viewer):
                 path.unlink(missing_ok=True)
             self.again.visible = self._refused_file is not None
 
-        self._aside(f"Reading {name}.", lambda: workspace.read_file(name, path, **form), failed)
+        self._aside(
+            f"Reading {name}.",
+            lambda: workspace.read_file(name, path, tell=self.reading.tell, **form),
+            failed,
+        )
 
     def _read_again(self) -> None:
         if self._refused_file is not None:
@@ -446,7 +451,10 @@ class DataScreen(pn.viewable.Viewer):
         else:
             form, name = self._written("table.csv"), self.workspace.table_name
             self._ask(
-                name, lambda: self._aside("Reading the file again.", lambda: self.workspace.reread(**form))
+                name,
+                lambda: self._aside(
+                    "Reading the file again.", lambda: self.workspace.reread(tell=self.reading.tell, **form)
+                ),
             )
 
     def _open_project(self, name: str, path: Path) -> None:
@@ -472,10 +480,10 @@ class DataScreen(pn.viewable.Viewer):
         workspace, before = self.workspace, self.workspace.status
         self._refused("")
         workspace.status = status
-        self._source.loading = self._is_reading = True
+        self._ways_in.loading = self._is_reading = True
 
         def done(opening: Any) -> None:
-            self._source.loading = self._is_reading = False
+            self._ways_in.loading = self._is_reading = False
             self._forget_refused()
             self._attached = Attached()
             self.dropped.visible = False
@@ -487,15 +495,19 @@ class DataScreen(pn.viewable.Viewer):
             self._show_waiting()
 
         def refused(sentence: str) -> None:
-            self._source.loading = self._is_reading = False
+            self._ways_in.loading = self._is_reading = False
             workspace.status = before if workspace.frame is not None else NOTHING_OPENED
             self._refused(sentence)
             failed()
 
+        def stopped() -> None:
+            refused("")
+            self._say_waiting()
+
         if n is None:
-            self.reading.start(read, done, refused)
+            self.reading.start(read, done, refused, status[:-1], stopped)
         else:
-            self.reading.of_records(n, read, done, refused)
+            self.reading.of_records(n, read, done, refused, status[:-1], stopped)
 
     def _forget_project(self) -> None:
         self.workspace.forget_project()
@@ -596,6 +608,7 @@ class DataScreen(pn.viewable.Viewer):
         )
         self._columns_card = card(
             "Columns",
+            AtWork(self.choice.background),
             self.columns,
             self.refusal,
             self.trouble,

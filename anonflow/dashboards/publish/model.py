@@ -33,7 +33,7 @@ from anonflow.engine.report.report import limits_of
 from anonflow.errors import AnonflowError
 from anonflow.table.files.metadata_file import KINDS, PACKAGE, metadata_text
 from anonflow.table.files.parquet_metadata import FOLDER_ENDING
-from anonflow.table.infer import infer_columns
+from anonflow.table.infer import entries_of
 
 ONE_FILE = "All of this, one file"
 TABLE_FILES = {
@@ -439,7 +439,7 @@ class PublishModel(param.Parameterized):
             self.guess = None
             self.guessing.of_records(
                 len(frame),
-                lambda: infer_columns(frame),  # a schema would need quasi-identifiers
+                lambda: entries_of(self.workspace.advice(frame, self.guessing.tell)),
                 lambda columns: self.param.update(guess=columns),
                 lambda problem: None,
             )

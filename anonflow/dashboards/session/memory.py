@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -82,8 +83,8 @@ class ReleaseMemory:
         """How many releases were uploaded, and how many are in the session's own folder."""
         return self._uploaded.kept, self._own.kept
 
-    def take(self, name: str, file: Path) -> None:
-        """Add a packed owner's folder that was uploaded.
+    def take(self, name: str, file: Path, tell: Callable[[str], None] = lambda words: None) -> None:
+        """Add a packed owner's folder that was uploaded; `tell` is called before anything is added.
 
         Raises
         ------
@@ -102,6 +103,7 @@ class ReleaseMemory:
                         f"{name}: a release has {pairs:,} pairs of a row and a person, and this server takes at most {PAIRS * limits.rows:,}; "
                         f"{limits.elsewhere}"
                     )
+            tell("adding the releases")
             unpack(file, name, self._uploaded, limits.upload_bytes)
         finally:
             shutil.rmtree(draft.path, ignore_errors=True)

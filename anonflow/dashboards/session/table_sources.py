@@ -26,7 +26,7 @@ from anonflow.table.files.parquet_metadata import PARQUET_ENDINGS, is_parquet
 from anonflow.table.files.read import read_frame
 from anonflow.table.files.workbooks import ENDINGS as WORKBOOKS
 from anonflow.table.files.workbooks import read_workbook
-from anonflow.table.infer import infer_columns
+from anonflow.table.infer import Advice, advise, infer_columns
 from anonflow.table.schema import FORM_KEYS, UNPUBLISHED
 
 if TYPE_CHECKING:
@@ -189,10 +189,15 @@ def read_upload(path: Path, limits: Limits, **options: Any) -> tuple[pd.DataFram
     return frame, source
 
 
-def read_table(path: Path, limits: Limits, **options: Any) -> tuple[pd.DataFrame, SourceSpec, dict[str, Any]]:
-    """Return the table in an uploaded file, how it was read, and what its columns seem to be, as under ``columns`` of a flow."""
+def read_table(
+    path: Path,
+    limits: Limits,
+    tell: Callable[[str, int, int], None] = lambda words, done, of: None,
+    **options: Any,
+) -> tuple[pd.DataFrame, SourceSpec, list[Advice]]:
+    """Return the table in an uploaded file, how it was read, and what its columns seem to be; `tell` is as :func:`advise` takes it."""
     frame, source = read_upload(path, limits, **options)
-    return frame, source, infer_columns(frame)
+    return frame, source, advise(frame, tell=tell)
 
 
 class TableReading:
@@ -200,11 +205,11 @@ class TableReading:
 
     def __init__(self) -> None:
         self._version: tuple[str, int, int] | None = None
-        self._answer: tuple[pd.DataFrame, SourceSpec, dict[str, Any]] | None = None
+        self._answer: tuple[pd.DataFrame, SourceSpec, list[Advice]] | None = None
 
     def __call__(
         self, path: Path, limits: Limits, **options: Any
-    ) -> tuple[pd.DataFrame, SourceSpec, dict[str, Any]]:
+    ) -> tuple[pd.DataFrame, SourceSpec, list[Advice]]:
         """Return what :func:`read_table` returns; a copy has the time of the file's last change."""
         about = path.stat()
         version = path.name, about.st_size, about.st_mtime_ns

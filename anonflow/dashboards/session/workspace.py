@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
-import threading
+import tempfile
 import time
 import weakref
 from collections import deque
@@ -53,6 +53,7 @@ from anonflow.dashboards.work import screen_work
 from anonflow.dashboards.work.fair_queue import FairQueue, local_line
 from anonflow.dashboards.work.jobs import FinishedRun, Job, JobGroup, sentence, summary
 from anonflow.dashboards.work.user_limits import Limits
+from anonflow.engine.execution.events import Cancelled
 from anonflow.engine.flows.spec import SourceSpec
 from anonflow.engine.report.reviewer import FIELDS
 from anonflow.errors import AnonflowError, DataError, FlowError, ParameterError
@@ -61,7 +62,7 @@ from anonflow.hierarchy.wording import plural
 from anonflow.table import Table
 from anonflow.table.files.csv_head import CsvShape
 from anonflow.table.identification.earlier import OWNER
-from anonflow.table.infer import infer_columns
+from anonflow.table.infer import Advice, advise, entries_of
 from anonflow.table.prepare import Preparation
 from anonflow.table.schema import UNPUBLISHED
 
@@ -173,7 +174,6 @@ class Workspace(param.Parameterized):
         self._line = line or local_line()
         self._scheduler = scheduler
         self._freed = freed or (lambda: None)
-        self._reading = threading.Lock()
         self._waiting: LinkSpec | None = None
         self._project: Project | None = None
         self._batch: JobGroup | None = None
@@ -181,6 +181,7 @@ class Workspace(param.Parameterized):
         self._ids = 0
         self._coded: tuple[Any, ...] | None = None
         self._coder = screen_work.Background(self, at_once=True) if aside else None
+        self._advice: tuple[pd.DataFrame, list[Advice]] | None = None
         self._named: tuple[pd.DataFrame, dict[str, str], pd.DataFrame] | None = None
         self._column_problems: tuple[str, ...] = ()
         self._judgement = Judgement()
@@ -221,18 +222,29 @@ class Workspace(param.Parameterized):
         name: str,
         path: Path,
         *,
-        reading: Callable[..., tuple[Any, SourceSpec, dict[str, Any]]] = read_table,
+        reading: Callable[..., tuple[Any, SourceSpec, list[Advice]]] = read_table,
         **options: Any,
     ) -> Callable[[], None]:
         """Read an uploaded file by :func:`read_table`, or what answers like it, which takes its time and changes no param; what is handed back opens it."""
-        with self._reading:  # two files of one name are not read into each other
-            place = take_upload(name, Path(path), self._own_folder(), self.limits)
-            try:
-                frame, source, columns = reading(place, self.limits, **options)
-            except AnonflowError:
+        # apart from the table that is open, whose file may have this name
+        self._own_folder()
+        home = Path(tempfile.mkdtemp(prefix="reading-", dir=self._place.path))
+        place = home / safe_name(name)
+        try:
+            place = take_upload(name, Path(path), home, self.limits)
+            frame, source, advice = reading(place, self.limits, **options)
+        except AnonflowError as error:
+            if place.exists() and not isinstance(error, Cancelled):
                 place.replace(path)  # a CSV file may be read again, in another encoding
-                raise
-        return partial(self._open, frame, source, columns, safe_name(name).split(".")[0])
+            shutil.rmtree(home)
+            raise
+
+        def opened() -> None:
+            place.replace(self._own_folder() / place.name)
+            home.rmdir()
+            self._open_guessed(frame, source, advice, safe_name(name).split(".")[0])
+
+        return opened
 
     def set_aside(self, path: Path) -> Path:
         """Take an uploaded file out of the folder whose files a flow may name, until it is read; its new place."""
@@ -263,8 +275,8 @@ class Workspace(param.Parameterized):
         name = self.source.csv
         if name is None:
             raise DataError("no CSV file is open that could be read again; open one first")
-        frame, source, columns = read_table(self._own_folder() / name, self.limits, **options)
-        return partial(self._open, frame, source, columns, name.split(".")[0])
+        frame, source, advice = read_table(self._own_folder() / name, self.limits, **options)
+        return partial(self._open_guessed, frame, source, advice, name.split(".")[0])
 
     @property
     def named(self) -> pd.DataFrame | None:
@@ -538,7 +550,10 @@ class Workspace(param.Parameterized):
         place = self._own_folder() / f"{flow_name(name)}.parquet"
         write_frame(frame, place)
         read, source = read_upload(place, self.limits)
-        self._open(read, source, dict(columns) if columns else infer_columns(read), name, not columns)
+        if columns:
+            self._open(read, source, dict(columns), name, False)
+        else:
+            self._open_guessed(read, source, advise(read), name)
 
     def open_table(self, table: Table, name: str = "table") -> None:
         """Open a table with its schema."""
@@ -576,6 +591,18 @@ class Workspace(param.Parameterized):
         else:
             self._waiting = shared
             self.status = "Open your table: the methods and parameters of the link are waiting for it."
+
+    def _open_guessed(self, frame: Any, source: SourceSpec, advice: list[Advice], name: str) -> None:
+        self._advice = frame, advice
+        self._open(frame, source, entries_of(advice), name)
+
+    def advice(self, frame: pd.DataFrame, tell: Callable[[str, int, int], None]) -> list[Advice]:
+        """Return what each column of the open table is guessed to be, and why, which takes its time once; `tell` is as :func:`advise` takes it."""
+        if self._advice is not None and self._advice[0] is frame:
+            return self._advice[1]
+        advice = advise(frame, tell=tell) if len(frame) else []
+        self._advice = frame, advice
+        return advice
 
     def _open(
         self, frame: Any, source: SourceSpec, columns: dict[str, Any], name: str, guessed: bool = True

@@ -60,13 +60,20 @@ class Background(param.Parameterized):
         return not self._over.is_set()
 
     def of_records(
-        self, n: int, work: Callable[[], Any], done: Callable[[Any], None], failed: Callable[[str], None]
+        self,
+        n: int,
+        work: Callable[[], Any],
+        done: Callable[[Any], None],
+        failed: Callable[[str], None],
+        words: str = "",
+        stopped: Callable[[], None] = lambda: None,
     ) -> None:
-        """Do `work` on `n` records: at once where there are few, else aside; what was going on is superseded."""
+        """Do `work` on `n` records: at once where there are few, else as :meth:`start` does; what was going on is superseded."""
         if n > FEW:
-            self.start(work, done, failed)
+            self.start(work, done, failed, words, stopped)
             return
         self.forget()
+        self._thread.number = self._latest
         try:
             result = work()
         except AnonflowError as error:
@@ -80,8 +87,10 @@ class Background(param.Parameterized):
         done: Callable[[Any], None],
         failed: Callable[[str], None],
         words: str = "",
+        stopped: Callable[[], None] = lambda: None,
     ) -> None:
-        """Do `work` in the background, then call `done` with its result, or `failed` with a sentence; `words` say what it is."""
+        """Do `work` in the background, then call `done` with its result, `failed` with a sentence, or `stopped` once it is cancelled; `words` say what it is."""
+        self._stopped = stopped
         self._latest += 1
         own = self._latest
         self._over.clear()
@@ -139,7 +148,7 @@ class Background(param.Parameterized):
         self._workspace.later(show)
 
     def cancel(self) -> None:
-        """End what :meth:`compute` does, at its next step; its owner can begin again at once."""
+        """End what is being done, at its next step; its owner can begin again at once."""
         if self.busy:
             self.forget()
             self._stopped()
@@ -169,9 +178,8 @@ class Background(param.Parameterized):
             owner.param.update(**{flag: False, **changes})
 
         owner.param.update(**{flag: True, "problem": "", **before})
-        self._stopped = end
         self.start(
-            work, lambda result: end(**(done(result) or {})), lambda problem: end(problem=problem), words
+            work, lambda result: end(**(done(result) or {})), lambda problem: end(problem=problem), words, end
         )
 
     def forget(self) -> None:

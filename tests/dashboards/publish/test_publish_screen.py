@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -15,14 +16,13 @@ import panel as pn
 import anonflow as af
 from anonflow import strict_yaml
 from anonflow.dashboards.components.release_card import Remedies
-from anonflow.dashboards.publish import model as publish_model
 from anonflow.dashboards.publish.model import OWNER, PUBLIC, PublishModel
 from anonflow.dashboards.publish.screen import PublishScreen
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.dashboards.work import screen_work
 from anonflow.engine.report.card import CardLine, ReleaseCard, Remedy
 from anonflow.release import Certificate
-from anonflow.table.infer import infer_columns
+from anonflow.table.infer import Advice, advise
 from tests.cases.drafts import value_at
 from tests.dashboards.conftest import Hand
 from tests.dashboards.publish.drawing import drawn
@@ -213,16 +213,16 @@ def test_a_large_table_is_looked_at_off_the_event_loop_and_only_for_who_sees_the
 ) -> None:
     aside: list[bool] = []
 
-    def infer(frame: pd.DataFrame) -> dict[str, object]:
+    def advice(frame: pd.DataFrame, tell: Any) -> list[Advice]:
         aside.append(hand.is_working)
-        return infer_columns(frame)
+        return advise(frame, tell=tell)
 
     workspace = Workspace()
     path = tmp_path / "people.csv"
     pd.DataFrame({"age": [20 + i % 9 for i in range(60)], "town": list("ab") * 30}).to_csv(path, index=False)
     workspace.open_file("people.csv", path)
     monkeypatch.setattr(screen_work, "FEW", 10)
-    monkeypatch.setattr(publish_model, "infer_columns", infer)
+    monkeypatch.setattr(workspace, "advice", advice)
     screen = PublishScreen(workspace)
     page = screen.__panel__()
     hand.do_all()

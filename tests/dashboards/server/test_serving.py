@@ -458,12 +458,12 @@ def test_the_table_that_sessions_begin_with_is_read_once_for_each_version_of_its
     frame.to_csv(path, index=False)
     guesses = []
 
-    def counted(rows):
+    def counted(rows, **options):
         guesses.append(len(rows))
-        return infer_columns(rows)
+        return advise(rows, **options)
 
-    infer_columns = table_sources.infer_columns
-    monkeypatch.setattr(table_sources, "infer_columns", counted)
+    advise = table_sources.advise
+    monkeypatch.setattr(table_sources, "advise", counted)
     item = running(start=path)
     for _ in range(3):
         item.token()

@@ -160,16 +160,31 @@ function mend(root) {
   for (const node of root.querySelectorAll("*")) if (node.shadowRoot && node.getClientRects().length) mend(node.shadowRoot);
 }
 
-// Panel may send rows or columns to a table that Tabulator builds in its next task: it fails then, and shows the old ones.
-function waitUntilBuilt() {
+// Panel may send rows or columns to a table that Tabulator builds in its next task: it fails then, and shows the old ones. It may send them while
+// somebody types in a cell, and the editor would be gone with the old row. Both wait.
+function changeTablesInTime() {
   const table = window.Tabulator && window.Tabulator.prototype;
-  if (!table || table.waitsUntilBuilt) return;
-  table.waitsUntilBuilt = true;
+  if (!table || table.changesInTime) return;
+  table.changesInTime = true;
   for (const name of ["setData", "setColumns", "redraw"]) {
     const change = table[name];
     table[name] = function (...inputs) {
-      if (this.initialized) return change.apply(this, inputs);
-      return new Promise((done) => this.on("tableBuilt", () => done(change.apply(this, inputs))));
+      const edit = this.modules.edit, cell = edit && edit.currentCell;
+      if (this.initialized && !cell) return change.apply(this, inputs);
+      if (!this.initialized) return new Promise((done) => this.on("tableBuilt", () => done(change.apply(this, inputs))));
+      const before = cell.value, clear = edit.clearEditor;
+      return new Promise((done) => {
+        edit.clearEditor = (...how) => {
+          edit.clearEditor = clear;
+          edit.clearEditor(...how);
+          setTimeout(() => {
+            // what was typed is newer than the rows that waited for it
+            const rows = name === "setData" && cell.value !== before ? inputs[0] : [];
+            for (const row of rows) if (row._index === cell.row.data._index) row[cell.column.field] = cell.value;
+            done(this[name](...inputs));
+          });
+        };
+      });
     };
   }
 }
@@ -227,7 +242,7 @@ function layOutWhatIsShown(app) {
 }
 
 export function render({ model, el, view }) {
-  waitUntilBuilt();
+  changeTablesInTime();
   if (model.page) shareStyleSheets();
   const top = make("div", { class: "top" });
   const skip = make("a", { class: "skip", href: "#" }, "Skip to the screen");
