@@ -26,7 +26,8 @@ CARD = """
 import anonflow as af
 from anonflow import datasets
 table = af.Table(datasets.census_like(300, seed=1), datasets.schema("census_like"))
-af.release_card(af.anonymize(table, "greedy", k=5, seed=1))
+anonymization = af.anonymize(table, "greedy", k=5, seed=1)
+af.release_card(anonymization, anonymization.release(seed=1), seed=1)
 """
 READY = """
 import json
