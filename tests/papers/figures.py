@@ -8,6 +8,7 @@ import time
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -62,9 +63,15 @@ class Numbers:
 
     def curve(self, place: str, case: str, method: str, quantity: str = "GCP") -> dict[float, float]:
         """The values by what runs along the axis, ascending."""
-        wanted = (place, case, method, quantity)
-        results = {key.at: figure.value for key, figure in self.by_key.items() if _without_at(key) == wanted}
-        return dict(sorted(results.items()))
+        return dict(sorted(self._curves.get((place, case, method, quantity), {}).items()))
+
+    @cached_property
+    def _curves(self) -> dict[tuple[str, str, str, str], dict[float, float]]:
+        """All curves, by place, case, method and quantity."""
+        curves: dict[tuple[str, str, str, str], dict[float, float]] = {}
+        for key, figure in self.by_key.items():
+            curves.setdefault((key.place, key.case, key.method, key.quantity), {})[key.at] = figure.value
+        return curves
 
     def at_place(self, place: str) -> Numbers:
         """Those of one table or figure."""
@@ -127,10 +134,6 @@ class Claim:
             return ""
         ends = dict.fromkeys(f"{records:,}" for records in (min(self.records), max(self.records)))
         return " to ".join(ends) + (f" of {self.of_paper:,}" if self.reduced else "")
-
-
-def _without_at(key: Key) -> tuple[str, str, str, str]:
-    return key.place, key.case, key.method, key.quantity
 
 
 def printed(path: Path) -> dict[Key, str]:

@@ -655,11 +655,12 @@ class Fit(NamedTuple):
 def fit(numbers: Numbers, reading: Reading) -> Fit:
     """How well a reading fits the paper."""
     claims = [claim for claim in judged(numbers, reading) if not claim.ours and not claim.timing]
+    curves = under(numbers, reading)
     pairs = [
         pair
         for place in ("Figure 8", "Figure 9", "Figure 10")
         for name in (CENSUS, ADULT)
-        for pair in _pairs(under(numbers, reading), place, name, OURS, OTHERS)
+        for pair in _pairs(curves, place, name, OURS, OTHERS)
     ]
     hold = sum(claim.holds is True for claim in claims)
     return Fit(hold, len(pairs) - len(_not_below(pairs)), len(claims), len(pairs))
