@@ -15,7 +15,6 @@ from anonflow import strict_yaml
 from anonflow.cli.interrupts import INTERRUPTS
 from anonflow.cli.streams import number, say, say_json, table_text, warnings_told
 from anonflow.errors import AnonflowError, FlowError, ParameterError, SchemaError, printable
-from anonflow.loss.costs import rounded_down
 from anonflow.whole_file import write_whole
 
 if TYPE_CHECKING:
@@ -155,6 +154,8 @@ def _say_report(report: RunReport, flow: str | None = None) -> None:
 
 
 def _show_report(report: RunReport, several: bool | None = None) -> None:
+    from anonflow.loss.costs import rounded_down
+
     if report.unchanged:
         say(report.unchanged)
         for path in report.published:
