@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import anonflow as af
@@ -295,6 +295,7 @@ def test_a_missing_number_meets_no_condition() -> None:
 
 @examples(40)
 @given(st.integers(0, 2**32), st.integers(2, 14), st.booleans())
+@example(33459, 10, True)
 def test_partitions_combine_to_the_whole(seed: int, n: int, homogeneous: bool) -> None:
     rng = np.random.default_rng(seed)
     table, _ = random_table(rng, n)
@@ -330,7 +331,11 @@ def test_partitions_combine_to_the_whole(seed: int, n: int, homogeneous: bool) -
             own["matches"] = place[matches[at]]
         chunks.append(utility.partial(ready, table.records.take(at), SimpleNamespace(**own)))
     twice = utility.combine(ready, [utility.combine(ready, chunks[:1]), chunks[1]])
-    assert utility.finalize(ready, twice) == pytest.approx(whole)
+    combined = utility.finalize(ready, twice)
+    if homogeneous and np.unique(classes, return_counts=True)[1].min() < 2:
+        # rows of too small classes that read alike are one class of the whole, for which there is a higher bound
+        assert combined.pop("lower-bound") <= whole.pop("lower-bound") + 1e-12
+    assert combined == pytest.approx(whole)
 
 
 @loop("seed", range(5))
