@@ -137,9 +137,11 @@ def distribution(records: Records, generalization: Generalization, name: str) ->
         original, published = np.append(original, missing), np.append(published, float(coded))
     if edges is None and len(labels) > MOST:
         labels, original, published = _summed_up(labels, original, published)
+    # what a column that stands beside numbers calls a number is no value of anybody
+    words = {"": MISSING} | ({NUMBER_MEMBER: "(number)"} if domain.kind == "codes" else {})
     return Distribution(
         name,
-        tuple(labels),
+        tuple(words.get(label, label) for label in labels),
         original / max(1, records.n),
         published / max(1, generalization.n),
         edges,

@@ -35,7 +35,8 @@ def test_every_cell_is_spread_evenly_over_its_members(data: st.DataObject) -> No
             cells = [list(range(boxes.lo[t, j], boxes.hi[t, j] + 1)) for j in range(boxes.n)]
         result = distribution(table.records, boxes, domain.name)
         codes = table.codes[:, a]
-        assert result.labels[: domain.size] == domain.labels
+        words = {"": MISSING, "{}": "(number)" if domain.kind == "codes" else "{}"}
+        assert result.labels[: domain.size] == tuple(words.get(label, label) for label in domain.labels)
         assert result.edges is None
         np.testing.assert_allclose(result.published[: domain.size], naive.over_members(cells, domain.size))
         own = [int((codes == code).sum()) / table.n for code in range(domain.size)]
@@ -80,6 +81,15 @@ def test_codes_beside_numbers_have_their_names() -> None:
     assert shares.labels[-1] == shares.beside
     assert set(shares.beside.split(", ")) == {"N", "R", MISSING}
     assert shares.original[-1] == 4 / 8
+    codes = distribution(
+        table.records, af.anonymize(table, "k-member", k=2).generalization, table.domains[1].name
+    )
+    assert dict(zip(codes.labels, codes.original, strict=True)) == {
+        "(number)": 4 / 8,
+        MISSING: 1 / 8,
+        "N": 2 / 8,
+        "R": 1 / 8,
+    }
 
 
 def test_rare_categories_are_summed_up() -> None:
