@@ -14,6 +14,7 @@ from anonflow.engine.flows.addresses import address_problem, is_address
 from anonflow.engine.flows.references import check_hierarchy, dataset_problems
 from anonflow.engine.flows.spec import FORMS, SCHEDULER, SourceSpec, UnitsSpec
 from anonflow.errors import AnonflowError, Problem
+from anonflow.strict_yaml.names import did_you_mean
 from anonflow.table.files.csv_reading import DELIMITER, DELIMITER_WORDS
 from anonflow.table.files.statistics_files import READERS
 from anonflow.table.files.workbooks import ENDINGS
@@ -80,7 +81,10 @@ class Sections:
         elif kind == "missing":
             self.problems.add(at, f"'{error['loc'][-1]}' is missing")
         else:
-            self.problems.add(at, f"'{at[-1]}' {reworded(kind, error.get('ctx') or {})}", value=True)
+            words = reworded(kind, error.get("ctx") or {})
+            if kind == "model_type":
+                words += did_you_mean("", _keys(_model_at(model, [*inside, ""])))
+            self.problems.add(at, f"'{at[-1]}' {words}", value=True)
 
     def schema(self) -> Schema | None:
         """Return the columns, None if they have problems."""
