@@ -20,7 +20,7 @@ from anonflow.table.forms.text_columns import texts_at
 from anonflow.table.published.notation import ColumnReader, readers_of
 from anonflow.table.published.published_cells import WHOLE, PublishedCells
 from anonflow.table.records import Records, equal_columns
-from anonflow.threads import in_threads
+from anonflow.threads import by_column
 
 _ONE = np.uint64(1)
 
@@ -446,7 +446,7 @@ class Generalization:
                 at, texts = np.where(suppressed, len(texts), at), np.append(texts, WHOLE)
             return form(texts, at)
 
-        return dict(zip(parts_of, in_threads(column, parts_of.values()), strict=True))
+        return dict(zip(parts_of, by_column(column, parts_of.values(), self.n), strict=True))
 
     def _coded_texts(self, a: int) -> tuple[np.ndarray, np.ndarray]:
         """Return of a domain the code of every record, and the text of each code."""
@@ -546,7 +546,7 @@ class Generalization:
                 + (", or say that another tool made it" if canonical else "")
             )
 
-        problems = [problem for problem in in_threads(read_column, range(len(domains))) if problem]
+        problems = [problem for problem in by_column(read_column, range(len(domains)), n) if problem]
         if problems:
             raise DataError.collected("the published table cannot be read", problems)
         return cls(domains, lo, hi, bits, aggregates)._bounded()

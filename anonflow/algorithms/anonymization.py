@@ -155,14 +155,12 @@ class Anonymization:
         """
         own = measure_named(str(self.parameters.get("loss", "ncp")) if measure is None else measure)
         if (own, effort) not in self._bounds:
-            part = part_of(self.table.records, self)
-            regular = is_regular(part, self.k)
-            self._bounds[own, effort] = (
-                lower_bound(part.records, self.k, own, effort, regular, part.candidates if regular else None)
-                if self.is_bounded
-                else None
-            )
+            self._bounds[own, effort] = self._searched_bound(own, effort) if self.is_bounded else None
         return self._bounds[own, effort]
+
+    def _searched_bound(self, measure: str, effort: float) -> float | None:
+        part = part_of(self.table.records, self)
+        return lower_bound(part.records, self.k, measure, effort, is_regular(part, self.k), part.candidates)
 
     @property
     def is_bounded(self) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -173,7 +172,10 @@ def expected_of(
     if flow.table is None:
         raise ParameterError("time and memory can only be expected of a flow with its table in memory")
     runs = expected_runs(flow.table, flow.runs, workers=workers, seconds=seconds, peak=with_peak)
-    return [next(runs) for _ in itertools.takewhile(lambda run: not stopped(), flow.runs)]
+    answers: list[ExpectedRun] = []
+    while len(answers) < len(flow.runs) and not stopped():
+        answers.append(next(runs))
+    return answers
 
 
 def read_and_expect(

@@ -63,7 +63,7 @@ def draw_assignment(
         return np.empty(0, np.int64)
     order = _order(positions, n)
     if order is not None:
-        rank = places_in(order, n).astype(np.int32)
+        rank = places_in(order, n, np.int32)
         known = (graph >= 0) & (graph < n)
         graph = np.ascontiguousarray(np.where(known, rank[np.where(known, graph, 0)], graph)[order])
     faulty, offsets, rows, columns, degrees = components_jit(graph)
@@ -369,7 +369,7 @@ def decompose(matches: np.ndarray) -> np.ndarray:
     if not len(drawn):
         return result
     originals = np.unique(graph[drawn, :k])
-    place = places_in(originals, len(graph)).astype(np.int32)
+    place = places_in(originals, len(graph), np.int32)
     flat = np.sort(place[graph[drawn, :k]], axis=1).ravel()
     parts = _assignments(flat, len(drawn), k, RandomWords(0, step=0), [0])
     result[:, drawn] = originals[np.array(parts)].astype(np.int32)

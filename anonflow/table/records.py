@@ -169,17 +169,17 @@ def first_places(labels: np.ndarray, distinct: int) -> np.ndarray:
     return places
 
 
-def places_in(at: np.ndarray, n: int) -> np.ndarray:
-    """Return where each of the numbers 0 to n - 1 stands among some, -1 where it does not, shape (n,), int64."""
-    place = np.full(n, -1, np.int64)
-    place[at] = np.arange(len(at))
+def places_in(at: np.ndarray, n: int, dtype: type[np.signedinteger] = np.int64) -> np.ndarray:
+    """Return where each of the numbers 0 to n - 1 stands among some, -1 where it does not, shape (n,)."""
+    place = np.full(n, -1, dtype)
+    place[at] = np.arange(len(at), dtype=dtype)
     return place
 
 
 def matches_among(matches: np.ndarray, at: np.ndarray) -> np.ndarray:
     """Return the matches of some records as places among these, shape (len(at), w), int32; -1, no match, stays."""
-    place = places_in(at, len(matches) + 1)  # the last one is that of -1
-    return place[matches[at]].astype(np.int32)
+    place = places_in(at, len(matches) + 1, np.int32)  # the last one is that of -1
+    return place[matches[at]]
 
 
 def rank_within(labels: np.ndarray) -> np.ndarray:

@@ -16,7 +16,7 @@ import pandas as pd
 from anonflow.hierarchy import number_text
 from anonflow.table.forms.text_columns import check_characters, factorized, value_text
 from anonflow.table.records import equal_columns
-from anonflow.threads import in_threads
+from anonflow.threads import by_column
 
 KEY_LENGTH = 16
 """Characters of a key of row marks."""
@@ -174,7 +174,7 @@ def _sums(frame: pd.DataFrame, names: Sequence[str], key: str) -> np.ndarray:
         with adding:
             np.add(marks, of_rows, out=marks)
 
-    in_threads(add, names)
+    by_column(add, names, len(frame))
     return marks
 
 

@@ -260,9 +260,8 @@ def plain_sets(texts: Sequence[str]) -> tuple[np.ndarray, pa.ListArray]:
     """Return which texts are sets in braces without a quoted member, shape (u,), bool, and the members of these."""
     try:
         cells = pa.array(texts, pa.large_string())
-    except (
-        UnicodeEncodeError
-    ):  # a part of a character: there is no such value, so nothing can be read at once
+    except UnicodeEncodeError:
+        # a part of a character: there is no such value, so nothing can be read at once
         return np.zeros(len(texts), bool), pa.array([], pa.list_(pa.large_string()))
     plain = pc.and_not(
         pc.and_(pc.starts_with(cells, "{"), pc.ends_with(cells, "}")), pc.match_substring(cells, '"')
