@@ -33,17 +33,22 @@ def total(records: Records, k: int, measure: str, limit: int, covered: CoveredSe
     return priced_total(priced, np.zeros(len(weighted.weight)), limit, covered)
 
 
+def relaxed(seed: int, measure: str) -> tuple[Records, int, naive.Cost, float]:
+    """Random records, k, what it costs to cover some of them, and the optimum of the linear relaxation."""
+    n, k = 5 + seed % 5, 2 + seed % 3
+    records = random_records(seed, n)
+    cost = naive_cost(records, measure)
+    hidden = Generalization.of(records).with_suppressed(np.ones(n, bool))
+    return records, k, cost, naive.least_fractional(cost, n, k, float(record_costs(hidden, measure)[0]))
+
+
 @seeded(30, 6)
 @loop("measure", MONOTONE)
 def test_it_is_the_linear_relaxation_and_a_search_that_is_cut_short_is_below(
     measure: str, seeds: range
 ) -> None:
     for seed in seeds:
-        n, k = 5 + seed % 5, 2 + seed % 3
-        records = random_records(seed, n)
-        cost = naive_cost(records, measure)
-        hidden = Generalization.of(records).with_suppressed(np.ones(n, bool))
-        least = naive.least_fractional(cost, n, k, float(record_costs(hidden, measure)[0]))
+        records, k, _, least = relaxed(seed, measure)
         for limit in (0, 50, 300):
             assert total(records, k, measure, limit) <= least + 1e-9
         assert total(records, k, measure, 10**6) == pytest.approx(least, rel=1e-3, abs=1e-4)
@@ -55,13 +60,9 @@ def test_sets_that_any_release_covers_neither_raise_it_above_nor_keep_it_below(
     measure: str, seeds: range
 ) -> None:
     for seed in seeds:
-        n, k = 5 + seed % 5, 2 + seed % 3
-        records = random_records(300 + seed, n)
-        cost = naive_cost(records, measure)
-        hidden = Generalization.of(records).with_suppressed(np.ones(n, bool))
-        least = naive.least_fractional(cost, n, k, float(record_costs(hidden, measure)[0]))
+        records, k, cost, least = relaxed(300 + seed, measure)
         rng = np.random.default_rng(seed)
-        rows = np.array([rng.choice(n, k, replace=False) for _ in range(6)])
+        rows = np.array([rng.choice(records.n, k, replace=False) for _ in range(6)])
         label = bounds._WeightedRecords.of(records, k, measure).label
         # the search has to prove the prices even where a release's costs are wrong
         for wrong in (0.5, 1.0, 2.0):
