@@ -87,7 +87,10 @@ COLUMN_ROWS = 4_000_000
 def by_column(work: Callable[[Item], Result], columns: Iterable[Item], rows: int) -> list[Result]:
     """Return what `work` returns for each column of a table with so many rows, in order: side by side where the table is not large."""
     most = max(1, COLUMN_ROWS // max(rows, 1))
-    return in_threads(work, columns, min(most, os.cpu_count() or 1))
+    # a thread of its own would keep freed memory for itself
+    return (
+        list(map(work, columns)) if most == 1 else in_threads(work, columns, min(most, os.cpu_count() or 1))
+    )
 
 
 def in_blocks(work: Callable[[int, int], object], n: int, size: int) -> None:
