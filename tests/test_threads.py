@@ -105,14 +105,14 @@ def test_small_partitions_are_worked_on_by_few_threads(
 
 def test_columns_of_a_large_table_are_worked_on_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
     """However many cores there are, the rows that are worked on at the same time are limited."""
-    asked: list[int | None] = []
+    threads_at_work: list[int | None] = []
 
     def recorded(work: Any, items: Any, workers: int | None = None) -> list[Any]:
-        asked.append(workers)
+        threads_at_work.append(workers)
         return [work(item) for item in items]
 
     monkeypatch.setattr(threads, "in_threads", recorded)
     monkeypatch.setattr(threads.os, "cpu_count", lambda: 16)
     for rows in (0, 100_000, 500_000, threads.COLUMN_ROWS // 2, threads.COLUMN_ROWS, 10_000_000):
         assert threads.by_column(str.upper, ["a", "b"], rows) == ["A", "B"]
-    assert asked == [16, 16, 8, 2]  # the others in this thread
+    assert threads_at_work == [16, 16, 8, 2]  # the others in this thread
