@@ -6,10 +6,13 @@ import numpy as np
 
 from anonflow.kernels.costs import join_row, move, widen
 from anonflow.kernels.greedy import least
-from anonflow.kernels.jit import jit
-from anonflow.kernels.state import Plan, State
+from anonflow.kernels.jit import NO_NANS, jit
+from anonflow.kernels.state import ENTROPY, Index, Plan, State
 
 __all__ = ["k_member_clusters", "k_member_clusters_jit"]
+
+BLOCK = 128
+"""Slots that are priced at a time: fewer cost more calls, more are priced in vain (64 to 256 take equally long on Adult)."""
 
 
 def drop(work: State, ids: np.ndarray, at: int, m: int) -> None:
@@ -20,6 +23,86 @@ def drop(work: State, ids: np.ndarray, at: int, m: int) -> None:
 
 
 drop_jit = jit(drop, borrows=True)
+
+
+def first_bounds(closeness: np.ndarray, m: int, bounds: np.ndarray, lows: np.ndarray) -> None:
+    """Take the costs of joins, ``closeness[:m]``, as bounds, and change their signs: the least is then the furthest."""
+    for b in range((m + BLOCK - 1) // BLOCK):
+        low = np.inf
+        for s in range(b * BLOCK, min((b + 1) * BLOCK, m)):
+            low = closeness[s] if closeness[s] < low else low
+            bounds[s] = closeness[s]
+            closeness[s] = -closeness[s]
+        lows[b] = low
+
+
+first_bounds_jit = jit(first_bounds, fastmath=NO_NANS, borrows=True)
+
+
+def nearest(
+    plan: Plan,
+    heads: State,
+    c: Index,
+    work: State,
+    ids: np.ndarray,
+    m: int,
+    fits: np.ndarray,
+    bounds: np.ndarray,
+    lows: np.ndarray,
+) -> int:
+    """Return the slot of the record that costs least to join with the generalized record `c`, the lowest id among equals.
+
+    A cluster only grows, so what a join cost before is a lower bound of what it costs now: a block is priced again only
+    where its least bound does not exceed the least cost that is found. The block with the least of all comes first.
+
+    Parameters
+    ----------
+    plan : Plan
+    heads : State
+    c : int
+    work : State
+        Candidates in the slots below `m`.
+    ids : numpy.ndarray, shape (n,), int64
+    m : int
+        At least 1.
+    fits : numpy.ndarray, shape (n,), bool
+        Per id: whether the record may be taken.
+    bounds : numpy.ndarray, shape (n,), float64
+        Per slot: at most the cost of the join. Written where a block is priced.
+    lows : numpy.ndarray, shape (blocks,), float64
+        Per block: at most the least of its bounds. Written likewise.
+
+    Returns
+    -------
+    int
+        -1 where no candidate fits.
+    """
+    blocks = (m + BLOCK - 1) // BLOCK
+    first = 0
+    for b in range(1, blocks):
+        first = b if lows[b] < lows[first] else first
+    best = np.inf
+    at = -1
+    for turn in range(-1, blocks):
+        b = first if turn < 0 else turn
+        if turn == first or lows[b] > best:
+            continue
+        start = np.int64(b) * BLOCK
+        stop = min(start + BLOCK, m)
+        join_row(plan, heads, c, work, start, stop, bounds)
+        low = np.inf
+        for s in range(start, stop):
+            low = bounds[s] if bounds[s] < low else low
+        lows[b] = low
+        if low <= best:
+            for s in range(start, stop):
+                if bounds[s] <= best and fits[ids[s]] and (bounds[s] < best or at < 0 or ids[s] < ids[at]):
+                    best = bounds[s]
+                    at = s
+    return at
+
+
+nearest_jit = jit(nearest, fastmath=NO_NANS, borrows=True)
 
 
 def k_member_clusters(
@@ -36,8 +119,10 @@ def k_member_clusters(
 ) -> int:
     """Label each record with its cluster; return the number of clusters. O(n^2 (q + c)).
 
-    Records without a cluster are stored side by side in `work`, so that every search is one row of joins. While a cluster
-    lacks different values of a column, only records with a value of it that is new to the cluster may join.
+    Records without a cluster are stored side by side in `work`, so that all are priced in one row of joins: once a cluster,
+    with its first record. From these prices follow the next first record, the one that is furthest, and bounds for
+    :func:`nearest`. While a cluster lacks different values of a column, only records with a value of it that is new to the
+    cluster may join.
 
     Parameters
     ----------
@@ -70,28 +155,37 @@ def k_member_clusters(
     -----
     If the records left cannot complete a cluster, they and the records of that cluster have too few values together. No
     further cluster is possible then, and each record goes where it raises the loss least.
+
+    Entropy may fall when a cluster grows, so no price of it is a bound for later: there every search prices all records.
     """
     n, columns = values.shape
-    out = np.empty(n)
+    closeness = np.empty(
+        n
+    )  # per slot: the cost of the join with the first record of the last cluster, negative
+    bounds = np.empty(n)
+    lows = np.empty((n + BLOCK - 1) // BLOCK)
     ids = np.empty(n, np.int64)
     sizes = np.zeros(n // k, np.int64)
     seen_in = np.full(many, -1)
     lacks = np.empty(columns, np.int64)
+    fits = np.ones(n, np.bool_)
     start = np.int64(0)  # a literal would be a type of its own
+    monotone = True
+    for form in plan.range_form:
+        monotone &= form != ENTROPY
+    for form in plan.set_form:
+        monotone &= form != ENTROPY
     for i in range(n):
         move(work, i, i, origin)
         ids[i] = i
         labels[i] = -1
     m = n
-    far = first
     c = 0
     whole = True
+    join_row(plan, origin, first, work, start, m, closeness)
+    first_bounds(closeness, m, bounds, lows)
     while m >= k and whole:
-        join_row(plan, origin, far, work, start, m, out)
-        for s in range(m):
-            out[s] = -out[s]
-        at = least(out, ids, m)
-        far = ids[at]
+        at = least(closeness, ids, m)
         size = 0
         lacking = np.int64(0)
         for t in range(columns):
@@ -110,28 +204,29 @@ def k_member_clusters(
                     if lacks[t] > 0:
                         lacks[t] -= 1
                         lacking -= 1
-            drop(work, ids, at, m)
             m -= 1
+            drop(work, ids, at, m + 1)
+            closeness[at] = closeness[m]
             size += 1
+            if size == 1:
+                join_row(plan, heads, c, work, start, m, closeness)
+                first_bounds(closeness, m, bounds, lows)
+            else:
+                bounds[at] = bounds[m]
+                lows[at // BLOCK] = min(lows[at // BLOCK], bounds[at])
+                if not monotone:
+                    lows[:] = -np.inf
             if size >= k and lacking == 0:
                 break
+            for s in range(m if columns > 0 else 0):
+                fits[ids[s]] = lacking == 0
+                for t in range(columns):
+                    fits[ids[s]] |= lacks[t] > 0 and seen_in[values[ids[s], t]] != c
             # The cluster's size is the same for every candidate: least increase is least cost of the join.
-            join_row(plan, heads, c, work, start, m, out)
-            fitting = m
-            if lacking > 0:
-                fitting = 0
-                for s in range(m):
-                    new = False
-                    for t in range(columns):
-                        new |= lacks[t] > 0 and seen_in[values[ids[s], t]] != c
-                    if new:
-                        fitting += 1
-                    else:
-                        out[s] = np.inf
-            if fitting == 0:
+            at = nearest(plan, heads, c, work, ids, m, fits, bounds, lows)
+            if at < 0:
                 whole = False
                 break
-            at = least(out, ids, m)
         if whole:
             sizes[c] = size
             c += 1
@@ -146,11 +241,11 @@ def k_member_clusters(
     for i in range(n):
         if labels[i] >= 0:
             continue
-        join_row(plan, origin, i, heads, start, np.int64(c), out)
+        join_row(plan, origin, i, heads, start, np.int64(c), bounds)
         for s in range(c):
             # (size + 1) new - size old, without a product that could be off the grid of costs
-            out[s] += sizes[s] * (out[s] - heads.cost[s])
-        at = least(out, clusters, c)
+            bounds[s] += sizes[s] * (bounds[s] - heads.cost[s])
+        at = least(bounds, clusters, c)
         labels[i] = at
         sizes[at] += 1
         widen(plan, heads, at, origin, i)

@@ -19,6 +19,7 @@ from anonflow.algorithms.classes.k_member import k_member_labels
 from anonflow.algorithms.diversity.target import SensitiveValues, Targets, target_of
 from anonflow.algorithms.method import Partition
 from anonflow.errors import InfeasibleError
+from anonflow.kernels.classes import clusters
 from anonflow.table.records import Records
 from tests.cases import costs as cost_cases
 from tests.cases.flow_files import flow_text
@@ -83,7 +84,9 @@ def test_plain_and_compiled_agree(seed: int, kinds: list[str], measure: str, nee
     values = sensitive(rng, n, [need])
     k = int(rng.integers(1, n + 1))
     labels, result = k_member_labels(partition(records, values, measure), k, values)
-    again, same = plainly(k_member_labels, partition(records, values, measure), k, values)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(clusters, "BLOCK", 3)
+        again, same = plainly(k_member_labels, partition(records, values, measure), k, values)
     assert np.array_equal(labels, again)
     assert result == same
     for label in range(result):

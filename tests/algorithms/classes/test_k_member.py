@@ -20,6 +20,9 @@ from anonflow.algorithms.classes.k_member import k_member, k_member_labels
 from anonflow.algorithms.method import Partition
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
+from anonflow.kernels.classes import clusters
+from anonflow.kernels.costs import join_row_jit, widen_jit
+from anonflow.kernels.state import take
 from anonflow.partition import boundary_classes
 from anonflow.table import Table
 from anonflow.table.records import Records
@@ -68,13 +71,41 @@ def test_plain_and_compiled_agree(seed: int, kinds: list[str], measure: str) -> 
     records = cost_cases.table(rng, n, kinds, rng.choice([1, 2, 5, 70], len(kinds)))
     k = int(rng.integers(1, n + 1))
     labels, result = k_member_labels(partition(records, measure), k)
-    again, same = plainly(k_member_labels, partition(records, measure), k)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(clusters, "BLOCK", 3)  # the compiled kernel has all in one block, and prices all
+        again, same = plainly(k_member_labels, partition(records, measure), k)
     assert np.array_equal(labels, again)
     assert result == same == n // k
     sizes = np.bincount(labels)
     assert sizes.min() >= k
     outcome = k_member(partition(records, measure), k)
     assert outcome.generalization.covers(Generalization.of(records)).all()
+
+
+@pytest.mark.parametrize("measure", ["ncp", "entropy"])
+def test_bounds_change_no_choice(measure: str) -> None:
+    """Several blocks: each record that joins costs least of all that are left, each first record is the furthest."""
+    rng = np.random.default_rng(7)
+    n, k = 700, 9
+    records = cost_cases.table(rng, n, ["numeric", "hierarchy", "suppression"], [70, 5, 70])
+    part = partition(records, measure, seed=7)
+    plan, origin = part.plan, part.originals()
+    head = int(np.random.default_rng(7).integers(n))
+    left, prices = np.ones(n, bool), np.empty(n)
+    expected = np.full(n, -1)
+    for c in range(n // k):
+        join_row_jit(plan, origin, head, origin, 0, n, prices)
+        head = int(np.where(left, prices, -np.inf).argmax())
+        cluster = take(origin, np.array([head]))
+        left[head], expected[head] = False, c
+        for _ in range(k - 1):
+            join_row_jit(plan, cluster, 0, origin, 0, n, prices)
+            member = int(np.where(left, prices, np.inf).argmin())
+            widen_jit(plan, cluster, 0, origin, member)
+            left[member], expected[member] = False, c
+    labels, result = k_member_labels(part, k)
+    assert result == n // k
+    assert np.array_equal(labels[~left], expected[~left])
 
 
 @given(cases(max_n=12), st.integers(2, 3))
