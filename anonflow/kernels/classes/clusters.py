@@ -25,18 +25,16 @@ def drop(work: State, ids: np.ndarray, at: int, m: int) -> None:
 drop_jit = jit(drop, borrows=True)
 
 
-def first_bounds(closeness: np.ndarray, m: int, bounds: np.ndarray, lows: np.ndarray) -> None:
-    """Take the costs of joins, ``closeness[:m]``, as bounds, and change their signs: the least is then the furthest."""
+def lowest_of_blocks(costs: np.ndarray, m: int, lows: np.ndarray) -> None:
+    """Write to ``lows[b]`` the least of the costs ``costs[:m]`` in block b."""
     for b in range((m + BLOCK - 1) // BLOCK):
         low = np.inf
         for s in range(b * BLOCK, min((b + 1) * BLOCK, m)):
-            low = closeness[s] if closeness[s] < low else low
-            bounds[s] = closeness[s]
-            closeness[s] = -closeness[s]
+            low = costs[s] if costs[s] < low else low
         lows[b] = low
 
 
-first_bounds_jit = jit(first_bounds, fastmath=NO_NANS, borrows=True)
+lowest_of_blocks_jit = jit(lowest_of_blocks, fastmath=NO_NANS, borrows=True)
 
 
 def nearest(
@@ -47,13 +45,16 @@ def nearest(
     ids: np.ndarray,
     m: int,
     fits: np.ndarray,
-    bounds: np.ndarray,
+    out: np.ndarray,
     lows: np.ndarray,
 ) -> int:
     """Return the slot of the record that costs least to join with the generalized record `c`, the lowest id among equals.
 
     A cluster only grows, so what a join cost before is a lower bound of what it costs now: a block is priced again only
-    where its least bound does not exceed the least cost that is found. The block with the least of all comes first.
+    where its lower bound does not exceed the least cost that is found. The block with the least bound comes first.
+
+    The record that moves into the slot of one that has joined changes no bound: that of its block is at most the present
+    cost of the cluster, and every join costs at least that.
 
     Parameters
     ----------
@@ -67,10 +68,10 @@ def nearest(
         At least 1.
     fits : numpy.ndarray, shape (n,), bool
         Per id: whether the record may be taken.
-    bounds : numpy.ndarray, shape (n,), float64
-        Per slot: at most the cost of the join. Written where a block is priced.
+    out : numpy.ndarray, shape (n,), float64
+        Working memory.
     lows : numpy.ndarray, shape (blocks,), float64
-        Per block: at most the least of its bounds. Written likewise.
+        Per block of slots: at most the least cost of a join. Raised to it where the block is priced.
 
     Returns
     -------
@@ -89,15 +90,15 @@ def nearest(
             continue
         start = np.int64(b) * BLOCK
         stop = min(start + BLOCK, m)
-        join_row(plan, heads, c, work, start, stop, bounds)
+        join_row(plan, heads, c, work, start, stop, out)
         low = np.inf
         for s in range(start, stop):
-            low = bounds[s] if bounds[s] < low else low
+            low = out[s] if out[s] < low else low
         lows[b] = low
         if low <= best:
             for s in range(start, stop):
-                if bounds[s] <= best and fits[ids[s]] and (bounds[s] < best or at < 0 or ids[s] < ids[at]):
-                    best = bounds[s]
+                if out[s] <= best and fits[ids[s]] and (out[s] < best or at < 0 or ids[s] < ids[at]):
+                    best = out[s]
                     at = s
     return at
 
@@ -156,14 +157,14 @@ def k_member_clusters(
     If the records left cannot complete a cluster, they and the records of that cluster have too few values together. No
     further cluster is possible then, and each record goes where it raises the loss least.
 
-    Entropy may fall when a cluster grows, so no price of it is a bound for later: there every search prices all records.
+    Entropy may fall when a cluster grows, so no cost of it is a bound for later: there every search prices all records.
     """
     n, columns = values.shape
     closeness = np.empty(
         n
     )  # per slot: the cost of the join with the first record of the last cluster, negative
-    bounds = np.empty(n)
-    lows = np.empty((n + BLOCK - 1) // BLOCK)
+    out = np.empty(n)
+    lows = np.empty((n + BLOCK - 1) // BLOCK)  # per block of slots: at most the least cost of a join
     ids = np.empty(n, np.int64)
     sizes = np.zeros(n // k, np.int64)
     seen_in = np.full(many, -1)
@@ -183,7 +184,8 @@ def k_member_clusters(
     c = 0
     whole = True
     join_row(plan, origin, first, work, start, m, closeness)
-    first_bounds(closeness, m, bounds, lows)
+    for s in range(m):
+        closeness[s] = -closeness[s]
     while m >= k and whole:
         at = least(closeness, ids, m)
         size = 0
@@ -210,12 +212,11 @@ def k_member_clusters(
             size += 1
             if size == 1:
                 join_row(plan, heads, c, work, start, m, closeness)
-                first_bounds(closeness, m, bounds, lows)
-            else:
-                bounds[at] = bounds[m]
-                lows[at // BLOCK] = min(lows[at // BLOCK], bounds[at])
-                if not monotone:
-                    lows[:] = -np.inf
+                lowest_of_blocks(closeness, m, lows)
+                for s in range(m):
+                    closeness[s] = -closeness[s]
+            elif not monotone:
+                lows[:] = -np.inf
             if size >= k and lacking == 0:
                 break
             for s in range(m if columns > 0 else 0):
@@ -223,7 +224,7 @@ def k_member_clusters(
                 for t in range(columns):
                     fits[ids[s]] |= lacks[t] > 0 and seen_in[values[ids[s], t]] != c
             # The cluster's size is the same for every candidate: least increase is least cost of the join.
-            at = nearest(plan, heads, c, work, ids, m, fits, bounds, lows)
+            at = nearest(plan, heads, c, work, ids, m, fits, out, lows)
             if at < 0:
                 whole = False
                 break
@@ -241,11 +242,11 @@ def k_member_clusters(
     for i in range(n):
         if labels[i] >= 0:
             continue
-        join_row(plan, origin, i, heads, start, np.int64(c), bounds)
+        join_row(plan, origin, i, heads, start, np.int64(c), out)
         for s in range(c):
             # (size + 1) new - size old, without a product that could be off the grid of costs
-            bounds[s] += sizes[s] * (bounds[s] - heads.cost[s])
-        at = least(bounds, clusters, c)
+            out[s] += sizes[s] * (out[s] - heads.cost[s])
+        at = least(out, clusters, c)
         labels[i] = at
         sizes[at] += 1
         widen(plan, heads, at, origin, i)

@@ -20,6 +20,8 @@ from anonflow.algorithms.diversity.target import SensitiveValues, Targets, targe
 from anonflow.algorithms.method import Partition
 from anonflow.errors import InfeasibleError
 from anonflow.kernels.classes import clusters
+from anonflow.kernels.costs import join_row_jit
+from anonflow.kernels.state import Plan, State
 from anonflow.table.records import Records
 from tests.cases import costs as cost_cases
 from tests.cases.flow_files import flow_text
@@ -101,6 +103,48 @@ def test_plain_and_compiled_agree(seed: int, kinds: list[str], measure: str, nee
     assert other.classes is not None
     assert usual.classes is not None
     assert (other.classes == usual.classes).all()
+
+
+@examples(40)
+@given(st.integers(0, 2**32), st.sampled_from(["ncp", "entropy", "height"]), st.integers(1, 2))
+def test_no_block_left_out_has_a_nearer_record(seed: int, measure: str, need: int) -> None:
+    """Whatever has joined: the bound of each block is at most each cost in it, and the least cost wins."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(20, 60))
+    # frequent and rare values: the entropy of a set falls where a frequent one joins
+    frame = pd.DataFrame(
+        {name: rng.geometric(share, n).clip(max=9).astype(str) for name, share in (("a", 0.3), ("b", 0.8))}
+    )
+    kinds = {name: {"role": "quasi-identifier", "kind": "categorical"} for name in frame}
+    records = af.Table(frame, kinds).records
+    # few records have a second value: the one that joins for it is far, and nearer ones follow
+    target = target_of("p-sensitivity", {"p": need}, np.full(2, 1 / 2))
+    values = SensitiveValues(Targets((target,)), (rng.random((n, 1)) < 0.15).astype(np.int64))
+    search = clusters.nearest
+
+    def checked(
+        plan: Plan,
+        heads: State,
+        c: int,
+        work: State,
+        ids: np.ndarray,
+        m: int,
+        fits: np.ndarray,
+        out: np.ndarray,
+        lows: np.ndarray,
+    ) -> int:
+        prices = np.empty(m)
+        join_row_jit(plan, heads, c, work, 0, m, prices)
+        assert (lows[np.arange(m) // clusters.BLOCK] <= prices).all()
+        at = search(plan, heads, c, work, ids, m, fits, out, lows)
+        fitting = [(prices[s], ids[s], s) for s in range(m) if fits[ids[s]]]
+        assert at == (min(fitting)[2] if fitting else -1)
+        return at
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(clusters, "BLOCK", 3)
+        patch.setattr(clusters, "nearest", checked)
+        plainly(k_member_labels, partition(records, values, measure), int(rng.integers(2, 12)), values)
 
 
 def people(n: int = 400) -> af.Table:
