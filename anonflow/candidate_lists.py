@@ -13,6 +13,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from anonflow.errors import DataError
+from anonflow.threads import in_blocks
 
 _PAIRS = 1 << 21
 """Pairs of a row and a candidate that are processed at a time."""
@@ -58,23 +59,24 @@ class Candidates:
         """
         count = len(matches) if rows is None else len(rows)
 
-        def block(start: int) -> np.ndarray:
-            at = slice(start, start + _ROWS)
-            return matches[at] if rows is None else matches[rows[at]]
+        def listed(start: int, stop: int) -> np.ndarray:
+            return matches[start:stop] if rows is None else np.take(matches, rows[start:stop], axis=0)
+
+        def measure(start: int, stop: int) -> None:
+            np.sum(listed(start, stop) >= 0, axis=1, out=ends[start + 1 : stop + 1])
+
+        def write(start: int, stop: int) -> None:
+            part = listed(start, stop)
+            ascending = np.sort(np.where(part < 0, np.iinfo(matches.dtype).max, part), axis=1)
+            there = np.arange(matches.shape[1]) < np.diff(ends[start : stop + 1])[:, None]
+            originals[ends[start] : ends[stop]] = ascending[there]
 
         ends = empty((count + 1,), np.int64)
         ends[0] = 0
-        for start in range(0, count, _ROWS):
-            part = block(start)
-            np.sum(part >= 0, axis=1, out=ends[start + 1 : start + 1 + len(part)])
+        in_blocks(measure, count, _ROWS)
         np.cumsum(ends, out=ends)
         originals = empty((int(ends[-1]),), matches.dtype)
-        for start in range(0, count, _ROWS):
-            part = block(start)
-            ascending = np.sort(np.where(part < 0, np.iinfo(matches.dtype).max, part), axis=1)
-            sizes = np.diff(ends[start : start + 1 + len(part)])
-            there = np.arange(matches.shape[1]) < sizes[:, None]
-            originals[ends[start] : ends[start + len(part)]] = ascending[there]
+        in_blocks(write, count, _ROWS)
         return cls(np.arange(count, dtype=np.int32), ends, originals)
 
     @classmethod

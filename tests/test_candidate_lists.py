@@ -176,6 +176,16 @@ def test_the_lists_of_a_matrix_are_where_they_are_wanted_and_a_certificate_copie
     assert Candidates.of_claim(certificate) is certificate.candidates
 
 
+def test_the_lists_of_a_matrix_are_the_same_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(candidate_lists, "_ROWS", 3)
+    rng = np.random.default_rng(0)
+    matches = np.stack([rng.permutation(20)[:4] for _ in range(20)]) - 1
+    rows = rng.permutation(20)
+    expected = [sorted(number for number in matches[row].tolist() if number >= 0) for row in rows]
+    lists = Candidates.of_matches(matches, rows)
+    assert [lists.pairs(row, row + 1)[1].tolist() for row in range(20)] == expected
+
+
 @loop("size", [1, 3, 1000])
 def test_parts_have_every_list_once(size: int) -> None:
     rng = np.random.default_rng(size)

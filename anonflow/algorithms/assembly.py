@@ -12,6 +12,7 @@ from anonflow.algorithms.method import Outcome
 from anonflow.generalization import Generalization, Layout
 from anonflow.table.domain import Domain
 from anonflow.table.records import places_in
+from anonflow.threads import by_column
 
 
 class Assembly:
@@ -106,8 +107,9 @@ class Assembly:
         place = places_in(position, self._n)
         cells = self._cells
         flat = [row for array in (cells.lo, cells.hi, cells.bits) for row in array]
-        for array in [*flat, self._suppressed, *([] if self._classes is None else [self._classes])]:
-            np.take(array.copy(), place, out=array, mode="clip")  # the other modes copy once more
+        flat += [self._suppressed, *([] if self._classes is None else [self._classes])]
+        # the other modes copy once more
+        by_column(lambda array: np.take(array.copy(), place, out=array, mode="clip"), flat, self._n)
         if self._matches is not None:
             matches = self._empty(self._matches.shape, np.int32)
             self._matches = np.take(self._matches, place, axis=0, out=matches, mode="clip")

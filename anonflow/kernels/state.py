@@ -173,7 +173,7 @@ def take(state: State, index: np.ndarray) -> State:
     IndexError
         If a position does not exist.
     """
-    return State(*(np.ascontiguousarray(part[..., index]) for part in state))
+    return State(*(np.take(part, index, axis=-1) for part in state))
 
 
 def copy_state(state: State) -> State:

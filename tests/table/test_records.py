@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonflow.table.records import first_places, matches_among, places_in, ranked_values
+from anonflow.table.records import first_places, matches_among, places_in, ranked_values, taken
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.int64, "M8[us]"])
@@ -51,3 +51,15 @@ def test_places_are_found_again(order: list[int], count: int) -> None:
 def test_matches_are_places_among_the_records_that_stay() -> None:
     matches = np.array([[0, 3], [1, -1], [2, -1], [3, 0]])
     assert matches_among(matches, np.array([3, 0, 1])).tolist() == [[0, 1], [1, 0], [2, -1]]
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_rows_and_columns_are_taken_by_positions_and_by_masks(axis: int) -> None:
+    array = np.arange(12).reshape(4, 3)
+    mask = np.arange(array.shape[axis]) != 1
+    for index in (mask, np.flatnonzero(mask), np.array([-1, 0, 0]), np.empty(0, np.int64)):
+        expected = array[index] if axis == 0 else array[:, index]
+        assert taken(array, index, axis).tolist() == expected.tolist()
+        assert taken(array, index, axis).flags.c_contiguous
+    with pytest.raises(IndexError):
+        taken(array, np.array([9]), axis)
