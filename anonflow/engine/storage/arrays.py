@@ -6,10 +6,12 @@ a task loads them, so that a table has one copy of its codes for all its orders.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,6 +28,9 @@ _HEADER = re.compile(
 """The header of an array, as numpy writes it. numpy reads it as Python, which is slower, and not safe in threads."""
 
 _HEADER_BYTES = 256
+
+_NO_MAPS = (errno.ENODEV, errno.EACCES, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP)
+"""What ``mmap`` says of a file system without it, as some that are shared over a network or with a virtual machine are."""
 
 TOGETHER = 2_048
 """Rows that are taken out of a mapped array together: at the first look at a row the system maps up to 64 KiB around it."""
@@ -64,6 +69,16 @@ def new_array(path: str, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
     with suppress(OSError):
         os.unlink(path)
     return array.view(np.ndarray)
+
+
+def can_map(folder: Path) -> bool:
+    """Return whether files of a folder can be mapped to be written; false only where the system says that they cannot be."""
+    try:
+        new_array(str(folder / "probe.npy"), (1,), np.uint8)
+    except OSError as error:
+        (folder / "probe.npy").unlink(missing_ok=True)
+        return error.errno not in _NO_MAPS
+    return True
 
 
 def write_array(path: str, values: np.ndarray) -> np.memmap:

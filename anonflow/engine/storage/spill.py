@@ -20,7 +20,7 @@ import pyarrow as pa
 from anonflow.engine.execution.schedulers import Call
 from anonflow.engine.owner.folder import OwnerFolder
 from anonflow.engine.owner.lock import machine
-from anonflow.engine.storage.arrays import new_array
+from anonflow.engine.storage.arrays import can_map, new_array
 from anonflow.engine.storage.mapped_columns import written_columns
 from anonflow.errors import AnonflowError
 from anonflow.system import is_running
@@ -45,7 +45,8 @@ class Spill:
 
     Notes
     -----
-    Its name has the process: the next run on that machine removes the folder of a killed process.
+    Its name has the process: the next run on that machine removes the folder of a killed process. Where files of the owner's
+    folder cannot be mapped, it is in the system's temporary folder, and `is_elsewhere` says so.
     """
 
     rows: int | None = 1 << 18
@@ -54,8 +55,9 @@ class Spill:
     def __init__(self, home: Path | None) -> None:
         self._room = np.empty(0, np.uint8)
         self._elsewhere = TemporaryDirectory(prefix="anonflow-") if home is None else None
-        self._home = home = Path(self._elsewhere.name) if self._elsewhere is not None else Path(home or "")
-        self.path = home / f"{PREFIX}{machine()}-{os.getpid()}-{secrets.token_hex(4)}"
+        self._name = f"{PREFIX}{machine()}-{os.getpid()}-{secrets.token_hex(4)}"
+        self._home = home or Path(self._elsewhere.name)
+        self.is_elsewhere = False
 
     @classmethod
     def of(cls, owner: OwnerFolder | None) -> Spill:
@@ -75,11 +77,24 @@ class Spill:
             process = left.name.removeprefix(f"{PREFIX}{machine()}-").partition("-")[0]
             if process.isdigit() and not is_running(int(process)):
                 shutil.rmtree(left, ignore_errors=True)
+        self._make()
+        if self._elsewhere is None and not can_map(self.path):
+            self.path.rmdir()
+            self._elsewhere = TemporaryDirectory(prefix="anonflow-")
+            self._home, self.is_elsewhere = Path(self._elsewhere.name), True
+            self._make()
+        return self
+
+    @property
+    def path(self) -> Path:
+        """The folder."""
+        return self._home / self._name
+
+    def _make(self) -> None:
         try:
             self.path.mkdir(mode=0o700)
         except OSError as error:
             raise AnonflowError(f"{self.path}: cannot be made: {error.strerror}") from None
-        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -77,6 +77,13 @@ class Storage:
     def __enter__(self) -> Storage:
         if self._spill is not None:
             self._spill.__enter__()
+            if self._spill.is_elsewhere and self._session.owner is not None:
+                # no warning of the report: who reads it learns no path of the owner's machine
+                self._session.events.log(
+                    f"files in {self._session.owner.path} cannot be mapped into memory: the run's temporary files are in "
+                    f"{self._spill.path.parent}; name another local folder in TMPDIR if there is too little room",
+                    "warning",
+                )
         return self
 
     def __exit__(

@@ -359,7 +359,11 @@ def stars(cells: pd.Series) -> np.ndarray:
 def rows_of_stars(frame: pd.DataFrame, names: Sequence[str]) -> np.ndarray:
     """Return in which rows all cells of some columns read ``*``, shape (n,), bool; in none without columns."""
     every = np.full(len(frame), bool(names))
-    return np.logical_and.reduce([every, *(stars(frame[name]) for name in names)])
+    for name in names:
+        if not every.any():
+            break
+        every &= stars(frame[name])
+    return every
 
 
 @dataclass(frozen=True, eq=False)

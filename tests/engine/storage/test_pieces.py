@@ -26,7 +26,7 @@ from hypothesis import strategies as st
 from anonflow import candidate_lists, engine, utility
 from anonflow.engine import partitions, publish
 from anonflow.engine.execution import batches, tasks
-from anonflow.engine.execution.events import Cancelled, Event, EventStream, PartitionDone
+from anonflow.engine.execution.events import Cancelled, Event, EventStream, Log, PartitionDone
 from anonflow.engine.execution.schedulers import Call, _Group
 from anonflow.engine.flows.flow import Flow
 from anonflow.engine.owner import checkpoints
@@ -1467,6 +1467,30 @@ def test_too_many_open_files_are_not_a_full_disk(tmp_path: Path, monkeypatch: py
     with pytest.raises(AnonflowError, match="Too many open files; allow more open files and run again"):
         engine.run(flow, seed=SEED)
     assert not list((flow.parent / "owner" / "test").glob("pieces-*"))
+
+
+def test_a_folder_whose_files_cannot_be_mapped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on some network file systems: the temporary files are on a local disk, the run says so, and the report does not."""
+
+    class MapOnLocalDisk(np.memmap):
+        def __new__(cls, path: Any, *args: Any, **settings: Any) -> Any:
+            if Path(path).is_relative_to(tmp_path / "shared"):
+                raise OSError(errno.ENODEV, "No such device")
+            return super().__new__(cls, path, *args, **settings)
+
+    (tmp_path / "shared").mkdir()
+    memory, flow = written(tmp_path / "shared", publish=PARQUET)
+    (tmp_path / "local").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "local"))
+    monkeypatch.setattr(np, "memmap", MapOnLocalDisk)
+    events = EventStream()
+    messages: list[str] = []
+    events.listen(lambda event: messages.append(event.message) if isinstance(event, Log) else None)
+    result = compared(memory, flow, events=events)
+    (message,) = [message for message in messages if "mapped" in message]
+    assert str(tmp_path / "local") in message
+    assert not list((tmp_path / "local").iterdir())
+    assert not any("mapped" in warning for warning in result.warnings)
 
 
 def test_a_cancelled_run_keeps_its_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
