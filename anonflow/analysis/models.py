@@ -392,6 +392,7 @@ def _logit(
         information = weights * np.maximum(chance * (1 - chance), 1e-10)  # where an outcome is certain
         inverse = np.linalg.inv(_products(matrix, information))
         deviance = 2 * (weights * (np.logaddexp(0, line) - outcome * line)).sum()
+        # as R's glm decides it: relative, but for deviances near 0
         if abs(before - deviance) < 1e-9 * (abs(deviance) + 0.1):
             break
         before = deviance
