@@ -181,10 +181,6 @@ def _existing_column(table: pd.DataFrame, name: str) -> pd.Series:
     return table[name]
 
 
-def _no_numbers(name: str) -> ParameterError:
-    return ParameterError(f"column {name!r} has no numbers; take shares or a cross table")
-
-
 def _numbers_and_weights(
     table: pd.DataFrame, name: str, weights: Weights, every: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
