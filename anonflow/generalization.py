@@ -567,6 +567,7 @@ class Generalization:
             if domain.aggregate != "mean":
                 continue
             points = domain.points
+            # a mean is printed in full, but a sum of floats is rounded: without slack the member at an end could be left out
             slack = 1e-9 * (1.0 + np.abs(points[[0, -1]]).max()) * size
             with np.errstate(over="ignore", invalid="ignore"):
                 least = size * values - (size - 1) * points[-1] - slack

@@ -92,10 +92,10 @@ def sets_of(records: Records, sets: Any, of: int | None, importance: Any, subjec
     ParameterError
         If the sets are not sets of columns, the importance is none of these, or the table has a unit column.
     """
+    if sets is None and of is None and importance is None:
+        return []
     for _, problem in sets_problems(records.domains, {"sets": sets, "of": of, "importance": importance}):
         raise ParameterError(problem, subject=subject)
-    if sets is None and of is None:
-        return []
     if records.units is not None:
         raise ParameterError(
             "sets of columns count rows, and the table says which rows are the same person's; make one row of each person first",

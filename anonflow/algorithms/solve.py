@@ -48,8 +48,9 @@ def solve(
         If the result is wrong, because of a bug (:func:`anonflow.algorithms.soundness.check_outcome`).
     """
     records = records.at_floor()
-    outcome = run_within_limits(
-        method, Partition(records, loss, generator, sensitive, watch, is_over), k, options
+    part = Partition(records, loss, generator, sensitive, watch, is_over)
+    outcome = (
+        run_within_limits(method, part, k, options) if limited(records) else method.run(part, k, **options)
     )
     if check:
         check_outcome(method, records, k, loss, options, outcome)

@@ -24,7 +24,7 @@ NEAR = 0.5
 
 _ENTRIES = 1 << 22
 
-LEAST = 1e-200
+LEAST = 1e-200  # in place of a chance of 0, whose logarithm and reciprocal are no numbers
 
 FLOOR = 1e-6
 """The least factor by which one column may reduce a latent class, relative to the best class for its cell."""
@@ -134,6 +134,7 @@ class Model:
             likelihood += float(((gather @ own) * np.log(mass.max(axis=1))).sum())
         likely *= (own / total)[:, None]
         likely[likely < 1e-9] = 0.0  # denormal numbers are slow and negligible
+        # a latent class that lost all its rows could never get one again
         shares = likely.sum(axis=0) + 1e-3
         chances = []
         for gather, hull, mass, theta in zip(self._gather, self._hulls, masses, mixture.chances, strict=True):

@@ -181,10 +181,6 @@ def _existing_column(table: pd.DataFrame, name: str) -> pd.Series:
     return table[name]
 
 
-def _no_numbers(name: str) -> ParameterError:
-    return ParameterError(f"column {name!r} has no numbers; take shares or a cross table")
-
-
 def _numbers_and_weights(
     table: pd.DataFrame, name: str, weights: Weights, every: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -392,6 +388,7 @@ def _logit(
         information = weights * np.maximum(chance * (1 - chance), 1e-10)  # where an outcome is certain
         inverse = np.linalg.inv(_products(matrix, information))
         deviance = 2 * (weights * (np.logaddexp(0, line) - outcome * line)).sum()
+        # as R's glm decides it: relative, but for deviances near 0
         if abs(before - deviance) < 1e-9 * (abs(deviance) + 0.1):
             break
         before = deviance

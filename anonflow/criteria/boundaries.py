@@ -442,5 +442,4 @@ PATTERN = Criterion(
     sentence="Every cell is a value or *, or at a level that a pattern names, and every row follows one of the patterns.",
     adds_up=False,
     of_method=True,
-    each_row=True,
 )

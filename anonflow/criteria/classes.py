@@ -191,6 +191,7 @@ def average_risk(
     risks = person_risks(evidence)
     mean = float(risks.of.mean()) if len(risks.of) else 0.0
     detail = f"{float(risks.of.sum()):,.4g} of {len(risks.of):,} {risks.counted} are expected to be named correctly: {mean:.4g} on average"
+    # three times 0.1 is more than 0.3 in floats
     above = (risks.of > most + 1e-12)[risks.whose]
     return Finding.of("average-risk", above, risks.side, detail, {"most": most}, mean <= most + 1e-12)
 

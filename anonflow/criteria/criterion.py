@@ -40,10 +40,6 @@ class Criterion:
         Of its parameters: what it needs, where this depends on them.
     of_method : bool, optional
         Whether its options, where a request has none, are those of the method's call.
-    each_row : bool, optional
-        Whether a suppressed row may fail it although there are k of them.
-    of_units : bool, optional
-        Whether it counts units: the verifier then needs no request for a table with several rows a unit.
     of_covers : bool, optional
         Whether a method that guarantees it gives neither classes nor lists: whatever covers a person may be theirs.
     of_sets : bool, optional
@@ -64,8 +60,6 @@ class Criterion:
     needs: Needs = "everybody"
     needs_with: Callable[[Mapping[str, Any]], Needs] | None = None
     of_method: bool = False
-    each_row: bool = False
-    of_units: bool = False
     of_covers: bool = False
     of_sets: bool = False
     of_release: bool = False

@@ -9,7 +9,7 @@ import numpy as np
 from anonflow.criteria.evidence import Evidence
 from anonflow.errors import DataError
 
-DRAWS = 999
+DRAWS = 999  # with the order that is judged they are 1,000
 SUSPICIOUS = 1e-6
 """A chance below this causes a remark."""
 

@@ -92,5 +92,4 @@ UNITS = Criterion(
     sentence="Every row may be the row of k units, none of them more probably than 1/k, where a unit has several rows.",
     adds_up=False,
     needs="everybody",
-    of_units=True,
 )

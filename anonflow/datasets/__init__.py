@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from anonflow.datasets.census import census_like, census_years
@@ -88,15 +88,22 @@ __all__ = [
 
 @dataclass(frozen=True)
 class _Entry:
-    """A named table: how it is made, its size, origin, licence and schema."""
+    """A named table: how it is made, its size, origin, licence and schema.
+
+    The schema is a text: kinds of quasi-identifiers, and other roles, each with its columns. `trees` are hierarchies of categorical
+    columns for who wants them, `printed_trees` those without which the table is not the paper's.
+    """
 
     make: Callable[..., pd.DataFrame]
     rows: int
     columns: int
     origin: str
     licence: str
-    schema: Callable[..., dict[str, dict[str, Any]]]
+    schema: str
     fetched: bool = False
+    trees: Callable[[], Mapping[str, Any]] = dict
+    printed_trees: Callable[[], Mapping[str, Any]] = dict
+    boundaries: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 def names() -> tuple[str, ...]:
@@ -187,7 +194,24 @@ def schema(name: str, hierarchies: bool = False) -> dict[str, dict[str, Any]]:
     ParameterError
         If the name is unknown.
     """
-    return _entry(name).schema(hierarchies)
+    entry = _entry(name)
+    columns: dict[str, dict[str, Any]] = {}
+    for group in entry.schema.split("; "):
+        word, named = group.split(": ")
+        settings = (
+            {"role": word}
+            if word in ("identifier", "sensitive")
+            else {"role": "quasi-identifier", "kind": word}
+        )
+        columns |= {column: dict(settings) for column in named.split(", ")}
+    for column, tree in {**entry.printed_trees(), **(entry.trees() if hierarchies else {})}.items():
+        if columns.get(column, {}).get("kind") == "categorical":
+            columns[column] |= {
+                "kind": "hierarchy", "hierarchy": tree if isinstance(tree, str) else {"nested": tree}
+            }  # fmt: skip
+    for column, labels in entry.boundaries.items():
+        columns[column]["boundary"] = list(labels)
+    return columns
 
 
 def describe() -> pd.DataFrame:
@@ -214,111 +238,52 @@ def _entry(name: str) -> _Entry:
     return _ENTRIES[name]
 
 
-# --- schemas --------------------------------------------------------------------------------------------
-
-
-def _qi(kind: str, *columns: str) -> dict[str, dict[str, Any]]:
-    return {column: {"role": "quasi-identifier", "kind": kind} for column in columns}
-
-
-def _with_role(role: str, *columns: str) -> dict[str, dict[str, Any]]:
-    return {column: {"role": role} for column in columns}
-
-
-def _with_trees(
-    columns: dict[str, dict[str, Any]], trees: dict[str, dict[str, Any]] | dict[str, str]
-) -> dict[str, dict[str, Any]]:
-    for column, tree in trees.items():
-        if columns.get(column, {}).get("kind") == "categorical":
-            hierarchy = tree if isinstance(tree, str) else {"nested": tree}
-            columns[column] = {"role": "quasi-identifier", "kind": "hierarchy", "hierarchy": hierarchy}
-    return columns
-
-
-def _adult(hierarchies: bool) -> dict[str, dict[str, Any]]:
-    names = ("workclass", "education", "marital-status", "occupation", "race", "sex", "native-country")
-    columns = _qi("numeric", "age") | _qi("categorical", *names) | _with_role("sensitive", "salary-class")
-    return _with_trees(columns, adult_hierarchies()) if hierarchies else columns
-
-
-def _artificial(hierarchies: bool) -> dict[str, dict[str, Any]]:
-    columns = _qi("categorical", *(f"A{number}" for number in range(1, 7)))
-    return _with_trees(columns, artificial_hierarchies()) if hierarchies else columns
-
-
-def _census(hierarchies: bool) -> dict[str, dict[str, Any]]:
-    kinds = {"Age": "numeric", "Education": "numeric"}
-    names = ("Age", "Gender", "Education", "Marital", "Race", "Workclass", "Country", "Occupation")
-    columns: dict[str, dict[str, Any]] = {}
-    for name in names:
-        columns |= _qi(kinds.get(name, "categorical"), name)
-    return columns | _with_role("sensitive", "Salary-class")
-
-
-def _cmc(hierarchies: bool) -> dict[str, dict[str, Any]]:
-    columns = (
-        _qi("numeric", "wife_age")
-        | _qi("categorical", "wife_education", "husband_education")
-        | _qi("numeric", "children_born")
-        | _qi("categorical", "wife_religion", "wife_working", "husband_occupation", "SOL_index")
-        | _qi("categorical", "media_exposure")
-        | _with_role("sensitive", "contraceptive_method_use")
-    )
-    return _with_trees(columns, cmc_hierarchies()) if hierarchies else columns
-
-
-def _nursery(hierarchies: bool) -> dict[str, dict[str, Any]]:
-    columns = _qi("categorical", *("parents", "has_nurs", "form", "children"))
-    columns |= _qi("categorical", *("housing", "finance", "social", "health"))
-    return _with_trees(columns, nursery_hierarchies()) if hierarchies else columns
-
-
-def _normal(hierarchies: bool) -> dict[str, dict[str, Any]]:
-    return _qi("suppression", *(f"q{column}" for column in range(1, 11)))
-
-
-def _freeform(hierarchies: bool) -> dict[str, dict[str, Any]]:
-    return _qi("numeric", "Age", "Salary")
-
-
-def _zip(hierarchies: bool) -> dict[str, dict[str, Any]]:
-    return (
-        _with_role("identifier", "Name")
-        | _qi("positions", "Zip code")
-        | _qi("suppression", "Gender", "Country")
-        | _with_role("sensitive", "Income")
-    )
-
-
-def _location(hierarchies: bool) -> dict[str, dict[str, Any]]:
-    columns = _with_role("identifier", "Name", "SSN") | _qi("numeric", "Age") | _qi("categorical", "Location")
-    columns = _with_trees(columns, {"Location": location_tree()})
-    columns["Location"]["boundary"] = list(location_boundary())
-    return columns | _qi("categorical", "Sex", "Race") | _with_role("sensitive", "Diagnosis", "Income")
-
-
-def _patients(hierarchies: bool) -> dict[str, dict[str, Any]]:
-    columns = _with_role("identifier", "name") | _qi("numeric", "age") | _qi("categorical", "zipcode")
-    return _with_trees(columns, patients_trees()) | _with_role("sensitive", "disease")
-
-
 _OURS = "BSD-3-Clause"
 _PRINTED = "printed in the paper"
 _UCI = "CC BY 4.0"
 
 _ENTRIES = {
     "census_like": _Entry(
-        census_like, 20_000, 9, "generated: the shape of CENSUS (Doka 2015 and Murakami 2018)", _OURS, _census
+        census_like, 20_000, 9, "generated: the shape of CENSUS (Doka 2015 and Murakami 2018)", _OURS,
+        "numeric: Age; categorical: Gender; numeric: Education; categorical: Marital, Race, Workclass, Country, Occupation; "
+        "sensitive: Salary-class",
     ),
-    "adult": _Entry(adult, 32_561, 15, "UCI Adult", _UCI, _adult, fetched=True),
-    "nursery": _Entry(nursery, 12_960, 8, "UCI Nursery, generated: the full product", _UCI, _nursery),
-    "cmc": _Entry(cmc, 1_473, 10, "UCI Contraceptive Method Choice", _UCI, _cmc, fetched=True),
-    "artificial": _Entry(artificial, 5_000, 6, "generated: Tassa 2012, section 9", _OURS, _artificial),
+    "adult": _Entry(
+        adult, 32_561, 15, "UCI Adult", _UCI,
+        "numeric: age; categorical: workclass, education, marital-status, occupation, race, sex, native-country; "
+        "sensitive: salary-class",
+        fetched=True, trees=adult_hierarchies,
+    ),
+    "nursery": _Entry(
+        nursery, 12_960, 8, "UCI Nursery, generated: the full product", _UCI,
+        "categorical: parents, has_nurs, form, children, housing, finance, social, health", trees=nursery_hierarchies,
+    ),
+    "cmc": _Entry(
+        cmc, 1_473, 10, "UCI Contraceptive Method Choice", _UCI,
+        "numeric: wife_age; categorical: wife_education, husband_education; numeric: children_born; categorical: wife_religion, "
+        "wife_working, husband_occupation, SOL_index, media_exposure; sensitive: contraceptive_method_use",
+        fetched=True, trees=cmc_hierarchies,
+    ),
+    "artificial": _Entry(
+        artificial, 5_000, 6, "generated: Tassa 2012, section 9", _OURS, "categorical: A1, A2, A3, A4, A5, A6",
+        trees=artificial_hierarchies,
+    ),
     "random_normal": _Entry(
-        random_normal, 100_000, 10, "generated: Murakami 2018, section 4", _OURS, _normal
+        random_normal, 100_000, 10, "generated: Murakami 2018, section 4", _OURS,
+        "suppression: q1, q2, q3, q4, q5, q6, q7, q8, q9, q10",
     ),
-    "freeform_example": _Entry(freeform_example, 8, 2, "Doka 2015, Table 1", _PRINTED, _freeform),
-    "zip_example": _Entry(zip_example, 7, 5, "Murakami 2018, Table 1", _PRINTED, _zip),
-    "location_example": _Entry(location_example, 7, 8, "Miller 2008, Figure 3", _PRINTED, _location),
-    "patients_example": _Entry(patients_example, 5, 4, "Tassa 2012, Table 1", _PRINTED, _patients),
-}
+    "freeform_example": _Entry(freeform_example, 8, 2, "Doka 2015, Table 1", _PRINTED, "numeric: Age, Salary"),
+    "zip_example": _Entry(
+        zip_example, 7, 5, "Murakami 2018, Table 1", _PRINTED,
+        "identifier: Name; positions: Zip code; suppression: Gender, Country; sensitive: Income",
+    ),
+    "location_example": _Entry(
+        location_example, 7, 8, "Miller 2008, Figure 3", _PRINTED,
+        "identifier: Name, SSN; numeric: Age; categorical: Location, Sex, Race; sensitive: Diagnosis, Income",
+        printed_trees=lambda: {"Location": location_tree()}, boundaries={"Location": location_boundary()},
+    ),
+    "patients_example": _Entry(
+        patients_example, 5, 4, "Tassa 2012, Table 1", _PRINTED,
+        "identifier: name; numeric: age; categorical: zipcode; sensitive: disease", printed_trees=patients_trees,
+    ),
+}  # fmt: skip

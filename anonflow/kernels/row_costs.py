@@ -160,8 +160,10 @@ def add_rest(plan: Plan, A: State, i: Index, B: State, start: Index, stop: Index
 add_rest_jit = jit(add_rest, borrows=True)
 
 
-def join_row(plan: Plan, A: State, i: Index, B: State, start: Index, stop: Index, out: np.ndarray) -> None:
-    """Write to ``out[j]`` the cost of the join of A's record i and B's record j, start <= j < stop.
+def cost_row(
+    plan: Plan, A: State, i: Index, B: State, start: Index, stop: Index, out: np.ndarray, less: bool
+) -> None:
+    """Write to ``out[j]`` the cost of the join of A's record i and B's record j, start <= j < stop; `less`: less B's cost.
 
     Parameters
     ----------
@@ -173,13 +175,14 @@ def join_row(plan: Plan, A: State, i: Index, B: State, start: Index, stop: Index
         Records of B.
     out : numpy.ndarray, shape (at least stop,), float64
         Written from `start` to `stop`.
+    less : bool
     """
     cells = len(plan.range_form) + len(plan.set_form)
     at = int(start)  # a literal would be a type of its own, and compile everything below once more
     while at < stop:
         end = at + BLOCK if at + BLOCK < stop else int(stop)
         for j in range(np.uint64(at), np.uint64(end)):
-            out[j] = B.base[j]
+            out[j] = B.base[j] - B.cost[j] if less else B.base[j]
         done = add_linear(plan, A, i, B, at, end, out)
         done += add_singles(plan, A, i, B, at, end, out)
         if done < cells:
@@ -187,6 +190,14 @@ def join_row(plan: Plan, A: State, i: Index, B: State, start: Index, stop: Index
         if done < cells:
             add_rest(plan, A, i, B, at, end, out)
         at = end
+
+
+cost_row_jit = jit(cost_row, borrows=True)
+
+
+def join_row(plan: Plan, A: State, i: Index, B: State, start: Index, stop: Index, out: np.ndarray) -> None:
+    """Write to ``out[j]`` the cost of the join of A's record i and B's record j, start <= j < stop."""
+    cost_row(plan, A, i, B, start, stop, out, False)
 
 
 join_row_jit = jit(join_row, borrows=True)
@@ -199,19 +210,7 @@ def increase_row(
 
     Only entropy can make it negative.
     """
-    cells = len(plan.range_form) + len(plan.set_form)
-    at = int(start)  # a literal would be a type of its own, and compile everything below once more
-    while at < stop:
-        end = at + BLOCK if at + BLOCK < stop else int(stop)
-        for j in range(np.uint64(at), np.uint64(end)):
-            out[j] = B.base[j] - B.cost[j]
-        done = add_linear(plan, A, i, B, at, end, out)
-        done += add_singles(plan, A, i, B, at, end, out)
-        if done < cells:
-            done += add_nodes(plan, A, i, B, at, end, out)
-        if done < cells:
-            add_rest(plan, A, i, B, at, end, out)
-        at = end
+    cost_row(plan, A, i, B, start, stop, out, True)
 
 
 increase_row_jit = jit(increase_row, borrows=True)

@@ -31,7 +31,7 @@ from anonflow.table.published.published_cells import (
     values_of,
 )
 
-_EXACT = 2.0**53
+_EXACT = 2.0**53  # below it float64 has every whole number
 _DATES = ("date", "time", "utc")
 _NUMBERS = ("integer", "number")
 

@@ -23,7 +23,7 @@ GUESSABLE = (
     "bits, such as secrets.token_bytes(16)"
 )
 
-_SHORTEST = 16
+_SHORTEST = 16  # 128 bits: too many to be tried
 _HEX = re.compile(r"[0-9a-fA-F]{32,1024}")
 _LABEL = b"anonflow draw 1"
 

@@ -12,7 +12,7 @@ from anonflow.errors import DataError
 from anonflow.table.forms.text_columns import check_characters, factorized, texts_at, value_text
 from anonflow.table.published.published_cells import WHOLE
 
-_EXACT = 1 << 53
+_EXACT = 1 << 53  # up to it float64 has every whole number
 
 
 @dataclass(frozen=True, eq=False)

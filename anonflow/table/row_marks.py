@@ -28,7 +28,7 @@ _NUMERIC = frozenset("0123456789-.+")
 _RANGE = re.compile(r"[+-]?[0-9.]+-|[{*\[]")
 """A text that begins so is no number: ``12-30``, ``{a|b}``, ``*``."""
 _CONTENT = "anonflow content"
-_TURN = 0x9E3779B97F4A7C15
+_TURN = 0x9E3779B97F4A7C15  # 2^64 / golden ratio; it is 5 modulo 8, so its powers repeat only after 2^62
 _WORD = (1 << 64) - 1
 _BLOCK = 1 << 18
 """Rows whose texts are hashed together."""

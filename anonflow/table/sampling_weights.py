@@ -58,6 +58,7 @@ class WeightSummary:
     @property
     def equal(self) -> bool:
         """Whether all are equal, as models of simple random samples need."""
+        # weights that were computed, such as 10 / 3, differ in their last digits
         return self.most - self.least <= 1e-9 * abs(self.most)
 
     def check(self, name: str | None, cells: pd.Series | None = None) -> None:

@@ -37,7 +37,7 @@ COMBINATIONS = 4e8
 LIMIT = 50_000
 """The fewest candidates that the search for prices may look at for an original; with fewer it hardly ever helps."""
 
-BLOCK = 256
+BLOCK = 256  # originals that a thread works on before it takes the next ones
 
 
 def lower_bound(

@@ -66,7 +66,7 @@ ENOUGH = 1.001
 SLACK = 2.0**-13
 """Share of the mean cost of covering k records by which a search may miss the least, for each original."""
 
-BLOCK = 16
+BLOCK = 16  # originals of a thread at a time: few, because a search for one may take long
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
+from anonflow.algorithms.diversity.target import SensitiveValues
 from anonflow.algorithms.method import MOST_EFFORT, Outcome, Partition, Progress
 from anonflow.algorithms.near_blocks import near_blocks
 from anonflow.generalization import Generalization
@@ -227,7 +228,11 @@ def cut_large(part: Partition, origin: State, labels: np.ndarray, k: int) -> tup
         rows = rows_of[c]
         if before[c] > 0.0:
             pieces = np.array_split(rows[np.argsort(rank[rows])], max(1, len(rows) // max(STRETCH, 2 * k)))
-            parts = [inner for piece in pieces for inner in _clusters(part.plan, origin, piece, k)]
+            parts = [
+                piece[at]
+                for piece in pieces
+                for at in members(clustered(part.plan, take(origin, piece), 0, k)[0])
+            ]
         else:
             parts = np.array_split(rows, len(rows) // k)
         for inner in parts[1:]:
@@ -254,12 +259,51 @@ def members(labels: np.ndarray) -> list[np.ndarray]:
     return np.split(order, np.cumsum(np.bincount(labels))[:-1])
 
 
-def _clusters(plan: Plan, origin: State, rows: np.ndarray, k: int) -> list[np.ndarray]:
-    inside = np.zeros(len(rows), np.int64)
-    work, heads = empty_state(plan, len(rows)), empty_state(plan, len(rows) // k)
-    values, distinct = np.empty((len(rows), 0), np.int64), np.empty(0, np.int64)
-    k_member_clusters_jit(plan, take(origin, rows), work, heads, 0, k, values, distinct, 0, inside)
-    return [rows[at] for at in members(inside)]
+def clustered(
+    plan: Plan, origin: State, first: int, k: int, sensitive: SensitiveValues | None = None
+) -> tuple[np.ndarray, int]:
+    """Return the cluster of each record and the number of clusters, by :func:`anonflow.kernels.classes.clusters.k_member_clusters`.
+
+    Parameters
+    ----------
+    plan : Plan
+    origin : State
+        P originals, P >= k.
+    first : int
+        The record from which the first cluster is to be far.
+    k : int
+    sensitive : SensitiveValues, optional
+        Of these records, for clusters that each have enough different values.
+
+    Returns
+    -------
+    labels : numpy.ndarray, shape (P,), int64
+    clusters : int
+        0 where all records together have too few different values.
+    """
+    n = len(origin.cost)
+    labels = np.zeros(n, np.int64)
+    values, distinct, many = np.empty((n, 0), np.int64), np.empty(0, np.int64), 0
+    if sensitive is not None:
+        targets = sensitive.targets
+        values, distinct, many = (
+            np.ascontiguousarray(sensitive.values, np.int64),
+            targets.distinct,
+            targets.size,
+        )
+    clusters = k_member_clusters_jit(
+        plan,
+        origin,
+        empty_state(plan, n),
+        empty_state(plan, n // k),
+        first,
+        k,
+        values,
+        distinct,
+        many,
+        labels,
+    )
+    return labels, int(clusters)
 
 
 def _round(

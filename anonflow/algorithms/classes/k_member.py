@@ -12,15 +12,14 @@ from anonflow.algorithms.classes.class_chains import (
     Kicks,
     Rounds,
     Threads,
+    clustered,
     effort_of,
     outcome_of,
 )
-from anonflow.algorithms.diversity.target import SensitiveValues, Targets
+from anonflow.algorithms.diversity.target import SensitiveValues
 from anonflow.algorithms.lowering import for_sets
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
 from anonflow.algorithms.set_options import Importance, Of, Sets, sets_problems, weighted
-from anonflow.kernels.classes.clusters import k_member_clusters_jit
-from anonflow.kernels.state import empty_state
 
 NAME = "k-member"
 
@@ -83,39 +82,19 @@ def k_member(
 def k_member_labels(
     part: Partition, k: int, sensitive: SensitiveValues | None = None
 ) -> tuple[np.ndarray, int]:
-    """Return the cluster of each record, shape (P,), int64, and the number of clusters.
+    """Return the cluster of each record and the number of clusters, as :func:`clustered`; fewer than k records are one cluster.
 
     Parameters
     ----------
     part : Partition
+        P records; the first cluster is far from a random one.
     k : int
         At least 1.
     sensitive : SensitiveValues, optional
-        Of these records, for clusters that each have enough different values.
-
-    Returns
-    -------
-    labels : numpy.ndarray, shape (P,), int64
-    clusters : int
-        0 where all records together have too few different values.
     """
-    labels = np.zeros(part.n, np.int64)
     if part.n < k:
-        return labels, 1
-    different = sensitive or SensitiveValues(Targets(()), np.empty((part.n, 0), np.int64))
-    clusters = k_member_clusters_jit(
-        part.plan,
-        part.originals(),
-        empty_state(part.plan, part.n),
-        empty_state(part.plan, part.n // k),
-        int(part.rng.integers(part.n)),
-        k,
-        np.ascontiguousarray(different.values, np.int64),
-        different.targets.distinct,
-        different.targets.size,
-        labels,
-    )
-    return labels, int(clusters)
+        return np.zeros(part.n, np.int64), 1
+    return clustered(part.plan, part.originals(), int(part.rng.integers(part.n)), k, sensitive)
 
 
 K_MEMBER = Algorithm(

@@ -27,6 +27,9 @@ DIVERSITIES = {
 }
 """The criteria that a result can be diversified for."""
 
+# nobody has so many rows: where they do not suffice, the search for their number ends
+_MOST_ROWS = 1 << 20
+
 PRICE = (
     "It costs loss: on 600 people of Adult (greedy, k = 5, salary class) the GCP of 0.070 becomes 0.191 with p-sensitivity "
     "(p = 2), 0.586 with entropy l-diversity (l = 1.5) and 0.595 with t-closeness (t = 0.15). Freeform methods lose as much "
@@ -204,9 +207,6 @@ class SensitiveValues:
         groups : int
         """
         return self.targets.gaps(self.targets.counts(self.values, group, groups)) > 0
-
-
-_MOST_ROWS = 1 << 20
 
 
 def sensitive_column(column: str | None, sensitive: tuple[str, ...], others: tuple[str, ...]) -> str:

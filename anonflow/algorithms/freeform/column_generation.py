@@ -108,18 +108,23 @@ def relaxation(
     return math.floor(solved.fun / GRID), np.rint(solved.eqlin.marginals / GRID).astype(np.int64)
 
 
-def solver_for(seconds: float, gap: float) -> cp_model.CpSolver:
-    """Return CP-SAT with one worker: the same solution every time unless time ends it.
+def solver_of(model: cp_model.CpModel, end: float, gap: float) -> cp_model.CpSolver | None:
+    """Return CP-SAT with a solution of a model, by one worker: the same every time unless time ends it. None without a solution.
 
     Parameters
     ----------
-    seconds : float
+    model : CpModel
+    end : float
+        When to stop, by :func:`~anonflow.kernels.jit.method_clock`.
     gap : float
         The gap of the objective at which the solver stops. The solver's own gap is relative to reduced costs, which is
         not what we need.
     """
     from ortools.sat.python import cp_model
 
+    seconds = end - method_clock()
+    if seconds <= 0.01:
+        return None
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = 1
     solver.parameters.random_seed = 0
@@ -127,4 +132,5 @@ def solver_for(seconds: float, gap: float) -> cp_model.CpSolver:
     solver.parameters.absolute_gap_limit = max(gap, 0.0)
     solver.parameters.relative_gap_limit = 0.0
     solver.parameters.catch_sigint_signal = False  # it would leave the signal without a handler
-    return solver
+    has_solution = solver.solve(model) in (cp_model.OPTIMAL, cp_model.FEASIBLE)
+    return solver if has_solution else None

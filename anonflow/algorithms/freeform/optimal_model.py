@@ -9,10 +9,9 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
-from anonflow.algorithms.freeform.column_generation import ROOM, generated_bound, relaxation, solver_for
+from anonflow.algorithms.freeform.column_generation import ROOM, generated_bound, relaxation, solver_of
 from anonflow.kernels.costs import join_row_jit
 from anonflow.kernels.freeform.subsets import set_costs_jit
-from anonflow.kernels.jit import method_clock
 from anonflow.kernels.state import GRID, Plan, State, empty_state
 
 
@@ -162,12 +161,8 @@ class Sets:
         model.minimize(cp_model.LinearExpr.weighted_sum(amounts, (weights >> shift).tolist()))
         for place, s in enumerate(kept.tolist()):
             model.add_hint(amounts[place], copies.get(s, 0))
-        seconds = end - method_clock()
-        if seconds <= 0.01:
-            return copies, bound
-        solver = solver_for(seconds, gap * best / 2**shift)
-        status = solver.solve(model)
-        if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+        solver = solver_of(model, end, gap * best / 2**shift)
+        if solver is None:
             return copies, bound
         constant = int(self.k * prices.sum())
         proved = (math.floor(solver.best_objective_bound) << shift) + constant

@@ -8,9 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from anonflow.algorithms.freeform.column_generation import ROOM, generated_bound, relaxation, solver_for
+from anonflow.algorithms.freeform.column_generation import ROOM, generated_bound, relaxation, solver_of
 from anonflow.algorithms.freeform.optimal_model import Sets
-from anonflow.kernels.jit import method_clock
 
 CHEAPEST = 3
 """Sets of each record that column generation begins with."""
@@ -215,12 +214,8 @@ class SymmetricSets:
         hinted = set(choices.tolist())
         for place, choice in enumerate(kept.tolist()):
             model.add_hint(taken[place], choice in hinted)
-        seconds = end - method_clock()
-        if seconds <= 0.01:
-            return choices, bound
-        solver = solver_for(seconds, gap * best / 2**shift)
-        status = solver.solve(model)
-        if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+        solver = solver_of(model, end, gap * best / 2**shift)
+        if solver is None:
             return choices, bound
         proved = (math.floor(solver.best_objective_bound) << shift) + int(least.sum())
         better = kept[[bool(solver.value(variable)) for variable in taken]]

@@ -67,6 +67,7 @@ def improve_within(
                 if fsum(costs[taken, to]) <= fsum(costs.diagonal()):
                     inner[block[to], slot[to]] = inner[block, slot]
         cover_jit(plan, origin, inner, 0, n, joined)
+        # a further pass takes as long and gains less
         if before - float(joined.cost.sum()) <= 1e-5 * before:
             break
     improved = matches.copy()

@@ -31,7 +31,7 @@ def run_within_limits(method: Algorithm, part: Partition, k: int, options: Mappi
     ----------
     method : Algorithm
     part : Partition
-        P records.
+        P records, with limits.
     k : int
     options : mapping
         The method's own.
@@ -66,8 +66,6 @@ def run_within_limits(method: Algorithm, part: Partition, k: int, options: Mappi
     """
     records = part.records
     names = limited(records)
-    if not names:
-        return method.run(part, k, **options)
     index: list[np.ndarray] = []
     rest = np.flatnonzero(~_hidden(records, names))
     if method.keeps_limits:

@@ -154,6 +154,7 @@ def _program(choices: RowChoices, cost: int, end: float) -> tuple[np.ndarray | N
         return None, NONE
     least = 0
     if solved.mip_dual_bound is not None and np.isfinite(solved.mip_dual_bound):
+        # rounded up, since costs are whole numbers; less the tolerance up to which HiGHS is right
         least = int(np.ceil(solved.mip_dual_bound - 1e-6 * max(1.0, abs(solved.mip_dual_bound))))
     if solved.x is None:
         return None, least

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any, ClassVar
 
 import panel as pn
@@ -14,8 +13,6 @@ from panel.theme.native import Native
 
 ACTIONS = ("undo", "redo", "here", "tables")
 """What the bar tells: two of its tools, that a browser has drawn the page, and that the list of tables is opened."""
-
-_STYLE = Path(__file__).parent / "style"
 
 
 class Theme(Native):

@@ -40,8 +40,8 @@ _LARGEST = argon2.Parameters(
 
 # of files that were made before argon2 was: 32 MB for each guess
 _N = 1 << 15
-_MEMORY = 64 * 1024 * 1024
-_LENGTH = 32
+_MEMORY = 64 * 1024 * 1024  # scrypt refuses to use more; n = 2^15 and r = 8 take half of it
+_LENGTH = 32  # bytes of a hash
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
 
 SHORTEST, LONGEST = 8, 1024

@@ -429,6 +429,7 @@ def summary_of(
     """
     measures = utility.partial(ready, records, whole, partitions)
     by_class = {name: measures.pop(name) for name in utility.measures_by_class() if name in measures}
+    # 0.29 * 100 is less than 29 in floats
     percents = np.floor(100 * record_costs(whole.generalization, "ncp") + 1e-9).astype(np.int64)
     return Summary(
         measures,

@@ -11,8 +11,7 @@ import itertools
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from anonflow import datasets, loss, utility
-from anonflow.algorithms.budget import AUTO
+from anonflow import datasets, utility
 from anonflow.algorithms.method import Algorithm
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.criteria.registry import CRITERIA
@@ -46,19 +45,13 @@ def flow_schema() -> dict[str, Any]:
         part.pop("title", None)
     schema["properties"]["steps"] = _steps(parts.pop("StepsSpec")["properties"])
     parts["TableSpec"]["properties"]["columns"] = _columns()
-    _put(parts["TableSpec"], "prepare", type="array", items=_preparation())
-    _put(parts["PartitionSpec"], "size", anyOf=[{"type": "integer", "minimum": 2}, {"const": "auto"}, _NULL])
-    _put(parts["PublishSpec"], "report", anyOf=[{"type": "string"}, {"$ref": "#/$defs/ReportSpec"}, _NULL])
-    source = parts["SourceSpec"]
-    _put(source, "pieces", anyOf=[{"type": "boolean"}, {"type": "integer", "minimum": 2}, _NULL])
-    _put(source, "dataset", anyOf=[{"enum": list(datasets.names())}, _NULL])
+    parts["TableSpec"]["properties"]["prepare"]["items"] = _preparation()
+    source = parts["SourceSpec"]["properties"]
     for name in datasets.names():
         for option in datasets.declared(name).values():
-            if option.choices and option.name in source["properties"]:
-                _put(source, option.name, anyOf=[{"enum": list(option.choices)}, _NULL])
+            if option.choices and option.name in source:
+                source[option.name]["anyOf"] = [{"enum": list(option.choices)}, _NULL]
     anonymize = parts["AnonymizeSpec"]
-    _put(anonymize, "algorithm", enum=[*REGISTRY, AUTO])
-    _put(anonymize, "loss", enum=list(loss.names()), default="ncp")
     for name, entry in _options().items():
         anonymize["properties"].setdefault(name, entry)
         anonymize["properties"].setdefault(name.replace("_", "-"), entry)
@@ -91,11 +84,6 @@ def _sentences() -> dict[str, dict[str, str]]:
 
 
 _NULL = {"type": "null"}
-
-
-def _put(part: dict[str, Any], key: str, **keywords: Any) -> None:
-    """Add to a key's schema what pydantic cannot express; its description stays."""
-    part["properties"][key] = {"description": part["properties"][key]["description"], **keywords}
 
 
 def _value(option: Option) -> dict[str, Any]:

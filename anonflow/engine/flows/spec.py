@@ -21,12 +21,14 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from anonflow import datasets
 from anonflow.algorithms.budget import AUTO, first_method
 from anonflow.algorithms.diversity.target import DIVERSITIES, PARAMETERS, PRICE
 from anonflow.algorithms.method import Algorithm
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.engine.duration import DURATION, seconds_of
 from anonflow.engine.flows.addresses import normalized
+from anonflow.loss import names as losses
 from anonflow.option import Option
 from anonflow.partition import MOST_RECORDS
 from anonflow.risk.attacker import THRESHOLD
@@ -56,6 +58,8 @@ def _pieces(value: Any) -> Any:
         raise PydanticCustomError("pieces", "true, false, or a number of rows of at least 2")
     return value
 
+
+_AtLeastTwo = Annotated[int, Field(ge=2)]
 
 File = Annotated[StrictStr, AfterValidator(normalized)]
 """A path relative to the flow file, or an address."""
@@ -100,7 +104,7 @@ class SourceSpec(_Spec):
     codes: Literal["missing", "values"] = "missing"
     """Of a stats file: what the codes are that it declares to be missing."""
 
-    dataset: StrictStr | None = None
+    dataset: Annotated[StrictStr, Field(json_schema_extra={"enum": list(datasets.names())})] | None = None
     """The name of a built-in or fetched table (`anonflow datasets`)."""
 
     delimiter: Annotated[StrictStr, Field(pattern=DELIMITER)] = ","
@@ -174,7 +178,9 @@ class SourceSpec(_Spec):
         """The file that is read, as the flow names it; None of a data set."""
         return next((text for key in FILES if (text := getattr(self, key)) is not None), None)
 
-    pieces: Annotated[bool | int | None, PlainValidator(_pieces)] = None
+    pieces: Annotated[
+        bool | int | None, PlainValidator(_pieces, json_schema_input_type=bool | _AtLeastTwo | None)
+    ] = None
     """True to work on the table in pieces on disk, or how many rows a piece has; false never to.
 
     Without it, a file that would take more memory than there is, is worked on in pieces.
@@ -229,7 +235,10 @@ class PartitionSpec(_Spec):
     order: Literal["lexicographic", "input", "random"] = "lexicographic"
     """What partitions are cut along."""
 
-    size: Annotated[int | Literal["auto"] | None, PlainValidator(_partition_size)] = None
+    size: Annotated[
+        int | Literal["auto"] | None,
+        PlainValidator(_partition_size, json_schema_input_type=_AtLeastTwo | Literal["auto"] | None),
+    ] = None
     """Records in a partition; the whole table without it; ``auto`` is the largest that fits the budget."""
 
     budget: Annotated[float, Field(gt=0, allow_inf_nan=False, strict=True)] | None = None
@@ -278,13 +287,13 @@ class AnonymizeSpec(BaseModel):
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
-    algorithm: StrictStr
+    algorithm: Annotated[StrictStr, Field(json_schema_extra={"enum": [*REGISTRY, AUTO]})]
     """A name of the registry (`anonflow algorithms`), or auto: the one that loses least in the budget."""
 
     k: Annotated[StrictInt, Field(ge=2)]
     """Among how many records each one hides."""
 
-    loss: StrictStr = "ncp"
+    loss: Annotated[StrictStr, Field(json_schema_extra={"enum": list(losses())})] = "ncp"
     """The information loss to keep low."""
 
     boundaries: StrictBool = True
@@ -427,7 +436,9 @@ class PublishSpec(_Spec):
     """The release: a .csv or .parquet file, one of SPSS (.sav, .zsav) or Stata (.dta), or a folder of Parquet files, whose
     name ends in .parquet/."""
 
-    report: Annotated[ReportSpec | None, BeforeValidator(_report)] = None
+    report: Annotated[
+        ReportSpec | None, BeforeValidator(_report, json_schema_input_type=str | ReportSpec | None)
+    ] = None
     """The report: an .html file, or a mapping of file, template, threshold and pdf."""
 
     run: dict[str, Any] | None = None

@@ -21,12 +21,12 @@ from anonflow.release import Certificate
 from anonflow.system import open_descriptor
 from anonflow.whole_file import OWNER_ONLY, as_path, missing_folders, remove_empty, write_whole
 
-BITS = 128
+BITS = 128  # of a seed: too many to be tried
 CERTIFICATE = "certificate.npz"
 SEED = "seed"
 RECORD = "record.json"
 KEY = "key"
-KEY_BYTES = 32
+KEY_BYTES = 32  # of the key that hashes are made with
 EARLIER = "earlier"
 LABELS = "labels.csv"
 UNFINISHED = "unfinished.json"

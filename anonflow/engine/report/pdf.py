@@ -21,7 +21,7 @@ BROWSERS = (
 )
 """Programs that can print a page without a window, by their names on the path."""
 
-_SECONDS = 300
+_SECONDS = 300  # a browser that takes longer hangs, and is ended
 
 
 def browser() -> str:

@@ -117,6 +117,7 @@ class SearchTarget:
     @property
     def least_k(self) -> int:
         """The smallest k whose 1/k its risks allow."""
+        # 1 / (1 / 49) is more than 49 in floats
         least = 2 if self.risk is None else max(2, math.ceil(1.0 / self.risk - 1e-9))
         while self.below is not None and 1.0 / least >= self.below:
             least += 1
@@ -134,6 +135,7 @@ class SearchTarget:
             if limit is not None and value is not None:
                 excess = value / limit - 1.0
                 beyond += excess if excess > 1e-12 else 0.0  # a limit counts as met in spite of rounding
+        # a risk that equals the threshold fails, as on the release card
         if self.below is not None and risk >= self.below:
             beyond += max(risk / self.below - 1.0, 1e-9)
         return beyond + (1.0 if self.signs and signs is False else 0.0)

@@ -107,6 +107,21 @@ def rehang(first: np.ndarray, after: np.ndarray, ends: np.ndarray, u: int, copy:
 rehang_jit = jit(rehang, borrows=True)
 
 
+def largest(first: np.ndarray, after: np.ndarray, ends: np.ndarray, size: np.ndarray, u: int) -> int:
+    """Return the vertex in the list of u with the largest subtree, of equal ones the first; -1 if the list is empty."""
+    child = -1
+    half = first[u]
+    while half >= 0:
+        v = ends[half]
+        if child < 0 or size[v] > size[child] or (size[v] == size[child] and v < child):
+            child = v
+        half = after[half]
+    return child
+
+
+largest_jit = jit(largest, borrows=True)
+
+
 def split(to: np.ndarray, k: int, labels: np.ndarray) -> int:
     """Cut trees into parts of at least k and about max(2k - 1, 3k - 5) records; return the number of parts.
 
@@ -183,13 +198,7 @@ def split(to: np.ndarray, k: int, labels: np.ndarray) -> int:
             parts += 1
             continue
         while True:
-            child = -1
-            half = first[root]
-            while half >= 0:
-                v = ends[half]
-                if child < 0 or size[v] > size[child] or (size[v] == size[child] and v < child):
-                    child = v
-                half = after[half]
+            child = largest(first, after, ends, size, root)
             most_below = size[child]
             if total - most_below >= k - 1:
                 break
@@ -222,13 +231,7 @@ def split(to: np.ndarray, k: int, labels: np.ndarray) -> int:
         enough = k - 1 if record[root] >= 0 else k
         taken = 0
         while taken < enough:
-            child = -1
-            half = first[root]
-            while half >= 0:
-                v = ends[half]
-                if child < 0 or size[v] > size[child] or (size[v] == size[child] and v < child):
-                    child = v
-                half = after[half]
+            child = largest(first, after, ends, size, root)
             taken += size[child]
             rehang(first, after, ends, root, copy, child)
         if total - taken < k:

@@ -21,6 +21,8 @@ from anonflow.kernels.jit import jit
 __all__ = [
     "ChainScratch",
     "Search",
+    "candidates",
+    "candidates_jit",
     "chain",
     "chain_jit",
     "chain_scratch",
@@ -31,6 +33,8 @@ __all__ = [
     "holds_jit",
     "note",
     "note_jit",
+    "stands",
+    "stands_jit",
     "take_back",
     "take_back_jit",
 ]
@@ -128,6 +132,29 @@ def holds(matches: np.ndarray, j: int | np.int64, i: int | np.int64) -> bool:
 holds_jit = jit(holds, borrows=True)
 
 
+def stands(work: ChainScratch, length: int, i: int | np.int64) -> bool:
+    """Return whether record i is among the first records of a chain."""
+    present = False
+    for e in range(length):
+        present |= work.record[e] == i
+    return present
+
+
+stands_jit = jit(stands, borrows=True)
+
+
+def candidates(search: Search, j: int | np.int64, work: ChainScratch) -> int:
+    """Write the originals that are near to record j to ``work.ids``; return how many."""
+    count = 0
+    while count < search.near.shape[1] and search.near[j, count] >= 0:
+        work.ids[count] = search.near[j, count]
+        count += 1
+    return count
+
+
+candidates_jit = jit(candidates, borrows=True)
+
+
 def chain(rows: SlotRows, search: Search, i: int, s: int | np.int64, work: ChainScratch) -> int:
     """Look for a chain that begins with record i's match in slot s and lowers the loss.
 
@@ -165,10 +192,7 @@ def chain(rows: SlotRows, search: Search, i: int, s: int | np.int64, work: Chain
     length = 1
     while length < depth and gain > 0.0:
         j = work.record[length - 1]
-        m = 0
-        while m < search.near.shape[1] and search.near[j, m] >= 0:
-            work.ids[m] = search.near[j, m]
-            m += 1
+        m = candidates(search, j, work)
         rises(rows, j * k + work.slot[length - 1], work.ids, m, work.up)
         count = 0
         for c in range(m):
@@ -184,10 +208,7 @@ def chain(rows: SlotRows, search: Search, i: int, s: int | np.int64, work: Chain
                 other = place // k
                 if search.block[other] != mine or holds(matches, other, first):
                     continue
-                passed = False
-                for e in range(length):
-                    passed |= work.record[e] == other
-                if passed:
+                if stands(work, length, other):
                     continue
                 at = count if count < tests else tests - 1
                 while at > 0 and work.after[at - 1] < after:

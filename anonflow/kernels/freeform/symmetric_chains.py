@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from anonflow.kernels.freeform.chains import ChainScratch, Search, holds
+from anonflow.kernels.freeform.chains import ChainScratch, Search, candidates, holds, stands
 from anonflow.kernels.freeform.slot_rows import SlotRows, rises
 from anonflow.kernels.jit import jit
 
@@ -19,8 +19,6 @@ __all__ = [
     "rise_jit",
     "slot_of",
     "slot_of_jit",
-    "stands",
-    "stands_jit",
     "symmetric_chain",
     "symmetric_chain_jit",
 ]
@@ -36,17 +34,6 @@ def slot_of(matches: np.ndarray, j: int | np.int64, i: int | np.int64) -> int:
 
 
 slot_of_jit = jit(slot_of, borrows=True)
-
-
-def stands(work: ChainScratch, length: int, i: int | np.int64) -> bool:
-    """Return whether record i is among the first records of a chain."""
-    present = False
-    for e in range(length):
-        present |= work.record[e] == i
-    return present
-
-
-stands_jit = jit(stands, borrows=True)
 
 
 def rise(rows: SlotRows, place: int | np.int64, i: int | np.int64, work: ChainScratch) -> float:
@@ -100,10 +87,7 @@ def symmetric_chain(
     length = 2
     while length + 2 <= len(work.record):
         j = work.record[length - 1]
-        count = 0
-        while count < search.near.shape[1] and search.near[j, count] >= 0:
-            work.ids[count] = search.near[j, count]
-            count += 1
+        count = candidates(search, j, work)
         rises(rows, j * k + work.slot[length - 1], work.ids, count, work.up)
         best = 0.0
         closed = False

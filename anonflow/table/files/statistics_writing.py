@@ -56,9 +56,9 @@ _RESERVED = frozenset(
         "with",
     ]
 )
-_EXACT = 1 << 53
+_EXACT = 1 << 53  # up to it float64, the only number of these files, has every whole number
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
-_DIGITS = 15
+_DIGITS = 15  # float64 keeps any decimal number of so many digits
 
 
 def is_written(path: str | PathLike[str]) -> bool:

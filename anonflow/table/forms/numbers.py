@@ -13,7 +13,7 @@ from anonflow.errors import DataError
 from anonflow.table.forms.text_forms import other_form
 from anonflow.table.named_settings import NAME_MISSING
 
-_LARGEST = 1 << 63
+_LARGEST = 1 << 63  # the first whole number beyond int64
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?)?(?:Z|[+-]\d\d:?\d\d)?")
 _HUGE = 2.0**900
 """Sums of as many smaller numbers as there can be records are finite; larger ones divided by it are, too."""

@@ -17,7 +17,7 @@ from anonflow.table.forms.number_forms import NumberForm, number_forms
 Form = NumberForm | DateForm
 """How the cells of a column are written."""
 
-_FIRST = 1_000
+_FIRST = 1_000  # texts of a column that are looked at: its form shows in fewer
 _CALENDAR = setting("calendar", ", with kind hierarchy and hierarchy: {calendar: [month, year]}")
 
 

@@ -309,12 +309,14 @@ def _fitted(
             minus_log_likelihood, start, method="Nelder-Mead",
             options={"xatol": 1e-7, "fatol": 1e-9, "maxiter": 2000, "maxfev": 4000},
         )  # fmt: skip
+        # 1e300 stands for parameters without any likelihood
         if fit.success and fit.fun < 1e299 and (best is None or fit.fun < best.fun - 1e-9):
             best = fit
     if best is None:
         return _nothing(model, "the likelihood has no maximum that could be found")
     at = np.asarray(best.x)
     curve = _hessian(minus_log_likelihood, at)
+    # parameters are cut off at 30 on the scales of the search
     if np.abs(at).max() > 29 or not inside(at) or not (np.linalg.eigvalsh(curve) > 0).all():
         return _nothing(model, "the likelihood is greatest at the edge of the parameters: no convergence")
     value = uniques(at)
@@ -326,6 +328,7 @@ def _fitted(
         for e in np.eye(2)
     ])  # fmt: skip
     spread = _Z * math.sqrt(max(float(slope @ np.linalg.solve(curve, slope)), 0.0))
+    # the exponential of 710 is no float
     low, high = value * math.exp(-min(spread, 700.0)), value * math.exp(min(spread, 700.0))
     return Estimate(model, value, low, high, why)
 

@@ -231,10 +231,11 @@ SOLVED = """
 import signal
 signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where a shell starts this in the background
 from ortools.sat.python import cp_model
-from anonflow.algorithms.freeform.column_generation import solver_for
+from anonflow.algorithms.freeform.column_generation import solver_of
+from anonflow.kernels.jit import method_clock
 model = cp_model.CpModel()
 model.maximize(model.new_int_var(0, 9, "x"))
-solver_for(60.0, 0.0).solve(model)
+solver_of(model, method_clock() + 60.0, 0.0)
 try:
     signal.raise_signal(signal.SIGINT)
 except KeyboardInterrupt:

@@ -83,7 +83,7 @@ def test_runs_come_back_with_their_results_and_releases_are_drawn_again(tmp_path
     assert again.noted.drawn == {"the table": [(2, "mondrian k=5")]}
     again.owner = tmp_path / "owner"
     repeated = again.publish(2)
-    assert repeated.table_csv == drawn.table_csv != b""
+    assert repeated.tables[".csv"] == drawn.tables[".csv"] != b""
     assert repeated.tables[".parquet"] == drawn.tables[".parquet"] != b""
     assert (repeated.again, repeated.warnings) == (
         "",
