@@ -54,9 +54,9 @@ class Spill:
 
     def __init__(self, home: Path | None) -> None:
         self._room = np.empty(0, np.uint8)
-        self._elsewhere = TemporaryDirectory(prefix="anonflow-") if home is None else None
+        self._elsewhere: TemporaryDirectory[str] | None = None
         self._name = f"{PREFIX}{machine()}-{os.getpid()}-{secrets.token_hex(4)}"
-        self._home = home or Path(self._elsewhere.name)
+        self._home = home or self._temporary()
         self.is_elsewhere = False
 
     @classmethod
@@ -80,8 +80,7 @@ class Spill:
         self._make()
         if self._elsewhere is None and not can_map(self.path):
             self.path.rmdir()
-            self._elsewhere = TemporaryDirectory(prefix="anonflow-")
-            self._home, self.is_elsewhere = Path(self._elsewhere.name), True
+            self._home, self.is_elsewhere = self._temporary(), True
             self._make()
         return self
 
@@ -89,6 +88,10 @@ class Spill:
     def path(self) -> Path:
         """The folder."""
         return self._home / self._name
+
+    def _temporary(self) -> Path:
+        self._elsewhere = TemporaryDirectory(prefix="anonflow-")
+        return Path(self._elsewhere.name)
 
     def _make(self) -> None:
         try:

@@ -88,8 +88,8 @@ def nearest(
         b = first if turn < 0 else turn
         if turn == first or lows[b] > best:
             continue
-        start = np.int64(b) * BLOCK
-        stop = min(start + BLOCK, m)
+        start = b * BLOCK
+        stop = start + BLOCK if start + BLOCK < m else m
         join_row(plan, heads, c, work, start, stop, out)
         low = np.inf
         for s in range(start, stop):
