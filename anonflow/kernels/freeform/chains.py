@@ -39,8 +39,6 @@ __all__ = [
     "take_back_jit",
 ]
 
-_SHIFT = np.int64(32)
-
 
 class Search(NamedTuple):
     """A k-regular graph of n records, stored from both sides, with the candidates and blocks of the chains.
