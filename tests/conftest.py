@@ -51,10 +51,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Name every test that was tried again, also where it passed then."""
-    reruns = terminalreporter.stats.get("rerun", ())
-    for nodeid, needs_machine in sorted({(report.nodeid, "machine" in report.keywords) for report in reruns}):
-        terminalreporter.write_line((TRIED_AGAIN if needs_machine else AFTER_ANOTHER) + nodeid)
+    """Name every test that was tried again, also where it passed then, and why: chance that is understood can be mended."""
+    reasons: dict[str, set[str]] = {}
+    for report in terminalreporter.stats.get("rerun", ()):
+        named = (TRIED_AGAIN if "machine" in report.keywords else AFTER_ANOTHER) + report.nodeid
+        errors = [line[1:].strip() for line in report.longreprtext.splitlines() if line.startswith("E ")]
+        reasons.setdefault(named, set()).update(errors[:1])
+    for named in sorted(reasons):
+        terminalreporter.write_line(named)
+        for reason in sorted(reasons[named]):
+            terminalreporter.write_line(f"    {reason}")
 
 
 @pytest.fixture(scope="session", autouse=True)

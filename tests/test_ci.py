@@ -78,12 +78,16 @@ def test_where_they_install_the_tests_run(tmp_path: Path) -> None:
 
 
 def test_only_tests_that_need_the_machine_count_as_tried_again() -> None:
-    """What another test left to the collector is chance, and none of the more than three that refuse a change."""
+    """Each is named once, with the first line of why it failed. What another test left to the collector is chance, and none of the more than three that refuse a change."""
     lines: list[str] = []
     reports = [
-        SimpleNamespace(nodeid=nodeid, keywords=keywords)
-        for nodeid, keywords in (("b", {"machine": 1}), ("a", {}), ("b", {"machine": 1}))
+        SimpleNamespace(nodeid=nodeid, keywords=keywords, longreprtext=text)
+        for nodeid, keywords, text in (
+            ("b", {"machine": 1}, "assert x\nE   no answer\nE   at all"),
+            ("a", {}, ""),
+            ("b", {"machine": 1}, "E   no answer"),
+        )
     ]
     reporter: Any = SimpleNamespace(stats={"rerun": reports}, write_line=lines.append)
     conftest.pytest_terminal_summary(reporter)
-    assert lines == ["tried again after another test: a", "tried again: b"]
+    assert lines == ["tried again after another test: a", "tried again: b", "    no answer"]

@@ -225,6 +225,27 @@ def test_components_of_matches_keep_lists_and_columns(tmp_path: Path) -> None:
     assert names(second.again(seed=5).table) == names(second.table)
 
 
+def test_a_release_from_before_is_read_once_for_each_that_goes_on_from_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A release of a million people is a file of many megabytes."""
+    first_release(tmp_path)
+    looks: list[str] = []
+    look = np.lib.npyio.NpzFile.__getitem__
+
+    def counted(file: Any, name: str) -> Any:
+        looks.append(name)
+        return look(file, name)
+
+    monkeypatch.setattr(np.lib.npyio.NpzFile, "__getitem__", counted)
+    again = af.anonymize(year(list(range(120)), 1), "k-member", k=5, earlier=tmp_path)
+    assert len(looks) == len(set(looks)) > 3
+    looks.clear()
+    again.release(seed=2**127, owner=tmp_path)
+    # once for what all leave, once to see whether this one is there
+    assert max(map(looks.count, looks)) == 2
+
+
 def test_the_intersection_attacker_gains_nothing(tmp_path: Path) -> None:
     """It has both releases, and knows who is the same person by the index."""
     first = first_release(tmp_path, k=10, numbers=range(200))

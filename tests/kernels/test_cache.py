@@ -52,32 +52,33 @@ VALUES = np.arange(40, 4, -1)
 FILL = """
 import itertools, json, os, re, sys
 from numba.core.bytecode import FunctionIdentity
-start, kind, *names = sys.argv[1:]
+start, name, *kinds = sys.argv[1:]
 FunctionIdentity._unique_ids = itertools.count(int(start))
 import pairs
 if "PLAIN" in os.environ:
     FunctionIdentity._unique_ids = itertools.count(int(start))
-functions = getattr(pairs, kind)
-found = {}
-for name in names:
-    functions[name](pairs.VALUES)
-    (result,) = functions[name].overloads.values()
-    symbols = " ".join(part.name for part in result.library._final_module.functions) if result.metadata else ""
-    (found[name],) = set(re.findall(r"run_quicksort1B\\d+v(\\d+)", symbols)) or {"0"}
-print(json.dumps(found))
+for kind in kinds:
+    function = getattr(pairs, kind)[name]
+    function(pairs.VALUES)
+(result,) = function.overloads.values()
+symbols = " ".join(part.name for part in result.library._final_module.functions)
+(number,) = set(re.findall(r"run_quicksort1B\\d+v(\\d+)", symbols)) or {"0"}
+print(number)
 """
 """A process whose numbers of functions begin at its first argument, with PLAIN those of anonflow, too."""
 
 LOAD = """
 import json, sys
 import pairs
-kind, *names = sys.argv[1:]
-functions = getattr(pairs, kind)
+names = sys.argv[1].split(",")
 plain = {function.__name__: function for function in pairs.PLAIN}
-got = {name: int(functions[name](pairs.VALUES)) for name in names}
-want = {name: int(plain[name](pairs.VALUES)) for name in names}
-loaded = [sum(functions[name].stats.cache_hits.values()) for name in names]
-print(json.dumps([got, want, loaded]))
+want = [int(plain[name](pairs.VALUES)) for name in names]
+found = {}
+for kind in sys.argv[2:]:
+    functions = getattr(pairs, kind)
+    got = [int(functions[name](pairs.VALUES)) for name in names]
+    found[kind] = [got == want, [sum(functions[name].stats.cache_hits.values()) for name in names]]
+print(json.dumps(found))
 """
 
 
@@ -112,23 +113,31 @@ number_jit = jit(number)
 """
 
 OUTER = """
-from anonflow.kernels.inner import number
+from anonflow.kernels.freeform.inner import number
 from anonflow.kernels.jit import jit
 def answer(): return number()
 answer_jit = jit(answer)
 """
 
-RINGS = """
-import json
-import pandas as pd
-import anonflow as af
-from anonflow.kernels import cache, jit
-frame = pd.DataFrame({"age": [20, 21, 22, 30, 31, 32, 40, 41, 42, 50, 51, 52]})
-people = af.Table(frame, {"age": {"role": "quasi-identifier", "kind": "numeric"}})
-matches = af.anonymize(people, "nh", k=3, workers=1).matches.tolist()
-print(json.dumps([matches, jit.compiled_here(), cache.folder(), af.__file__]))
+STEPS = """
+import numpy as np
+from anonflow.kernels.jit import jit
+
+def least(x): return np.sort(x)[0]
+least_jit = jit(least)
+def span(x): return x.max() - least(x)
+span_jit = jit(span)
+def spans(x): return span(x) + least(x[1:])
+spans_jit = jit(spans)
 """
-"""A method whose kernel inlines what another file has, and that compiles few kernels."""
+
+AT_ONCE = """
+from anonflow.kernels import cache, jit
+cache.LONGEST = float("inf")  # on a busy machine a kernel can take longer
+import steps
+assert steps.spans_jit(steps.np.arange(5)) == 5
+print(jit.compiled_here())
+"""
 
 
 def run(
@@ -149,26 +158,29 @@ def run(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["KERNELS", "OTHERS"])
-def test_closures_of_two_processes_stay_two(tmp_path: Path, kind: str) -> None:
+def test_closures_of_two_processes_stay_two(tmp_path: Path) -> None:
     """numba's fault: two processes number two closures alike, and a third calls the first for both."""
     (tmp_path / "pairs.py").write_text(PAIRS)
     names = ("sorted_least", "place_of_least")
     # numba without us gives `run_quicksort1` the numbers 106 and 103: the second process begins 3 later
-    numbers = [run(tmp_path, FILL, 100, kind, name, store=tmp_path / name, PLAIN="1")[name] for name in names]
-    starts = (100, 100 + int(numbers[0]) - int(numbers[1]))
-    for start, name in zip(starts, names, strict=True):
-        run(tmp_path, FILL, start, kind, name)
-        if kind == "OTHERS":
-            run(tmp_path, FILL, start, kind, name, store=tmp_path / "numba", PLAIN="1")
+    numbers = [
+        run(tmp_path, FILL, 100, name, "OTHERS", store=tmp_path / store, PLAIN="1")
+        for name, store in zip(names, ("numba", "numbers"), strict=True)
+    ]
+    later = 100 + numbers[0] - numbers[1]
+    assert numbers[0] == run(tmp_path, FILL, later, names[1], "OTHERS", store=tmp_path / "numba", PLAIN="1")
+    for begin, name in zip((100, later), names, strict=True):
+        run(tmp_path, FILL, begin, name, "KERNELS", "OTHERS")
+    right = [True, [1, 1]]
     for order in (names, names[::-1]):
-        got, want, loaded = run(tmp_path, LOAD, kind, *order)
-        assert loaded == [1, 1]
-        assert got == want
-        if kind == "OTHERS":  # the numbers meet: without us, the second is the first
-            got, want, loaded = run(tmp_path, LOAD, kind, *order, store=tmp_path / "numba")
-            assert loaded == [1, 1]
-            assert got != want, "numba has mended issue 10486; numbers need not be random any more"
+        assert run(tmp_path, LOAD, ",".join(order), "KERNELS", "OTHERS") == {
+            "KERNELS": right,
+            "OTHERS": right,
+        }
+    # the numbers meet: without us, the second is the first
+    assert run(tmp_path, LOAD, ",".join(names), "OTHERS", store=tmp_path / "numba") == {
+        "OTHERS": [False, [1, 1]]
+    }, "numba has mended issue 10486; numbers need not be random any more"
 
 
 @pytest.mark.slow
@@ -300,14 +312,14 @@ def test_signatures_compiled_at_once_stay_apart(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_caller_does_not_survive_a_change_in_what_it_inlines(tmp_path: Path) -> None:
-    """Wherever the files are: here beside a package of its own, where nothing else is said."""
+    """Wherever the files are: here in two rooms of a copy of the package, which keeps its kernels beside them where nothing else is said."""
     package = tmp_path / "anonflow"
     shutil.copytree(
         ROOT / "anonflow" / "kernels", package / "kernels", ignore=shutil.ignore_patterns("__pycache__")
     )
     for name in ("__init__.py", "errors.py", "system.py"):
         shutil.copy(ROOT / "anonflow" / name, package / name)
-    inner, outer = (package / "kernels" / f"{name}.py" for name in ("inner", "outer"))
+    inner, outer = (package / "kernels" / name for name in ("freeform/inner.py", "outer.py"))
     outer.write_text(OUTER)
     init = package / "__init__.py"
     version = init.read_text()
@@ -329,29 +341,6 @@ def test_a_caller_does_not_survive_a_change_in_what_it_inlines(tmp_path: Path) -
     assert answers == (1, 1, 2, 1, 1)
     assert compiled == (True, False, True, True, False)
     assert [homes.index(home) for home in homes] == [0, 0, 2, 3, 0]
-
-
-@pytest.mark.slow
-def test_results_follow_the_source_and_not_a_cache_from_before(tmp_path: Path) -> None:
-    """The whole package, copied: ``nearest_rings`` inlines ``join_cost`` of another file, which is then the other way round."""
-    package = tmp_path / "anonflow"
-    shutil.copytree(ROOT / "anonflow", package, ignore=shutil.ignore_patterns("__pycache__"))
-    costs = package / "kernels" / "costs.py"
-    nearest = costs.read_text()
-    farthest = nearest.replace("total += run_cost(plan, t, lo, hi)", "total -= run_cost(plan, t, lo, hi)")
-    assert farthest != nearest
-    results = []
-    for age, source in enumerate((nearest, farthest, nearest)):
-        costs.write_text(source)
-        os.utime(costs, (age, age))
-        results.append(run(tmp_path, RINGS, store=""))
-        assert Path(results[-1][3]) == package / "__init__.py"
-        assert Path(results[-1][2]).parent == package / "kernels" / "__pycache__"
-    matches, compiled, homes, _ = zip(*results, strict=True)
-    assert matches[0][:3] == [[0, 1, 2], [1, 2, 0], [2, 0, 1]]
-    assert [each == matches[0] for each in matches] == [True, False, True]
-    assert [count > 0 for count in compiled] == [True, True, False]
-    assert [homes.index(home) for home in homes] == [0, 1, 0]
 
 
 # ------------------------------------------------------------------------------------ one process
@@ -408,16 +397,11 @@ def test_a_kernel_is_compiled_once(home: Path) -> None:
 @pytest.mark.machine
 @pytest.mark.slow
 def test_processes_at_once_compile_a_kernel_once(tmp_path: Path) -> None:
-    """Four processes need the same kernels at the same moment: one compiles each, the others read its file."""
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
-    patient = f"from anonflow.kernels import cache; cache.LONGEST = float('inf')\n{RINGS}"
-    command = [sys.executable, "-c", patient]  # on a busy machine a kernel can take longer
-    running = [
-        subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True)
-        for _ in range(4)
-    ]
-    compiled = sum(ended(process)[1] for process in running)
-    assert compiled == len(list(tmp_path.rglob("*.kernel"))) > 3
+    """Four processes need the same kernels, which call each other, at the same moment: one compiles each, the others read its file."""
+    (tmp_path / "steps.py").write_text(STEPS)
+    with ThreadPoolExecutor(4) as pool:
+        compiled = list(pool.map(lambda _: run(tmp_path, AT_ONCE), range(4)))
+    assert sum(compiled) == len(list(tmp_path.rglob("*.kernel"))) == 3
     assert not list(tmp_path.rglob("*.lock"))
 
 

@@ -9,7 +9,7 @@ import secrets
 import stat
 import struct
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from os import PathLike
@@ -299,7 +299,8 @@ class Earlier:
             raise VerificationError(
                 f"{self.path}: has another key than {places[0].path}, so next year people are not recognized; keep the release in that folder, or in a new one"
             )
-        before = _releases([*places, self])
+        named = {place.path: place for place in (*places, self)}  # which is one of them, most often
+        before = _distinct(place.releases() for place in named.values())
         mine = replace(self.people_of(table, release), after=tuple(each.seal for each in before))
         if not any(each.tracks is None or each.by != mine.by for each in [*before, mine]):
             noted = _histories.get(table)
@@ -595,13 +596,14 @@ def history_of(folders: Any, table: Table) -> tuple[Earlier, History, np.ndarray
         raise ParameterError(
             "earlier releases need a column that identifies people in every year: give one the role identifier; quasi-identifiers change"
         )
+    several = []
     for place in places:
-        place.history()
+        several.append(place.history())
         if place.key() != places[0].key():
             raise DataError(
                 f"{place.path}: has another key than {places[0].path}, so people cannot be recognized; keep all releases in one owner's folder"
             )
-    releases = _releases(places)
+    releases = _distinct(each.releases for each in several)
     checked_order(releases)
     absent = {seal for each in releases for seal in each.after} - {each.seal for each in releases}
     if absent:
@@ -672,11 +674,11 @@ def _places(folders: Any) -> list[Earlier]:
     return [Earlier.of(path) for path in paths]
 
 
-def _releases(places: Sequence[Earlier]) -> list[ReleasedPeople]:
+def _distinct(folders: Iterable[Iterable[ReleasedPeople]]) -> list[ReleasedPeople]:
     """Return the releases of several folders, each once, in the order of their dates in each folder."""
     by_seal: dict[str, ReleasedPeople] = {}
-    for place in places:
-        for each in place.releases():
+    for releases in folders:
+        for each in releases:
             by_seal.setdefault(each.seal, each)
     return list(by_seal.values())
 

@@ -91,10 +91,11 @@ class ReleasedPeople:
         people = cls(marks, str(about["seal"]), when)
         if "criterion" not in about:
             return people
-        tracks = Candidates(*(arrays[name] for name in _TRACKS))
+        parts = {name: arrays[name] for name in _TRACKS}  # once: each look into a file reads it
+        tracks = Candidates(**parts)
         n = len(marks)
         if (
-            any(arrays[name].dtype != np.dtype(kind) for name, kind in _TRACKS.items())
+            any(parts[name].dtype != np.dtype(kind) for name, kind in _TRACKS.items())
             or not tracks.is_sound
             or tracks.rows != n
             or tracks.strangers(n).any()
