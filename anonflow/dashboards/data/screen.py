@@ -45,7 +45,7 @@ from anonflow.dashboards.session.hierarchy_files import Attached, attach, is_hie
 from anonflow.dashboards.session.paths import names_a_dataset, safe_name
 from anonflow.dashboards.session.project import ENDING
 from anonflow.dashboards.session.screen_words import CONFIRM, on_screen, roles_wait
-from anonflow.dashboards.session.workspace import NOTHING_OPENED, Workspace
+from anonflow.dashboards.session.workspace import NOTHING_OPENED, UNCODED, Workspace
 from anonflow.dashboards.work.screen_work import Background
 from anonflow.dashboards.work.user_limits import MEGABYTE
 from anonflow.errors import AnonflowError
@@ -594,6 +594,7 @@ class DataScreen(pn.viewable.Viewer):
         self.price = button("What does each way cost?", self.advice.price)
         self.linked = notice("af-warn")
         self.guess = button("First guess again", self.choice.infer)
+        self.code = button("Code the table", self.workspace.code_again, visible=False)
         self.sentence, self.bars, self.counts = html("", "af-unique"), html(), html()
         self.first = pn.widgets.Tabulator(
             pd.DataFrame(),
@@ -612,6 +613,7 @@ class DataScreen(pn.viewable.Viewer):
             self.columns,
             self.refusal,
             self.trouble,
+            self.code,
             in_lines(*self._many.values()),
             self.guessed,
             in_lines(self.confirm, self.guess),
@@ -706,8 +708,9 @@ class DataScreen(pn.viewable.Viewer):
         """Show the problems of the column declarations; Protect shows the others."""
         workspace = self.workspace
         wrong = workspace.frame is not None and workspace.table is None and not workspace.coding
-        text = Markup("<p><b>The columns cannot be used like this.</b></p>") + items(workspace.problems[:6])
-        say(self.trouble, text if wrong else "")
+        self.code.visible = workspace.problems == (UNCODED,)
+        wrongly = "" if self.code.visible else Markup("<p><b>The columns cannot be used like this.</b></p>")
+        say(self.trouble, wrongly + items(workspace.problems[:6]) if wrong else "")
 
     @param.depends("workspace.frame", watch=True)
     def _show_frame(self) -> None:
