@@ -123,7 +123,7 @@ def captions(workspace: Workspace) -> list[str]:
     compare = plural(runs, "run") + (", running" if space.running else "")
     chosen = next((run.name for run in space.runs if run.id == space.chosen), "no run chosen")
     columns = 0 if space.table is None else len(space.table.qi_columns)
-    risk = f"{plural(columns, 'column')} known" if columns else "before anything is done"
+    risk = f"{plural(columns, 'column')} known" if columns else "as it is now"
     return [data, prepare, risk, protect, compare, chosen, chosen]
 
 
