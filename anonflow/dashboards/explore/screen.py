@@ -384,7 +384,7 @@ def _record_table(frame: Any, groups: dict[str, list[str]], titles: dict[str, st
         css_classes=["af-records"],
         margin=(6, 0),
     )
-    marked = "background-color: color-mix(in srgb, #d9731a 22%, transparent); font-weight: 600;"
+    marked = "background-color: color-mix(in srgb, #d9731a 22%, transparent);"
 
     after = [both[1] for both in groups.values()]
     table.style.apply(
