@@ -96,11 +96,8 @@ class PrepareScreen(pn.viewable.Viewer):
         return filled
 
     def _make_fields(self, *steps: str) -> None:
-        self.fields = {
-            name: _field(self.step.value, name, option)
-            for name, option in _options_of(self.step.value).items()
-        }
         options = _options_of(self.step.value)
+        self.fields = {name: _field(self.step.value, name, option) for name, option in options.items()}
         self._form.objects = [explained(field, options[name]) for name, field in self.fields.items()]
         first, _, _ = (STEPS[self.step.value].__doc__ or "").partition("\n\n")
         say(self.about, soft(" ".join(first.replace("``", "").split())))

@@ -979,7 +979,8 @@ class Workspace(param.Parameterized):
         TimeoutError
             If that takes longer than `timeout` seconds.
         """
-        self.coder.wait(timeout)
+        if self.coding:
+            self.coder.wait(timeout)
         if self._batch is not None and not self._batch.wait(timeout):
             raise TimeoutError("the runs are not over yet")
 
