@@ -66,6 +66,13 @@ def explained(field: Any, option: Option) -> pn.Column:
     return pn.Column(field, about, margin=0, width=290)
 
 
+class _Select(pn.widgets.Select):
+    """Choices of which None may be one: at first, Panel shows nothing in its place."""
+
+    def _get_properties(self, doc: Any) -> dict[str, Any]:
+        return {"value": str(self.value), **super()._get_properties(doc)}
+
+
 def option_field(option: Option, value: Any, width: int) -> Any:
     """Return the widget to choose a value of an option with, and the value that it shows at first."""
     value = None if value is NEEDED else value
@@ -76,7 +83,7 @@ def option_field(option: Option, value: Any, width: int) -> Any:
         words = words or {"yes": True, "no": False}
         if option.optional:
             words = {"by itself": None, **words}
-        return pn.widgets.Select(label=option.label, options=words, value=value, width=width)
+        return _Select(label=option.label, options=words, value=value, width=width)
     if option.kind is bool:
         return pn.widgets.Checkbox(label=option.label, value=value)
     if option.kind is float:

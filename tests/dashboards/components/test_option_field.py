@@ -42,3 +42,5 @@ def test_no_choice_is_without_words() -> None:
     assert point.options == {"by itself": None, ".": ".", ",": ","}
     assert list(thousands.options) == ["by itself", ",", ".", "a space", "'"]
     assert point.value is None
+    assert (point.get_root().value, "by itself") in point.get_root().options
+    assert option_field(options["decimal"], ",", 200).get_root().value == ","
