@@ -66,7 +66,7 @@ def explained(field: Any, option: Option) -> pn.Column:
     return pn.Column(field, about, margin=0, width=290)
 
 
-class _Select(pn.widgets.Select):
+class OptionalSelect(pn.widgets.Select):
     """Choices of which None may be one: at first, Panel shows nothing in its place."""
 
     def _get_properties(self, doc: Any) -> dict[str, Any]:
@@ -83,7 +83,7 @@ def option_field(option: Option, value: Any, width: int) -> Any:
         words = words or {"yes": True, "no": False}
         if option.optional:
             words = {"by itself": None, **words}
-        return _Select(label=option.label, options=words, value=value, width=width)
+        return OptionalSelect(label=option.label, options=words, value=value, width=width)
     if option.kind is bool:
         return pn.widgets.Checkbox(label=option.label, value=value)
     if option.kind is float:
