@@ -15,6 +15,7 @@ import param
 from panel.io.resources import get_dist_path
 
 from anonflow.dashboards.compare.screen import CompareScreen
+from anonflow.dashboards.components.at_work import AtWork
 from anonflow.dashboards.components.html import button, empty, stack
 from anonflow.dashboards.components.theme import Bar, Theme
 from anonflow.dashboards.data.screen import DataScreen
@@ -40,8 +41,6 @@ SCREENS = (DataScreen, PrepareScreen, RiskScreen, ProtectScreen, CompareScreen, 
 OVER = "This session is over: run the cell again."
 
 UNREACHABLE = "The server cannot be reached."
-
-CODED = "It is being coded under its columns…"
 
 STEPS = tuple(screen.title for screen in SCREENS)
 
@@ -124,7 +123,7 @@ def captions(workspace: Workspace) -> list[str]:
     compare = plural(runs, "run") + (", running" if space.running else "")
     chosen = next((run.name for run in space.runs if run.id == space.chosen), "no run chosen")
     columns = 0 if space.table is None else len(space.table.qi_columns)
-    risk = f"{plural(columns, 'column')} known" if columns else "before anything is done"
+    risk = f"{plural(columns, 'column')} known" if columns else "as it is now"
     return [data, prepare, risk, protect, compare, chosen, chosen]
 
 
@@ -187,7 +186,11 @@ class App(pn.viewable.Viewer):
         self._ways = pn.Row(
             self.back, self.next, css_classes=["af-ways"], sizing_mode="stretch_width", margin=0
         )
-        self._root = stack(self.bar, self._main, self._ways, css_classes=self._classes(), design=Theme)
+        self.at_work = AtWork(self.workspace.coder)
+        self.at_work.line.css_classes = ["af-soon"]
+        self._root = stack(
+            self.bar, self.at_work, self._main, self._ways, css_classes=self._classes(), design=Theme
+        )
         self._refresh()
         self._show()
 
@@ -273,7 +276,7 @@ class App(pn.viewable.Viewer):
             "captions": captions(space),
             "can_undo": space.draft.can_undo,
             "can_redo": space.draft.can_redo,
-            "status": f"{space.status} {CODED}" if space.coding else space.status,
+            "status": space.status,
             "running": space.running,
             "share": sum(shares) / len(shares) if shares else 0.0,
             "troubles": len(space.problems) if space.frame is not None and not space.coding else 0,

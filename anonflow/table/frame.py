@@ -92,6 +92,7 @@ class Table:
         _records: Records | None = None,
         _matrix: Callable[[int, Sequence[np.ndarray]], np.ndarray] | None = None,
         _arrays: Arrays = IN_MEMORY,
+        _tell: Callable[[str, int, int], None] = lambda words, done, of: None,
     ) -> None:
         declared = Schema.of(schema)
         self.schema = declared.prepared()
@@ -131,7 +132,7 @@ class Table:
         self.frame = frame.loc[kept, published] if self.dropped else frame[published]
         identifying = [n for n in frame.columns if n in columns and columns[n].role in UNPUBLISHED]
         self.identifiers = frame.loc[kept, identifying] if self.dropped else frame[identifying]
-        self.records = self._coded(_matrix or partial(_matrix_of, _arrays))
+        self.records = self._coded(_matrix or partial(_matrix_of, _arrays), _tell)
 
     @classmethod
     def of(
@@ -252,11 +253,16 @@ class Table:
             part.identifiers = pd.DataFrame(named, copy=False)
         return part
 
-    def _coded(self, matrix: Callable[[int, Sequence[np.ndarray]], np.ndarray]) -> Records:
+    def _coded(
+        self,
+        matrix: Callable[[int, Sequence[np.ndarray]], np.ndarray],
+        tell: Callable[[str, int, int], None],
+    ) -> Records:
         domains: list[Domain] = []
         codes: list[np.ndarray] = []
         errors: list[AnonflowError] = []
-        for name in self.qi_columns:
+        for at, name in enumerate(self.qi_columns):
+            tell(f"coding column {name}", at, len(self.qi_columns))
             try:
                 coded = code_column(self.frame[name], self.schema[name], self.schema.folder)
             except AnonflowError as error:

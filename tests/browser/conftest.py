@@ -95,16 +95,6 @@ def outside(urls: list[str]) -> list[str]:
     )  # fmt: skip
 
 
-def note_error(page: Any, error: str) -> None:
-    """Note an error of the page.
-
-    One of Tabulator is left out: it clears the editor of a cell that had the keyboard while new rows came, and that is no longer there
-    (6.4, `editorClear` of its module for validation). The page goes on.
-    """
-    if "editorClear" not in error:
-        page.errors.append(error)
-
-
 def ready(page: Any) -> None:
     """Wait until a page is idle."""
     page.wait_for_function(READY)
@@ -214,7 +204,7 @@ def new_page(browser: Any) -> Iterator[Callable[..., Any]]:
         page.requested, page.errors = [], []
         page.on("request", lambda request: page.requested.append(request.url))
         page.on("websocket", lambda socket: page.requested.append(socket.url))
-        page.on("pageerror", lambda error: note_error(page, error.stack or str(error)))
+        page.on("pageerror", lambda error: page.errors.append(error.stack or str(error)))
         page.on(
             "console",
             lambda message: message.type == "error" and page.errors.append(message.text),

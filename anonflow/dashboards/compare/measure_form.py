@@ -9,7 +9,7 @@ import pandas as pd
 import panel as pn
 
 from anonflow.dashboards.components.html import in_lines
-from anonflow.dashboards.components.option_field import option_field
+from anonflow.dashboards.components.option_field import OptionalSelect, option_field
 from anonflow.option import Option, plain_number
 from anonflow.table import Table
 from anonflow.utility import MEASURES
@@ -117,7 +117,7 @@ class MeasureForm:
 
 def _field(key: str, option: Option, names: list[str]) -> Any:
     if key in COLUMNS:
-        return pn.widgets.Select(
+        return OptionalSelect(
             label=option.label, options={"–": None} | {name: name for name in names}, value=None, width=190
         )
     if key == "formula":

@@ -42,6 +42,7 @@ from anonflow.drawing.figures import against_k
 from anonflow.drawing.frontier import risk_and_loss
 from anonflow.errors import AnonflowError
 from anonflow.hierarchy.wording import plural
+from anonflow.utility.measures import MEASURES
 
 TITLE = "Compare"
 RUN = "Run"
@@ -191,8 +192,14 @@ class CompareScreen(pn.viewable.Viewer):
             layout="fit_columns",
             sizing_mode="stretch_width",
             titles={name: title for name, (title, _) in _COLUMNS.items()},
-            header_tooltips={name: f"{better(name)} is better" for name in _NUMBERS}
+            header_tooltips={
+                name: f"{MEASURES[name].sentence} {better(name).capitalize()} is better."
+                for name in _NUMBERS
+                if name in MEASURES
+            }
             | {
+                "best": "best: no run has less of both risk and loss",
+                "records": "how many records lose how much, from nothing to everything",
                 "seconds": "of the method alone, added up over partitions, without compiling; lower is better",
                 "columns": "what each column loses; lower is better",
             },

@@ -26,7 +26,7 @@ class AtWork(pn.viewable.Viewer):
         super().__init__(background=background)
         self.words = html("", "af-doing")
         self.cancel = button("Cancel", cancel or background.cancel, css="af-stop", color="danger", width=120)
-        self.line = stack(self.words, self.cancel)
+        self.line = stack()  # most screens are left before anything is at work
         self._show()
 
     @param.depends("background.doing", "background.share", watch=True)
@@ -34,6 +34,8 @@ class AtWork(pn.viewable.Viewer):
         doing = self.background.doing
         lines = [(doing[:1].upper() + doing[1:], self.background.share, "")] if doing else []
         self.words.object = str(progress(lines, "status"))
+        if doing and not len(self.line):
+            self.line[:] = [self.words, self.cancel]
         self.line.visible = bool(doing)
 
     def __panel__(self) -> pn.viewable.Viewable:

@@ -8,8 +8,10 @@ from typing import Any
 
 import panel as pn
 import param
+from markupsafe import Markup
 
 from anonflow import strict_yaml
+from anonflow.dashboards.components.html import html
 from anonflow.errors import AnonflowError
 from anonflow.option import NEEDED, Option
 
@@ -58,15 +60,30 @@ def param_field(of: param.Parameter, label: str, width: int | None = None, **mor
     return widget.from_param(of, label=label, **({} if width is None else {"width": width}), **more)
 
 
+def explained(field: Any, option: Option) -> pn.Column:
+    """Return a field of an option above the sentence that says what it is."""
+    about = html(Markup("<small class='soft'>{}</small>").format(option.sentence), margin=(0, 10))
+    return pn.Column(field, about, margin=0, width=290)
+
+
+class OptionalSelect(pn.widgets.Select):
+    """Choices of which None may be one: at first, Panel shows nothing in its place."""
+
+    def _get_properties(self, doc: Any) -> dict[str, Any]:
+        return {"value": str(self.value), **super()._get_properties(doc)}
+
+
 def option_field(option: Option, value: Any, width: int) -> Any:
     """Return the widget to choose a value of an option with, and the value that it shows at first."""
     value = None if value is NEEDED else value
-    if option.choices:
-        choices = [*([None] if option.optional else []), *option.choices]
-        return pn.widgets.Select(label=option.label, options=choices, value=value, width=width)
-    if option.kind is bool and option.optional:
-        words = {"by itself": None, "yes": True, "no": False}
-        return pn.widgets.Select(label=option.label, options=words, value=value, width=width)
+    if option.choices or (option.kind is bool and option.optional):
+        words: dict[str, Any] = {
+            "a space" if choice == " " else str(choice): choice for choice in option.choices
+        }
+        words = words or {"yes": True, "no": False}
+        if option.optional:
+            words = {"by itself": None, **words}
+        return OptionalSelect(label=option.label, options=words, value=value, width=width)
     if option.kind is bool:
         return pn.widgets.Checkbox(label=option.label, value=value)
     if option.kind is float:

@@ -406,9 +406,8 @@ def _heights(values: pd.Series, numbers: np.ndarray | None) -> tuple[float, ...]
         texts = values[:0]
     distinct, times = np.unique(numbers, return_counts=True)
     if len(distinct) > _BARS:
-        times = np.histogram(numbers / 2, _BARS)[
-            0
-        ]  # halves: the whole range may be beyond the largest number
+        # dates as numbers; halves: the whole range may be beyond the largest number
+        times, _ = np.histogram(numbers.astype(float) / 2, _BARS)
     most = texts.value_counts().iloc[:_BARS]
     return tuple(map(float, (*times, *most)))
 

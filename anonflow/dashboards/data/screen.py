@@ -41,11 +41,17 @@ from anonflow.dashboards.data.column_form import (
     about_datasets,
 )
 from anonflow.dashboards.session.hierarchy_files import MOST as HIERARCHY
-from anonflow.dashboards.session.hierarchy_files import Attached, attach, is_hierarchy_name, matched_column
+from anonflow.dashboards.session.hierarchy_files import (
+    Attached,
+    attach,
+    is_codebook,
+    is_hierarchy_name,
+    matched_column,
+)
 from anonflow.dashboards.session.paths import names_a_dataset, safe_name
 from anonflow.dashboards.session.project import ENDING
 from anonflow.dashboards.session.screen_words import CONFIRM, on_screen, roles_wait
-from anonflow.dashboards.session.workspace import NOTHING_OPENED, Workspace
+from anonflow.dashboards.session.workspace import NOTHING_OPENED, UNCODED, Workspace
 from anonflow.dashboards.work.screen_work import Background
 from anonflow.dashboards.work.user_limits import MEGABYTE
 from anonflow.errors import AnonflowError
@@ -189,19 +195,22 @@ class DataScreen(pn.viewable.Viewer):
             label=BUILT_IN, options=list(self._about), value=first, sizing_mode="stretch_width"
         )
         self.about = html()
-        self.option_fields = in_lines()
+        self.option_fields = in_lines(end=True)
         self.hierarchies = pn.widgets.Checkbox(label="with the hierarchies that go with it", value=False)
         self.open = button("Open this table", self._open_dataset, color="primary")
         limits = self.workspace.limits
-        kinds = "CSV, Parquet or Excel file, alone or with its hierarchies and its flow"
+        kinds = "CSV, Parquet or Excel file, alone or with its hierarchies, its codebooks and its flow"
         self.dropper = dropper(self.workspace, self._open_file, self._refused, kinds, multiple=True)
         caps = [] if limits.upload_bytes is None else [f"{limits.upload_bytes / MEGABYTE:,.0f} MB"]
         caps += [] if limits.rows is None else [f"{limits.rows:,} records"]
         most = f"At most {' and '.join(caps)}. " if caps else ""
         self.about_upload = html(
-            Markup("<p class='soft'>{}{} <code>hierarchy_age.csv</code>. {}</p>").format(
+            Markup(
+                "<p class='soft'>{}{} <code>hierarchy_age.csv</code>. {} <code>value,label</code>. {}</p>"
+            ).format(
                 most,
-                "The first line of a CSV file names the columns. Hierarchies are matched with columns by their names, such as",
+                "The first line of a CSV file names the columns. Hierarchies and codebooks are matched with columns by their names, such as",
+                "A codebook gives the label of each code of a column, and begins with the line",
                 "Your file stays in a private folder and is deleted when its session ends.",
             )
         )
@@ -365,7 +374,11 @@ class DataScreen(pn.viewable.Viewer):
         soon, self._arrived = now - self._arrived < TOGETHER, now
         known = [] if self.workspace.frame is None else [str(each) for each in self.workspace.frame.columns]
         beside = soon and not self._is_reading and matched_column(name, known) is not None
-        if is_hierarchy_name(name) or beside:
+        if (
+            is_hierarchy_name(name)
+            or beside
+            or (is_codebook(path) and matched_column(name, known) is not None)
+        ):
             self._hierarchies[name] = now, self.workspace.shelve(name, path)
             self._attach()
             return
@@ -400,7 +413,11 @@ class DataScreen(pn.viewable.Viewer):
             if when < recent or matched_column(name, columns) is not None:
                 self._forget(self._hierarchies, name)
         both = dict.fromkeys([*self._attached.columns, *now.columns])  # what is attached twice is named once
-        self._attached = Attached(tuple(both), (*self._attached.refusals, *now.refusals))
+        self._attached = Attached(
+            tuple(both),
+            (*self._attached.refusals, *now.refusals),
+            (*self._attached.labelled, *now.labelled),
+        )
         lines = [Markup("<p>{}.</p>").format(each) for each in self._attached.sentences()[:12]]
         say(self.dropped, Markup("").join(lines))
         self._open_waiting()
@@ -594,6 +611,7 @@ class DataScreen(pn.viewable.Viewer):
         self.price = button("What does each way cost?", self.advice.price)
         self.linked = notice("af-warn")
         self.guess = button("First guess again", self.choice.infer)
+        self.code = button("Code the table", self.workspace.code_again, visible=False)
         self.sentence, self.bars, self.counts = html("", "af-unique"), html(), html()
         self.first = pn.widgets.Tabulator(
             pd.DataFrame(),
@@ -612,6 +630,7 @@ class DataScreen(pn.viewable.Viewer):
             self.columns,
             self.refusal,
             self.trouble,
+            self.code,
             in_lines(*self._many.values()),
             self.guessed,
             in_lines(self.confirm, self.guess),
@@ -706,8 +725,9 @@ class DataScreen(pn.viewable.Viewer):
         """Show the problems of the column declarations; Protect shows the others."""
         workspace = self.workspace
         wrong = workspace.frame is not None and workspace.table is None and not workspace.coding
-        text = Markup("<p><b>The columns cannot be used like this.</b></p>") + items(workspace.problems[:6])
-        say(self.trouble, text if wrong else "")
+        self.code.visible = workspace.problems == (UNCODED,)
+        wrongly = "" if self.code.visible else Markup("<p><b>The columns cannot be used like this.</b></p>")
+        say(self.trouble, wrongly + items(workspace.problems[:6]) if wrong else "")
 
     @param.depends("workspace.frame", watch=True)
     def _show_frame(self) -> None:

@@ -71,11 +71,11 @@ class ExploreScreen(ShownPart):
         self._make_attacks()
         self._of_runs: list[tuple[pn.Column, pn.pane.HTML, Markup]] = []
         self.inside = stack(
-            pn.Row(self.chosen),
+            self.chosen,
             self._of_run("This run", self.facts),
             card("Loss by attribute and run", self.losses, lead="0 % is the value itself, 100 % is published as *: lower is better. ▶ is the run that is shown."),
             self.levels,
-            self._of_run("Before and after: one column", pn.Row(self.column), self.distance, self.overlay, lead=("Blue bars: the originals. Orange line with diamonds: what is published, each range spread evenly over its width, each set "
+            self._of_run("Before and after: one column", self.column, self.distance, self.overlay, lead=("Blue bars: the originals. Orange line with diamonds: what is published, each range spread evenly over its width, each set "
     "over its members.")),
             AssociationCard(workspace),
             self._of_run("Before and after: records", pn.Row(self.search, self.only_changed), self.matching, self.records),
@@ -384,7 +384,7 @@ def _record_table(frame: Any, groups: dict[str, list[str]], titles: dict[str, st
         css_classes=["af-records"],
         margin=(6, 0),
     )
-    marked = "background-color: color-mix(in srgb, #d9731a 22%, transparent); font-weight: 600;"
+    marked = "background-color: color-mix(in srgb, #d9731a 22%, transparent);"
 
     after = [both[1] for both in groups.values()]
     table.style.apply(

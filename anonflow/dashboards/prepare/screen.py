@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import panel as pn
 import param
 from markupsafe import Markup
@@ -23,17 +22,16 @@ from anonflow.dashboards.components.html import (
     say,
     soft,
 )
-from anonflow.dashboards.components.option_field import option_field
+from anonflow.dashboards.components.option_field import explained, option_field
 from anonflow.dashboards.components.upload import dropper
 from anonflow.dashboards.session.draft_spec import ColumnSpec
+from anonflow.dashboards.session.hierarchy_files import labelled, with_steps
 from anonflow.dashboards.session.screen_words import NO_TABLE, on_screen
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.dashboards.work.screen_work import Background
 from anonflow.errors import AnonflowError
 from anonflow.option import NEEDED, Option, options_of, plain_number
-from anonflow.table.identification.value_signs import numbers_in
-from anonflow.table.infer import kind_of
-from anonflow.table.prepare import MOST_BYTES, STEPS, Preparation, table_of_file
+from anonflow.table.prepare import MOST_BYTES, STEPS, Preparation
 
 STAY = options_of(STEPS["top-code"])["others"].label
 
@@ -52,6 +50,7 @@ class PrepareScreen(pn.viewable.Viewer):
         self.background = Background(self.workspace, at_once=True)
         self._counted: tuple[Any, list[Any], Any] | None = None
         self.fields: dict[str, Any] = {}
+        self.about = html()
         self._form = in_lines()
         self.add = button("Add the step", self._add)
         self.remove = button("Remove the last step", self._remove)
@@ -65,8 +64,9 @@ class PrepareScreen(pn.viewable.Viewer):
         self.wrong = notice("af-bad")
         self.changes = html()
         self.steps = card(
-            "Prepare: steps before",
+            "Steps",
             in_lines(self.step, self.column),
+            self.about,
             self._form,
             pn.Row(self.add, self.remove),
             self.codebook,
@@ -96,11 +96,11 @@ class PrepareScreen(pn.viewable.Viewer):
         return filled
 
     def _make_fields(self, *steps: str) -> None:
-        self.fields = {
-            name: _field(self.step.value, name, option)
-            for name, option in _options_of(self.step.value).items()
-        }
-        self._form.objects = list(self.fields.values())
+        options = _options_of(self.step.value)
+        self.fields = {name: _field(self.step.value, name, option) for name, option in options.items()}
+        self._form.objects = [explained(field, options[name]) for name, field in self.fields.items()]
+        first, _, _ = (STEPS[self.step.value].__doc__ or "").partition("\n\n")
+        say(self.about, soft(" ".join(first.replace("``", "").split())))
         self._fill_codes()
 
     def _fill_codes(self, *columns: str) -> None:
@@ -125,13 +125,13 @@ class PrepareScreen(pn.viewable.Viewer):
     def _take_codebook(self, name: str, path: Path) -> None:
         """Let labels stand in place of a column's values, here and in all that is published."""
         try:
-            table = table_of_file(path)
+            step = labelled(self.column.value, path)
         except AnonflowError as error:
             self._refuse(on_screen(error.problems[0]).replace(path.name, name))
             return
         finally:
             path.unlink(missing_ok=True)
-        self._take([*self._steps(), {"recode": {"column": self.column.value, "values": table}}])
+        self._take([*self._steps(), step])
 
     def _remove(self) -> None:
         self._take(self._steps()[:-1])
@@ -146,7 +146,7 @@ class PrepareScreen(pn.viewable.Viewer):
         if frame is None:
             return
         try:
-            spec = workspace.draft.spec.with_table(prepare=tuple(steps), columns=self._columns(steps))
+            spec = with_steps(workspace, steps)
         except AnonflowError as error:
             self._refuse(" ".join(map(on_screen, error.problems[:3])))
             return
@@ -163,27 +163,6 @@ class PrepareScreen(pn.viewable.Viewer):
         self.remove.disabled = busy or not self._steps()
         if busy:
             self.changes.object = str(soft("Counting what the steps change…", "status"))
-
-    def _columns(self, steps: list[Any]) -> dict[str, ColumnSpec]:
-        """Return what is declared of the columns, under the names that they have after these steps."""
-        draft = self.workspace.draft
-        names = [str(name) for name in self.workspace.frame.columns]
-        before, after = (Preparation(each, draft.folder).renamed(names) for each in (self._steps(), steps))
-        new = {before.get(name, name): after.get(name, name) for name in names}
-        columns = {new.get(name, name): column for name, column in draft.spec.columns.items()}
-        if len(steps) > len(self._steps()) and "recode" in steps[-1]:
-            self._guess_again(columns, steps)
-        return columns
-
-    def _guess_again(self, columns: dict[str, ColumnSpec], steps: list[Any]) -> None:
-        """Guess the kind of a numeric column again whose numbers have become labels: all of them, or some codes."""
-        name = steps[-1]["recode"]["column"]
-        column = columns.get(name)
-        if column is None or column.kind != "numeric":
-            return
-        recoded = Preparation(steps, self.workspace.draft.folder).apply(self.workspace.frame)[name]
-        if np.isnan(numbers_in(recoded.dropna())).any():
-            columns[name] = ColumnSpec(role=column.role, weight=column.weight, **kind_of(recoded))
 
     def _refuse(self, sentence: str) -> None:
         say(self.wrong, Markup("<p><b>Not added.</b> {}</p>").format(sentence) if sentence else "")

@@ -12,7 +12,13 @@ from markupsafe import Markup
 from anonflow.dashboards.components.clickable import Clickable
 from anonflow.dashboards.components.html import card, html, in_lines, items, labelled, say, soft, stack
 from anonflow.dashboards.components.markup import methods_list, risk
-from anonflow.dashboards.components.option_field import field_value, option_field, option_value, param_field
+from anonflow.dashboards.components.option_field import (
+    explained,
+    field_value,
+    option_field,
+    option_value,
+    param_field,
+)
 from anonflow.dashboards.components.shown_part import LatePart
 from anonflow.dashboards.hierarchies.editor import HierarchyBuilder
 from anonflow.dashboards.hierarchies.form import HierarchyChoice
@@ -155,8 +161,7 @@ class ProtectScreen(pn.viewable.Viewer):
                 self.protection.set_option(method, option.name, option_value(option, value))
 
         pn.bind(changed, widget, watch=True)
-        hint = html(Markup("<small class='soft'>{}</small>").format(option.sentence), margin=(0, 10))
-        return pn.Column(widget, hint, margin=0, width=290)
+        return explained(widget, option)
 
     @param.depends("protection.cut", "protection.size", "protection.seconds", watch=True)
     def _show_cut(self) -> None:

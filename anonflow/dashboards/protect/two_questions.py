@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from anonflow.algorithms.budget import AUTO
 from anonflow.criteria.registry import promise_of
-from anonflow.dashboards.components.html import button, card, facts, html, in_lines, labelled
+from anonflow.dashboards.components.html import button, card, facts, html, in_lines, labelled, soft
 from anonflow.dashboards.protect.settings import Protection
 from anonflow.dashboards.session.draft_spec import DraftSpec, MethodSpec
 from anonflow.dashboards.session.screen_words import on_screen
@@ -120,6 +120,8 @@ class TwoQuestions(pn.viewable.Viewer):
         self.start.disabled = self.workspace.running or bool(self.workspace.problems)
         self.start.label = "Running the candidates…" if running else FIND
         answer = Markup("<p role='alert'>{}</p>").format(self.problem) if self.problem else Markup("")
+        if self.workspace.problems and not self.problem:
+            answer = soft(f"This cannot run yet: {'; '.join(self.workspace.problems[:3])}.", "status")
         best = self.best
         if best is not None and not running:
             answer += Markup("<p><b>Best for you: {}</b>, because {}</p>").format(

@@ -250,7 +250,7 @@ class PublishScreen(ShownPart):
         self.limits = html()
         self.link = html("", "af-link")
         self.inside = stack(
-            pn.Row(self.chosen),
+            self.chosen,
             self.released.card,
             card(
                 "What is published", self.promise, self.second, self.agree, self.guessed, self.confirm, self.draw,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import ipaddress
 import logging
 import os
@@ -32,6 +33,7 @@ from anonflow.dashboards.server.seats import Seat, Seats
 from anonflow.dashboards.server.workers import SharedCluster
 from anonflow.dashboards.session.draft_spec import NO_FLOW, DraftSpec
 from anonflow.dashboards.session.folders import KEPT, SessionFolders
+from anonflow.dashboards.session.share_link import flow_words
 from anonflow.dashboards.session.table_sources import TableReading
 from anonflow.dashboards.session.workspace import NOTHING_OPENED, Workspace
 from anonflow.dashboards.work.fair_queue import FairQueue, local_line
@@ -168,6 +170,9 @@ class Server:
         self.folders.sweep()
         extension()
         pn.config.design = Theme
+        # what is made once in a process, its first user would wait for: the words of links, and what reads tooltips
+        flow_words()
+        importlib.import_module("markdown_it")
         self.seats = Seats(settings.keep, self._without_page)
         self._server = self._listen(accounts)
         try:

@@ -1,21 +1,24 @@
-"""Hierarchy files that are dropped beside a table: matched with its columns by their names, and attached in one edit."""
+"""Hierarchies and codebooks that are dropped beside a table: matched with its columns by their names, and attached in one edit."""
 
 from __future__ import annotations
 
 import os
 import re
 import shutil
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from anonflow.dashboards.session.draft_spec import ColumnSpec
+from anonflow.dashboards.session.draft_spec import ColumnSpec, DraftSpec
 from anonflow.dashboards.session.paths import safe_name
 from anonflow.errors import AnonflowError, HierarchyError
 from anonflow.hierarchy import Hierarchy
 from anonflow.table.coding import column_values
+from anonflow.table.identification.value_signs import numbers_in
+from anonflow.table.infer import kind_of
+from anonflow.table.prepare import Preparation, table_of_file
 
 if TYPE_CHECKING:
     from anonflow.dashboards.session.workspace import Workspace
@@ -60,21 +63,28 @@ def read_hierarchy(path: Path) -> tuple[Hierarchy, str]:
 
 
 class Attached(NamedTuple):
-    """What became of hierarchy files: the columns that have one now, and why the others have none."""
+    """What became of the files: the columns that have a hierarchy now, or labels in place of codes, and why the others have none."""
 
     columns: tuple[str, ...] = ()
     refusals: tuple[str, ...] = ()
+    labelled: tuple[str, ...] = ()
 
     def sentences(self) -> list[str]:
         """Return one on the columns, and one on each file that was refused."""
         names, number = ", ".join(self.columns), len(self.columns)
         many = "1 hierarchy was" if number == 1 else f"{number} hierarchies were"
-        return [*([f"{many} attached: {names}"] if number else []), *self.refusals]
+        labels = f"Labels stand in place of codes: {', '.join(self.labelled)}; the screen Prepare has them as steps"
+        return [
+            *([f"{many} attached: {names}"] if number else []),
+            *([labels] if self.labelled else []),
+            *self.refusals,
+        ]
 
 
 def attach(workspace: Workspace, files: Mapping[str, Path]) -> Attached:
-    """Give quasi-identifiers and sensitive columns the hierarchies of these files, by name, as one edit; the files are copied."""
+    """Give columns the hierarchies and the labels of these files, by name, as one edit; the files of hierarchies are copied."""
     edits: dict[str, Mapping[str, Any]] = {}
+    steps: dict[str, dict[str, Any]] = {}
     refusals: list[str] = []
     columns = workspace.draft.spec.columns
     names = [] if workspace.named is None else [str(column) for column in workspace.named.columns]
@@ -82,6 +92,12 @@ def attach(workspace: Workspace, files: Mapping[str, Path]) -> Attached:
         column = matched_column(name, names)
         if column is None:
             refusals.append(f"{name}: no column has its name")
+            continue
+        if is_codebook(path):
+            try:
+                steps[column] = labelled(column, path)
+            except AnonflowError as error:
+                refusals.append(f"{name}: {error.problems[0].replace(path.name, name)}")
             continue
         before = columns.get(column, ColumnSpec())
         role = before.role
@@ -104,7 +120,44 @@ def attach(workspace: Workspace, files: Mapping[str, Path]) -> Attached:
         edits[column] = {**declared_hierarchy(before, spec), "boundary": None}
     if edits:
         workspace.set_columns(edits)
-    return Attached(tuple(edits), tuple(refusals))
+    if steps:
+        before_them = workspace.draft.spec.table.prepare
+        workspace.draft.put(with_steps(workspace, [*before_them, *steps.values()]))
+    return Attached(tuple(edits), tuple(refusals), tuple(steps))
+
+
+def is_codebook(path: Path) -> bool:
+    """Return whether a file begins as a codebook does, with the line value,label."""
+    with path.open("rb") as stream:
+        first = stream.readline(100).decode("utf-8-sig", "replace")
+    return [cell.strip().lower() for cell in first.split(",")] == ["value", "label"]
+
+
+def labelled(column: str, path: Path) -> dict[str, Any]:
+    """Return the step that puts the labels of a codebook in place of a column's values."""
+    return {"recode": {"column": column, "values": table_of_file(path)}}
+
+
+def with_steps(workspace: Workspace, steps: Sequence[Mapping[str, Any]]) -> DraftSpec:
+    """Return the draft with these preparation steps, and its columns under the names that they have after them.
+
+    Of a numeric column whose numbers a new step makes labels, all of them or some codes, the kind is guessed again.
+    """
+    spec, folder, frame = workspace.draft.spec, workspace.draft.folder, workspace.frame
+    names = [str(name) for name in frame.columns]
+    known = spec.table.prepare
+    before, after = (Preparation(list(each), folder).renamed(names) for each in (known, steps))
+    new = {before.get(name, name): after.get(name, name) for name in names}
+    columns = {new.get(name, name): column for name, column in spec.columns.items()}
+    for step in steps[len(known) :]:
+        name = step.get("recode", {}).get("column")
+        column = columns.get(name)
+        if column is None or column.kind != "numeric":
+            continue
+        recoded = Preparation(list(steps), folder).apply(frame)[name]
+        if np.isnan(numbers_in(recoded.dropna())).any():
+            columns[name] = ColumnSpec(role=column.role, weight=column.weight, **kind_of(recoded))
+    return spec.with_table(prepare=tuple(steps), columns=columns)
 
 
 def copy_hierarchy(workspace: Workspace, spec: Any, column: str) -> None:

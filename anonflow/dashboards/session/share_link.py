@@ -39,7 +39,7 @@ class LinkSpec(BaseModel):
 
 
 @cache
-def _known_words() -> frozenset[str]:
+def flow_words() -> frozenset[str]:
     """Return all texts that a link may hold besides the names of a built-in table's columns: those of the flow format."""
     return frozenset(words_of(flow_schema()))
 
@@ -52,7 +52,7 @@ def link(spec: DraftSpec) -> str:
     """
     document, source = spec.document, spec.table.source
     kept: dict[str, Any] = {"version": 1, "steps": []}
-    words = set(_known_words())
+    words = set(flow_words())
     if source.dataset is not None:
         first = datasets.schema(source.dataset, hierarchies=True)
         words |= set(first) | {source.dataset}

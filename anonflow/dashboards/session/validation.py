@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -43,13 +43,17 @@ class Judgement:
 
 
 def code(
-    frame: pd.DataFrame, spec: DraftSpec, folder: Path, source: SourceSpec
+    frame: pd.DataFrame,
+    spec: DraftSpec,
+    folder: Path,
+    source: SourceSpec,
+    tell: Callable[[str, int, int], None] = lambda words, done, of: None,
 ) -> tuple[Table | None, tuple[str, ...]]:
-    """Return a frame as the table of a flow, after the preparation steps; or the problems of its columns."""
+    """Return a frame as the table of a flow, after the preparation steps; or the problems of its columns. Before each column, `tell` is called with words, and how many of all are coded."""
     columns = {name: written(column) for name, column in spec.columns.items()}
     try:
         schema = Schema(columns, folder=folder, prepare=list(spec.table.prepare))
-        return Table(frame, schema.with_separators(source.decimal, source.thousands)), ()
+        return Table(frame, schema.with_separators(source.decimal, source.thousands), _tell=tell), ()
     except AnonflowError as error:
         return None, tuple(map(on_screen, error.problems))
 

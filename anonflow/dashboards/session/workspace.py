@@ -83,6 +83,9 @@ NOTHING_OPENED = "Nothing was opened."
 CODING = "the table is being coded under its columns; wait a few seconds"
 """Why nothing can run while a large table is coded aside."""
 
+UNCODED = "coding the table under its columns was cancelled; change a column, or press Code the table on the screen Data"
+"""Why nothing can run after that."""
+
 
 class Workspace(param.Parameterized):
     """All state of one user.
@@ -180,7 +183,8 @@ class Workspace(param.Parameterized):
         self._started: tuple[DraftSpec, frozenset[str]] | None = None
         self._ids = 0
         self._coded: tuple[Any, ...] | None = None
-        self._coder = screen_work.Background(self, at_once=True) if aside else None
+        self._aside = aside
+        self.coder = screen_work.Background(self, at_once=True)
         self._advice: tuple[pd.DataFrame, list[Advice]] | None = None
         self._named: tuple[pd.DataFrame, dict[str, str], pd.DataFrame] | None = None
         self._column_problems: tuple[str, ...] = ()
@@ -726,8 +730,8 @@ class Workspace(param.Parameterized):
         """Update everything that depends on the draft, as one change; of many records once they are coded."""
         spec = self.draft.spec
         declared = spec.columns, spec.table.prepare
-        if self._coder is not None and declared != self._coded:
-            self._coder.forget()
+        if declared != self._coded:
+            self.coder.forget()
         if self.frame is None:
             self._coded, self._column_problems = None, (OPEN_FIRST,)
             self._judge(None)
@@ -744,16 +748,23 @@ class Workspace(param.Parameterized):
             with suppress(FlowError):  # its problems are shown
                 self._start_coded()
 
-        if self._coder is None or len(frame) <= screen_work.FEW:
+        if not self._aside or len(frame) <= screen_work.FEW:
             keep(code(frame, spec, folder, source))
             return
         self._column_problems = (CODING,)
         self._judge(before)
-        self._coder.start(
-            lambda: code(frame, spec, folder, source),
+        self.coder.start(
+            lambda: code(frame, spec, folder, source, self.coder.tell),
             keep,
             lambda problem: keep((None, (problem,))),
+            "coding the table",
+            lambda: keep((None, (UNCODED,))),
         )
+
+    def code_again(self) -> None:
+        """Code the table under its columns, after that was cancelled."""
+        self._coded = None
+        self._refresh()
 
     def _judge(self, table: Table | None) -> None:
         """Say what of the draft can run on the table, and what cannot."""
@@ -968,8 +979,8 @@ class Workspace(param.Parameterized):
         TimeoutError
             If that takes longer than `timeout` seconds.
         """
-        if self._coder is not None:
-            self._coder.wait(timeout)
+        if self.coding:
+            self.coder.wait(timeout)
         if self._batch is not None and not self._batch.wait(timeout):
             raise TimeoutError("the runs are not over yet")
 
@@ -1094,8 +1105,8 @@ class Workspace(param.Parameterized):
 
     def move(self, schedule: Callable[[Callable[[], None]], None]) -> None:
         """Continue in another page, or in none: the watchers of the former page are removed."""
-        self.param.watchers = {}
-        self.draft.param.watchers = {}
+        for watched in (self, self.draft, self.coder):
+            watched.param.watchers = {}
         self._schedule = schedule
         self._schedule(self._make_changes)
 
@@ -1106,8 +1117,7 @@ class Workspace(param.Parameterized):
         self._folder_stays = keep
         with param.parameterized.discard_events(self):  # there are no listeners any more
             self._abandon()
-            if self._coder is not None:
-                self._coder.forget()
+            self.coder.forget()
             self.param.update(frame=None, table=None, coding=False, runs=[], chosen=None)
         self._line.forget(id(self))
         if keep:

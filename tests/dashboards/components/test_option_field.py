@@ -8,6 +8,8 @@ import pytest
 
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.dashboards.components.option_field import field_value, option_field, option_value
+from anonflow.option import options_of
+from anonflow.table.prepare import STEPS
 
 SETS = REGISTRY["local-suppression"].options["sets"]
 
@@ -32,3 +34,13 @@ def test_a_mapping_is_text_without_braces() -> None:
     importance = REGISTRY["local-suppression"].options["importance"]
     assert field_value(importance, {"age": 2, "sex": 1}) == "age: 2, sex: 1"
     assert option_value(importance, "age: 2, sex: 1") == {"age": 2, "sex": 1}
+
+
+def test_no_choice_is_without_words() -> None:
+    options = options_of(STEPS["numbers"])
+    point, thousands = (option_field(options[name], None, 200) for name in ("decimal", "thousands"))
+    assert point.options == {"by itself": None, ".": ".", ",": ","}
+    assert list(thousands.options) == ["by itself", ",", ".", "a space", "'"]
+    assert point.value is None
+    assert (point.get_root().value, "by itself") in point.get_root().options
+    assert option_field(options["decimal"], ",", 200).get_root().value == ","

@@ -416,6 +416,18 @@ def test_every_column_has_its_counts_whatever_its_values_are(workspace: Workspac
     assert shown.loc["large", ["distinct", "missing"]].tolist() == [len(large), 0]
 
 
+@pytest.mark.parametrize("written", ["{:%Y-%m-%d}", "{:%Y-%m-%dT%H:%M:%S}"])
+def test_a_picture_of_dates_counts_those_of_equal_spans(
+    workspace: Workspace, tmp_path: Path, written: str
+) -> None:
+    days = pd.date_range("2024-01-01", periods=200, freq="D")
+    rows = "".join(f"{i},{written.format(day)}\n" for i, day in enumerate(days))
+    (tmp_path / "stays").write_text(f"stay,admitted\n{rows}", encoding="utf-8")
+    choice = ColumnChoice(workspace)
+    workspace.open_file("stays.csv", tmp_path / "stays")
+    assert choice.about()["admitted"].heights == (10.0,) * 20
+
+
 def test_edits_in_the_table_reach_the_draft_and_come_back(workspace: Workspace, tmp_path: Path) -> None:
     screen = DataScreen(workspace=workspace)
     (tmp_path / "given").write_text(PEOPLE, encoding="utf-8")
@@ -496,13 +508,14 @@ def test_while_a_large_table_is_coded_nothing_is_called_wrong(
     assert not screen.trouble.visible
     assert "Counting" in screen.sentence.object or "unique" in screen.sentence.object
     assert app.bar.troubles == 0
-    assert "being coded" in app.bar.status
+    assert app.at_work.line.visible
+    assert workspace.coder.doing == "coding the table"
     for step in ("Risk", "Protect", "Compare"):
         app.step = STEPS.index(step)
     hand.do_all()
     assert "unique on these quasi-identifiers" in screen.sentence.object
     assert not screen.trouble.visible
-    assert "being coded" not in app.bar.status
+    assert not app.at_work.line.visible
     workspace.close()
 
 

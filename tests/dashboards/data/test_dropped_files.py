@@ -65,6 +65,29 @@ def drop(workspace: Workspace, files: dict[str, str]) -> DataScreen:
     return screen
 
 
+@pytest.mark.parametrize("first", ["people.csv", "income.csv"])
+def test_a_codebook_finds_its_column_by_its_name(workspace: Workspace, first: str) -> None:
+    table = PEOPLE.replace("low", "1").replace("high", "9")
+    files = {"people.csv": table, "income.csv": "value,label\n1,below 2000\n9,refused\n"}
+    screen = drop(workspace, {name: files[name] for name in sorted(files, key=lambda name: name != first)})
+    assert workspace.table_name == "people.csv"
+    labels = {"1": "below 2000", "9": "refused"}
+    assert value_at(workspace.draft, ("table", "prepare")) == [
+        {"recode": {"column": "income", "values": labels}}
+    ]
+    assert set(workspace.table.frame["income"]) == set(labels.values())
+    assert "Labels stand in place of codes: income" in screen.dropped.object
+    assert not workspace.has_work
+
+    # one that comes later is no table, and one that cannot be read changes nothing
+    screen._arrived = -1e9
+    send(screen.dropper, "codebook-age.csv", b"value,label\n20,twenty\n20,twenty\n", size=100_000)
+    assert workspace.table_name == "people.csv"
+    assert "codebook-age.csv" in screen.dropped.object
+    assert "line 3" in screen.dropped.object
+    assert len(workspace.draft.spec.table.prepare) == 1
+
+
 @pytest.mark.parametrize(
     "names", [tuple(FILES), tuple(reversed(FILES)), ("people_hierarchy_age.csv", "town.csv", "people.csv")]
 )

@@ -10,9 +10,11 @@ import pytest
 
 pytest.importorskip("panel", reason="the dashboards are an extra")
 from anonflow.dashboards import Workspace
+from anonflow.dashboards.app import App
 from anonflow.dashboards.data.screen import OWN, DataScreen
+from anonflow.dashboards.session.workspace import UNCODED
 from anonflow.dashboards.work import screen_work
-from anonflow.errors import DataError
+from anonflow.errors import DataError, FlowError
 from anonflow.table import infer
 from tests.dashboards.conftest import Hand
 from tests.dashboards.data.uploading import send
@@ -129,3 +131,43 @@ def test_counting_is_cancelled_and_begun_again(
     hand.do_all()
     assert list(choice.rows["distinct"]) == [9, 2, 2]
     assert choice.bars
+
+
+def test_coding_that_is_cancelled_says_how_to_go_on(hand: Hand, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(screen_work, "FEW", 30)
+    space = Workspace(aside=True)
+    app = App(workspace=space)
+    screen = DataScreen(workspace=space)
+    words, shares = heard(space.coder, "coding column Gender"), []
+    space.coder.param.watch(lambda event: shares.append(event.new), "share")
+    space.open_dataset("census_like", n=60, seed=3)
+    assert app.at_work.line.visible
+    hand.do_all()
+    assert words == ["coding the table", "coding column Age", "coding column Gender", ""]
+    assert shares == [0.0, 0.125]
+    assert not app.at_work.line.visible
+    assert not space.coding
+    assert space.table is None
+    assert space.problems == (UNCODED,)
+    assert "cancelled" in screen.trouble.object
+    assert "cannot be used" not in screen.trouble.object
+
+    # an edit of something else does not begin it again: the button does, and an edit of a column
+    space.set_ks([3])
+    assert not hand.works
+    with pytest.raises(FlowError, match="cancelled"):
+        space.start()
+    assert screen.code.visible
+    screen.code.param.trigger("clicks")
+    hand.do_all()
+    assert space.table.n == 60
+    assert space.problems == ()
+    assert not screen.trouble.visible
+    assert not screen.code.visible
+    space.set_column("Education", role="insensitive")
+    app.at_work.cancel.param.trigger("clicks")
+    assert space.table is None
+    space.draft.undo()
+    hand.do_all()
+    assert space.table.n == 60
+    space.close()
