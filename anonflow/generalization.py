@@ -19,7 +19,7 @@ from anonflow.table.domain import Domain, coded_texts
 from anonflow.table.forms.text_columns import texts_at
 from anonflow.table.published.notation import ColumnReader, readers_of
 from anonflow.table.published.published_cells import WHOLE, PublishedCells
-from anonflow.table.records import Records, equal_columns, taken
+from anonflow.table.records import Records, equal_columns, take_positions
 from anonflow.threads import by_column
 
 _ONE = np.uint64(1)
@@ -236,8 +236,8 @@ class Generalization:
         IndexError
             If a position does not exist.
         """
-        lo, hi, bits = (taken(part, index, 1) for part in (self.lo, self.hi, self.bits))
-        own = None if self.aggregates is None else taken(self.aggregates, index, 1)
+        lo, hi, bits = (take_positions(part, index, 1) for part in (self.lo, self.hi, self.bits))
+        own = None if self.aggregates is None else take_positions(self.aggregates, index, 1)
         return Generalization(self.domains, lo, hi, bits, own)
 
     def aggregated(

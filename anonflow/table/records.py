@@ -49,7 +49,7 @@ class Records:
             If a position does not exist.
         """
         units = None if self.units is None else self.units[index]
-        return Records(self.domains, taken(self.codes, index, 0), units)
+        return Records(self.domains, take_positions(self.codes, index, 0), units)
 
     def fingerprint(self) -> str:
         """Return a hash of the values in their order, independent of other records: 64 hexadecimal digits, O(n q)."""
@@ -169,7 +169,7 @@ def first_places(labels: np.ndarray, distinct: int) -> np.ndarray:
     return places
 
 
-def taken(array: np.ndarray, index: np.ndarray, axis: int) -> np.ndarray:
+def take_positions(array: np.ndarray, index: np.ndarray, axis: int) -> np.ndarray:
     """Return the rows or columns at some positions, contiguous: :func:`numpy.take`, which is three times as fast as an index.
 
     It would read a mask as the positions 0 and 1, so the positions of a mask are taken.

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonflow.table.records import first_places, matches_among, places_in, ranked_values, taken
+from anonflow.table.records import first_places, matches_among, places_in, ranked_values, take_positions
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.int64, "M8[us]"])
@@ -59,7 +59,7 @@ def test_rows_and_columns_are_taken_by_positions_and_by_masks(axis: int) -> None
     mask = np.arange(array.shape[axis]) != 1
     for index in (mask, np.flatnonzero(mask), np.array([-1, 0, 0]), np.empty(0, np.int64)):
         expected = array[index] if axis == 0 else array[:, index]
-        assert taken(array, index, axis).tolist() == expected.tolist()
-        assert taken(array, index, axis).flags.c_contiguous
+        assert take_positions(array, index, axis).tolist() == expected.tolist()
+        assert take_positions(array, index, axis).flags.c_contiguous
     with pytest.raises(IndexError):
-        taken(array, np.array([9]), axis)
+        take_positions(array, np.array([9]), axis)

@@ -78,6 +78,11 @@ class Publication:
     people: ReleasedPeople | None = field(default=None, repr=False)
     """Of a release that goes on from earlier ones: whose each row may be, which the owner's folder keeps."""
 
+    @property
+    def table_csv(self) -> bytes:
+        """The release as a CSV file; empty if there is none. Notebooks read it."""
+        return self.tables.get(".csv", b"")
+
 
 def card_of_run(
     seed: int,

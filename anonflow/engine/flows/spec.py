@@ -436,9 +436,7 @@ class PublishSpec(_Spec):
     """The release: a .csv or .parquet file, one of SPSS (.sav, .zsav) or Stata (.dta), or a folder of Parquet files, whose
     name ends in .parquet/."""
 
-    report: Annotated[
-        ReportSpec | None, BeforeValidator(_report, json_schema_input_type=str | ReportSpec | None)
-    ] = None
+    report: Annotated[ReportSpec | None, BeforeValidator(_report)] = None
     """The report: an .html file, or a mapping of file, template, threshold and pdf."""
 
     run: dict[str, Any] | None = None

@@ -151,7 +151,7 @@ def taken(array: np.ndarray, positions: np.ndarray) -> np.ndarray:
         If its file cannot be read.
     """
     if not isinstance(array, np.memmap):
-        return np.ascontiguousarray(array[positions])
+        return np.take(array, positions, axis=0)
     rows = np.empty((len(positions), *array.shape[1:]), array.dtype)
     order = np.argsort(positions)
     for start in range(0, len(order), TOGETHER):
