@@ -121,7 +121,7 @@ class TwoQuestions(pn.viewable.Viewer):
         self.start.label = "Running the candidates…" if running else FIND
         answer = Markup("<p role='alert'>{}</p>").format(self.problem) if self.problem else Markup("")
         if self.workspace.problems and not self.problem:
-            answer = soft(f"This cannot run yet: {'; '.join(self.workspace.problems[:3])}.", "status")
+            answer = soft(f"These questions wait: {'; '.join(self.workspace.problems[:3])}.", "status")
         best = self.best
         if best is not None and not running:
             answer += Markup("<p><b>Best for you: {}</b>, because {}</p>").format(

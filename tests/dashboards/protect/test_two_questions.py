@@ -88,7 +88,7 @@ def test_what_cannot_run_is_said(workspace: Workspace) -> None:
     for name in workspace.draft.spec.columns:
         workspace.set_column(name, role="insensitive")
     assert questions.start.disabled
-    assert f"This cannot run yet: {workspace.problems[0]}" in questions.answer.object
+    assert f"These questions wait: {workspace.problems[0]}" in questions.answer.object
     questions.find()
     assert questions.problem
     assert workspace.runs == []
