@@ -9,7 +9,7 @@ import shutil
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import gettempdir
 from types import TracebackType
 from typing import Any
 
@@ -54,9 +54,8 @@ class Spill:
 
     def __init__(self, home: Path | None) -> None:
         self._room = np.empty(0, np.uint8)
-        self._elsewhere: TemporaryDirectory[str] | None = None
-        self._name = f"{PREFIX}{machine()}-{os.getpid()}-{secrets.token_hex(4)}"
-        self._home = home or self._temporary()
+        self._owner = home
+        self._process = f"{os.getpid()}-{secrets.token_hex(4)}"
         self.is_elsewhere = False
 
     @classmethod
@@ -73,27 +72,33 @@ class Spill:
         return cls(None if owner is None else owner.path)
 
     def __enter__(self) -> Spill:
-        for left in self._home.glob(f"{PREFIX}{machine()}-*"):
-            process = left.name.removeprefix(f"{PREFIX}{machine()}-").partition("-")[0]
-            if process.isdigit() and not is_running(int(process)):
-                shutil.rmtree(left, ignore_errors=True)
         self._make()
-        if self._elsewhere is None and not can_map(self.path):
+        if self._owner is not None and not can_map(self.path):
             self.path.rmdir()
-            self._home, self.is_elsewhere = self._temporary(), True
+            self._owner, self.is_elsewhere = None, True
             self._make()
         return self
 
     @property
     def path(self) -> Path:
         """The folder."""
-        return self._home / self._name
+        return self._home / f"{self._prefix}{self._process}"
 
-    def _temporary(self) -> Path:
-        self._elsewhere = TemporaryDirectory(prefix="anonflow-")
-        return Path(self._elsewhere.name)
+    @property
+    def _home(self) -> Path:
+        return self._owner or Path(gettempdir())
+
+    @property
+    def _prefix(self) -> str:
+        """What the names of such folders on this machine begin with; in a folder of many programs the package's name comes first."""
+        return f"{'' if self._owner else 'anonflow-'}{PREFIX}{machine()}-"
 
     def _make(self) -> None:
+        """Make the folder, and remove those of processes that were killed."""
+        for left in self._home.glob(f"{self._prefix}*"):
+            process = left.name.removeprefix(self._prefix).partition("-")[0]
+            if process.isdigit() and not is_running(int(process)):
+                shutil.rmtree(left, ignore_errors=True)
         try:
             self.path.mkdir(mode=0o700)
         except OSError as error:
@@ -109,8 +114,6 @@ class Spill:
         except OSError:
             ended = self.path
         shutil.rmtree(ended, ignore_errors=True)
-        if self._elsewhere is not None:
-            self._elsewhere.cleanup()
 
     def file(self, name: str) -> str:
         """Return the path of one of its files."""

@@ -21,7 +21,6 @@ from anonflow.algorithms.method import Partition
 from anonflow.errors import InfeasibleError
 from anonflow.kernels.classes import clusters
 from anonflow.kernels.costs import join_row_jit
-from anonflow.kernels.state import Plan, State
 from anonflow.table.records import Records
 from tests.cases import costs as cost_cases
 from tests.cases.flow_files import flow_text
@@ -122,21 +121,12 @@ def test_no_block_left_out_has_a_nearer_record(seed: int, measure: str, need: in
     values = SensitiveValues(Targets((target,)), (rng.random((n, 1)) < 0.15).astype(np.int64))
     search = clusters.nearest
 
-    def checked(
-        plan: Plan,
-        heads: State,
-        c: int,
-        work: State,
-        ids: np.ndarray,
-        m: int,
-        fits: np.ndarray,
-        out: np.ndarray,
-        lows: np.ndarray,
-    ) -> int:
+    def checked(*arguments: Any) -> int:
+        plan, heads, c, work, ids, m, fits, _, lows = arguments
         prices = np.empty(m)
         join_row_jit(plan, heads, c, work, 0, m, prices)
         assert (lows[np.arange(m) // clusters.BLOCK] <= prices).all()
-        at = search(plan, heads, c, work, ids, m, fits, out, lows)
+        at: int = search(*arguments)
         fitting = [(prices[s], ids[s], s) for s in range(m) if fits[ids[s]]]
         assert at == (min(fitting)[2] if fitting else -1)
         return at

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import functools
 import json
+import os
 import pickle
 import random
 import re
@@ -1569,13 +1570,19 @@ def test_a_column_whose_first_rows_are_missing_has_the_others(tmp_path: Path) ->
     assert whole["seen"][2] == "Volos"
 
 
-def test_pieces_of_a_killed_process_are_removed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_file", [True, False])
+def test_pieces_of_a_killed_process_are_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_file: bool
+) -> None:
+    """In the owner's folder, and in the system's temporary one, where those of a flow lie that is no file."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    home = tmp_path if is_file else None
     gone = 2**22 + 1  # no process has so high a number
-    with Spill(tmp_path) as own:
-        machine = own.path.name.split("-")[1]
-        left = tmp_path / f"pieces-{machine}-{gone}-abcd"
+    with Spill(home) as own:
+        assert own.path.parent == tmp_path
+        left = own.path.with_name(own.path.name.replace(f"-{os.getpid()}-", f"-{gone}-"))
         left.mkdir()
-        with Spill(tmp_path):
+        with Spill(home):
             assert not left.exists()
             assert own.path.exists()  # its process is alive
         assert stat.S_IMODE(own.path.stat().st_mode) == 0o700
