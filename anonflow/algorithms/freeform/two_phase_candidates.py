@@ -23,9 +23,11 @@ from anonflow.kernels.row_costs import join_row_jit
 from anonflow.kernels.state import Plan, State, take
 from anonflow.threads import run_each
 
-SCALE = 2**20
-"""Costs are below 32; the solver multiplies them by the number of records and must stay below 2^63."""
+SCALE = 720_720
+"""Costs are below 32; the solver multiplies them by the number of records and must stay below 2^63.
 
+A multiple of all numbers up to 16: where a value is published or concealed, costs of as many columns are exact.
+"""
 
 EVERYBODY = 512
 """Records of a table in which negative cycles are sought among all pairs."""
@@ -152,9 +154,10 @@ def sparse_assignment(left: np.ndarray, right: np.ndarray, cost: np.ndarray, n: 
     if len(np.unique(left)) < n or len(np.unique(right)) < n:
         return None
     solver = SimpleLinearSumAssignment()
-    solver.add_arcs_with_cost(
-        left.astype(np.int32), right.astype(np.int32), np.rint(cost * SCALE).astype(np.int64)
-    )
+    units = np.rint(cost * SCALE).astype(np.int64)
+    # the solver halves its steps until they are below 1: costs without a common factor take half the time
+    units //= max(int(np.gcd.reduce(units)), 1)
+    solver.add_arcs_with_cost(left.astype(np.int32), right.astype(np.int32), units)
     if solver.solve() != solver.OPTIMAL:
         return None
     return np.array([solver.right_mate(i) for i in range(n)], np.int64)
@@ -203,6 +206,8 @@ def sparse_matches(
     widened = 0
     costs = costs_of_difference(part.records, plan) if pairs == "sorted" else None
     near = np.empty((n, 0), np.int32)
+    # edges to the next along the order, too: most records are somebody's candidate then
+    ring = ((np.arange(n)[:, None] + np.arange(1, min(2 * k, n))) % n).astype(np.int32)
     for d in range(1, k):
         wide = min(count + d, n)
         while True:
@@ -211,14 +216,13 @@ def sparse_matches(
             elif near.shape[1] < wide:
                 wide = min(max(wide, count + k), n)
                 near = sorted_pairs(part.records, plan, origin, costs, wide, pool)
-            free = (near[:, :, None] != assigned[:, None, :d]).all(axis=2)
-            # Edges to the next along the order, too: most records are somebody's candidate then.
-            ring = (np.arange(n)[:, None] + np.arange(1, min(2 * k, n))) % n
-            fresh = (ring[:, :, None] != assigned[:, None, :d]).all(axis=2)
-            left = np.concatenate([np.nonzero(free)[0], np.nonzero(fresh)[0]])
-            right = np.concatenate([near[free], ring[fresh]])
             # each edge once, in a fixed order: the solver then gives the same result on every machine
-            left, right = np.divmod(np.unique(left * n + right), n)
+            ends = np.sort(np.concatenate([near, ring], axis=1), axis=1)
+            free = np.ones(ends.shape, bool)
+            np.not_equal(ends[:, 1:], ends[:, :-1], out=free[:, 1:])
+            for matched in assigned[:, :d].T:
+                free &= ends != matched[:, None]
+            left, right = np.nonzero(free)[0], ends[free].astype(np.int64)
             cost = np.empty(len(left))
             join_pairs_jit(plan, origin, left, joined, right, cost)
             cost -= joined.cost[right]
