@@ -28,7 +28,7 @@ RELEASES = {
     "greedy": "d00e29e12b53e3e91976501f0a028b1e",
     "hungarian": "123b9bf4f319c74326f21c082e22711f",
     "sort-greedy": "49d15a9409891209b2ff74f72dc194f4",
-    "two-phase": "e385991359a0a5c3cb4298d0050c4844",
+    "two-phase": "1bc7815251b6059d8ef064b582a0ef48",
     "min-cost-flow": "6b23d8a9d51ea695725c937777f2c488",
     "nh": "9d43c146a185524c4cea32da73e8b7eb",
     "k-concealment": "61792d094129b134cdb34745bdfca868",

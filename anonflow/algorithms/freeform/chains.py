@@ -11,7 +11,7 @@ import numpy as np
 from anonflow.algorithms.method import Partition, Progress
 from anonflow.errors import ParameterError
 from anonflow.kernels.freeform.chains import Search
-from anonflow.kernels.freeform.descent import block_chains_jit
+from anonflow.kernels.freeform.descent import DRAWS, block_chains_jit
 from anonflow.kernels.freeform.slot_rows import SlotRows, empty_rows, renew_span_jit
 from anonflow.kernels.freeform.two_hops import two_hops_jit
 from anonflow.partition import lexicographic_order
@@ -253,7 +253,8 @@ def _one_round(
     for number, members in enumerate(blocks):
         search.block[members] = number
     lanes = [
-        rng.integers(2**32, size=(len(members) if kicking else 0, 4), dtype=np.uint32) for members in blocks
+        rng.integers(2**32, size=(len(members) if kicking else 0, DRAWS), dtype=np.uint32)
+        for members in blocks
     ]
     sizes = np.array([LINKS if mutual else DEPTH, TESTS, 10 * n, VISITS, JOURNAL], np.int64)
 

@@ -23,6 +23,7 @@ from anonflow.kernels.freeform.symmetric_chains import slot_of, symmetric_chain
 from anonflow.kernels.jit import jit
 
 __all__ = [
+    "DRAWS",
     "block_chains",
     "block_chains_jit",
     "descend",
@@ -30,6 +31,9 @@ __all__ = [
     "kick",
     "kick_jit",
 ]
+
+DRAWS = 6
+"""Random numbers of a kick: four records, a slot and a candidate."""
 
 _SHIFT = np.int64(32)
 
@@ -125,6 +129,9 @@ def kick(
 ) -> tuple[int, float]:
     """Draw an exchange of two matches, or of the ends of two links, in a block.
 
+    The costliest of four drawn records takes a candidate, from where giving it away gains most: where much is lost, there is much
+    to gain.
+
     Parameters
     ----------
     rows : SlotRows
@@ -132,8 +139,8 @@ def kick(
     mutual : bool
     members : numpy.ndarray, shape (m,), int64
         The block's records.
-    lane : numpy.ndarray, shape (4,), uint32
-        Which record, slot, candidate and holder of it.
+    lane : numpy.ndarray, shape (``DRAWS``,), uint32
+        Which records, slot and candidate.
     work : ChainScratch
         ``record, slot, gained`` are the exchange, for :func:`anonflow.kernels.freeform.chains.hand_on`.
 
@@ -146,11 +153,21 @@ def kick(
     """
     k = rows.size[0]
     i = members[(np.int64(lane[0]) * len(members)) >> _SHIFT]
-    s = 1 + ((np.int64(lane[1]) * (k - 1)) >> _SHIFT)
-    b = np.int64(search.near[i, (np.int64(lane[2]) * search.near.shape[1]) >> _SHIFT])
+    for e in range(1, DRAWS - 2):
+        j = members[(np.int64(lane[e]) * len(members)) >> _SHIFT]
+        if rows.drop[j * k] > rows.drop[i * k]:
+            i = j
+    s = 1 + ((np.int64(lane[DRAWS - 2]) * (k - 1)) >> _SHIFT)
+    b = np.int64(search.near[i, (np.int64(lane[DRAWS - 1]) * search.near.shape[1]) >> _SHIFT])
     if b < 0 or holds(search.matches, i, b):
         return 0, 0.0
-    d = 1 + ((np.int64(lane[3]) * (k - 1)) >> _SHIFT)
+    d = np.int64(1)
+    most = -np.inf
+    for e in range(1, k):
+        gain = rows.drop[b * k + e if mutual else np.int64(search.holders[b, e])]
+        if gain > most:
+            most = gain
+            d = np.int64(e)
     a = np.int64(search.matches[i, s])
     mine = search.block[i]
     length = 2
@@ -220,8 +237,8 @@ def block_chains(
         Whether matches are mutual and have to stay so: chains and kicks are those of links then.
     members : numpy.ndarray, shape (m,), int64
         The block's records, in the order in which they are visited.
-    lanes : numpy.ndarray, shape (kicks, 4), uint32
-        Random numbers: which record, slot, candidate and holder of it.
+    lanes : numpy.ndarray, shape (kicks, ``DRAWS``), uint32
+        Random numbers.
     highest_price : float
         The highest price of a kick.
     sizes : numpy.ndarray, shape (5,), int64

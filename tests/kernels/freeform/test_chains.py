@@ -17,6 +17,7 @@ from anonflow.generalization import Generalization
 from anonflow.kernels.costs import load, widen_jit
 from anonflow.kernels.freeform import chains, descent, slot_rows, symmetric_chains, two_hops
 from anonflow.kernels.freeform.chains import Search
+from anonflow.kernels.freeform.descent import DRAWS
 from anonflow.kernels.freeform.slot_rows import SlotRows
 from anonflow.kernels.state import Plan, State, take
 from anonflow.table import Table
@@ -201,7 +202,7 @@ def test_kicks_never_raise_the_loss_and_plain_and_compiled_agree(data: st.DataOb
     matches = graph.search.matches.copy()
     members = np.array(data.draw(st.permutations(range(n))), np.int64)
     lanes = np.random.default_rng(data.draw(st.integers(0, 99))).integers(
-        2**32, size=(20, 4), dtype=np.uint32
+        2**32, size=(20, DRAWS), dtype=np.uint32
     )
     sizes = np.array([4, 8, 1000, data.draw(st.sampled_from([1, 2, 30])), 50], np.int64)
     answers = []
@@ -219,6 +220,30 @@ def test_kicks_never_raise_the_loss_and_plain_and_compiled_agree(data: st.DataOb
         assert_consistent(again)
         answers.append((again.bits(), change, facts.tolist()))
     assert answers[0] == answers[1]
+
+
+@BOTH
+@examples(40)
+@given(data=st.data())
+def test_a_kick_begins_at_the_costliest_record_and_takes_from_the_holder_that_gains_most(
+    data: st.DataObject, compiled: bool
+) -> None:
+    graph = data.draw(graphs())
+    n, k = graph.search.matches.shape
+    work = kernel("chain_scratch", compiled)(k, n, 4, 8)
+    lanes = np.random.default_rng(data.draw(st.integers(0, 99))).integers(
+        2**32, size=(30, DRAWS), dtype=np.uint32
+    )
+    for lane in lanes:
+        length, _ = kernel("kick", compiled)(graph.rows, graph.search, False, np.arange(n), lane, work)
+        if not length:
+            continue
+        i, j = work.record[:2].tolist()
+        drawn = [int(draw) * n // 2**32 for draw in lane[:4]]
+        assert i in drawn
+        assert graph.rows.drop[i * k] == max(graph.rows.drop[record * k] for record in drawn)
+        gains = graph.rows.drop[graph.search.holders[work.gained[0], 1:]]
+        assert graph.rows.drop[j * k + work.slot[1]] == gains.max()
 
 
 @BOTH
@@ -253,7 +278,7 @@ def test_chains_and_kicks_of_links_keep_them_mutual(
     if not len(members):
         return
     lanes = np.random.default_rng(data.draw(st.integers(0, 99))).integers(
-        2**32, size=(30, 4), dtype=np.uint32
+        2**32, size=(30, DRAWS), dtype=np.uint32
     )
     journal = np.empty((200, 4), np.int64)
     for lane in lanes:
