@@ -287,7 +287,7 @@ def two_phase_matches(
             for rows in sources if inside(matches, sources) else [order]:
                 mine = matches_among(matches, rows)
                 graph = MatchedRecords(plan, take(origin, rows), mine, take(joined, rows))
-                cycles, labels = cancel(graph, candidates, t, len(rows) if p is None else p, part.rng, pool)
+                cycles, labels = cancel(graph, candidates, t, len(rows) if p is None else p, part.rng)
                 cover_jit(plan, graph.origin, mine, 0, len(rows), graph.joined)
                 left = max(LABELS * mine[:, 1:].size, LEAST_LABELS) if p is None else p - labels
                 others, finished = cancel_all(

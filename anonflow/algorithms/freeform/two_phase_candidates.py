@@ -270,7 +270,6 @@ def cancel(
     t: int,
     p: int,
     rng: np.random.Generator,
-    pool: ThreadPoolExecutor,
 ) -> tuple[int, int]:
     """Cancel negative cycles over candidate edges; `matches` change in place.
 
@@ -284,7 +283,6 @@ def cancel(
         Thresholds of :func:`anonflow.kernels.freeform.cycles.cancel_cycles`.
     rng : numpy.random.Generator
         Draws the roots.
-    pool : concurrent.futures.ThreadPoolExecutor
 
     Returns
     -------
@@ -299,9 +297,9 @@ def cancel(
     if p <= 0:
         return 0, 0
     # records that already hold an original are not candidates, although their cost rises least
-    near = near_records(plan, origin, joined, min(count + k, n), pool)
+    near = np.full((n, min(count + k, n)), -1, np.int32)
     rows = slot_rows(graph)
-    cycles, _, labels = cancel_cycles_jit(rows, matches, near, roots, t, p)
+    cycles, _, labels = cancel_cycles_jit(rows, matches, plan, origin, joined, near, roots, t, p)
     return int(cycles), int(labels)
 
 

@@ -10,6 +10,8 @@ import numpy as np
 from anonflow.kernels.freeform.chains import ChainScratch, Search, chain_scratch, hand_on, holds
 from anonflow.kernels.freeform.slot_rows import SlotRows, renew_rows, rises, rises_of
 from anonflow.kernels.jit import jit
+from anonflow.kernels.nearest import nearest
+from anonflow.kernels.state import Plan, State
 
 __all__ = [
     "CycleScratch",
@@ -85,7 +87,15 @@ exchange_jit = jit(exchange)
 
 
 def cancel_cycles(
-    rows: SlotRows, matches: np.ndarray, near: np.ndarray, roots: np.ndarray, t: int, p: int
+    rows: SlotRows,
+    matches: np.ndarray,
+    plan: Plan,
+    origin: State,
+    joined: State,
+    near: np.ndarray,
+    roots: np.ndarray,
+    t: int,
+    p: int,
 ) -> tuple[int, float, int]:
     """Reverse negative cycles until p labels have been taken; `matches` and `rows` change in place.
 
@@ -98,8 +108,12 @@ def cancel_cycles(
         Of `matches`, before and after.
     matches : numpy.ndarray, shape (n, k), int32
         k-regular, before and after; ``matches[:, 0]`` stays.
+    plan : Plan
+    origin, joined : State
+        n originals; n generalized records, by which candidates are chosen.
     near : numpy.ndarray, shape (n, C), int32
-        Candidate records of each original.
+        Candidate records of each original. A row that begins with -1 is written when the label of its original is taken, with the
+        nearest: few are.
     roots : numpy.ndarray, shape (n,), int64
         The first root, and the next ones for when no label can be improved.
     t : int
@@ -122,7 +136,7 @@ def cancel_cycles(
     is taken, so a cycle is priced again before it is reversed (``exchange``); a cycle that lowers nothing or has a
     stale arc is discarded; when no label is left the next root begins; labels downstream of a cycle become infinite.
 
-    O(p C k q), and O(n) per cycle; O(n) memory besides.
+    O(p C k q), O(n) per cycle, and O(n q) for each original whose candidates are sought; O(n) memory besides.
     """
     n, k = matches.shape
     label = np.full(n, np.inf)
@@ -153,6 +167,8 @@ def cancel_cycles(
             if length != label[u]:
                 continue
             taken += 1
+            if near[u, 0] < 0:
+                nearest(plan, origin, joined, u, u + 1, near)
             for c in range(near.shape[1]):
                 j = np.int64(near[u, c])
                 held = False

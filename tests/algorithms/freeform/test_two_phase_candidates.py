@@ -199,7 +199,7 @@ def test_cycles_only_lower_the_loss_and_keep_the_degrees(
         matches = start.copy()
         graph = MatchedRecords(part.plan, origin, matches, origin)
         slots = slot_rows(graph)
-        cycles, change, taken = kernel(slots, matches, near, roots, t, p)
+        cycles, change, taken = kernel(slots, matches, part.plan, origin, origin, near.copy(), roots, t, p)
         assert_regular(matches)
         np.testing.assert_array_equal(matches[:, 0], np.arange(n))
         assert taken <= p
@@ -208,6 +208,36 @@ def test_cycles_only_lower_the_loss_and_keep_the_degrees(
         assert_same_rows(slots, slot_rows(graph))
         answers.append((matches.tolist(), cycles, change, taken))
     assert answers[0] == answers[1]
+
+
+@examples(30)
+@given(tables(min_n=4, max_n=9), st.data())
+def test_candidates_sought_with_a_label_are_those_of_the_generalized_records(
+    table: Table, data: st.DataObject
+) -> None:
+    n, part = table.n, part_of(table)
+    k = data.draw(st.integers(2, n - 1))
+    count = data.draw(st.integers(k, n))
+    seed = data.draw(st.integers(0, 99))
+    start = shuffled(ring(n, k), np.random.default_rng(seed))
+    origin, joined = state_of(part), empty_state(part.plan, n)
+    cover_jit(part.plan, origin, start, 0, n, joined)
+    with ThreadPoolExecutor(1) as pool:
+        sought = near_records(part.plan, origin, joined, count, pool)
+    roots = np.array(data.draw(st.permutations(range(n))), np.int64)
+    answers = []
+    later = np.full_like(sought, -1)
+    for kernel, near in (
+        (cancel_cycles_jit, sought),
+        (cancel_cycles_jit, later.copy()),
+        (cancel_cycles, later),
+    ):
+        matches = start.copy()
+        slots = slot_rows(MatchedRecords(part.plan, origin, matches, joined))
+        counts = kernel(slots, matches, part.plan, origin, joined, near, roots, 2, 100)
+        assert ((near == sought).all(axis=1) | (near == -1).all(axis=1)).all()
+        answers.append((matches.tolist(), counts))
+    assert answers[0] == answers[1] == answers[2]
 
 
 @pytest.mark.slow
@@ -223,7 +253,7 @@ def test_cycles_are_found_where_there_are_some() -> None:
     total = 0
     for _ in range(30):
         roots = rng.permutation(36).astype(np.int64)
-        cycles = cancel_cycles_jit(slots, matches, near, roots, 2, 6000)[0]
+        cycles = cancel_cycles_jit(slots, matches, part.plan, origin, origin, near, roots, 2, 6000)[0]
         total += cycles
         now = float(slots.drop[::4].sum())
         assert now <= before
