@@ -80,7 +80,13 @@ def test_the_bar_tells_what_the_workspace_holds(app: App, workspace: Workspace) 
     assert app.bar.captions[0] == "no table yet"
     workspace.open_dataset("census_like", n=60, seed=1)
     columns = f"{len(workspace.table.qi_columns)} columns known"
-    assert app.bar.captions[:5] == ["60 records", "nothing to do before", columns, "greedy, k\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}10", "0 runs"]
+    assert app.bar.captions[:5] == [
+        "60 records",
+        "nothing to do before",
+        columns,
+        "greedy, k\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}10",
+        "0 runs",
+    ]
     assert not app.bar.can_undo
     workspace.set_ks([200])
     assert app.bar.can_undo

@@ -304,7 +304,9 @@ class ExploreScreen(ShownPart):
             ],
         )
         self.graph.object = str(
-            Markup('{}<p class="soft">{}</p><div class="scroll">{}</div>').format(lists, sentence, drawn)
+            Markup('{}<p class="soft">{}</p><div class="scroll goes-on">{}</div>').format(
+                lists, sentence, drawn
+            )
         )
 
     def _show_sizes(self) -> None:

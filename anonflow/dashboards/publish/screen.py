@@ -119,6 +119,11 @@ class PublishScreen(ShownPart):
         table = None if run is None or run.result.anonymization is None else run.result.anonymization.table
         self.released.card.visible = table is not None
         self.go_on.visible = model.goes_on or known.has_people
+        # whoever has releases of these people decides about them before the draw; a first visitor has none
+        parts = [part for part in self.inside if part is not self.released.card]
+        parts.insert(1 if self.go_on.visible else len(parts), self.released.card)
+        if parts != list(self.inside):
+            self.inside.objects = parts
         self.people.visible = False
         if run is None or table is None:
             return
@@ -251,13 +256,13 @@ class PublishScreen(ShownPart):
         self.link = html("", "af-link")
         self.inside = stack(
             self.chosen,
-            self.released.card,
             card(
                 "What is published", self.promise, self.second, self.agree, self.guessed, self.confirm, self.draw,
                 AtWork(self.model.background), self.state, self.remedies,
             ),
             self.files,
             card("What it does not protect against", self.limits),
+            self.released.card,
         )  # fmt: skip
 
     # ----------------------------------------------------------------------------------------- link

@@ -57,6 +57,7 @@ def test_a_run_goes_on_from_the_releases_of_the_session_before(second: Workspace
     screen = PublishScreen(workspace=second)
     model, plain = screen.model, second.chosen_run
     assert screen.released.card.visible
+    assert screen.inside[1] is screen.released.card, "known before the draw"
     assert "150" in screen.released.people.object
     assert "140 of 170" in screen.released.people.object
     assert screen.people.end == 10
@@ -110,6 +111,7 @@ def test_risk_lists_the_releases_that_have_these_people(second: Workspace) -> No
         screen = PublishScreen(workspace=strangers)
         assert screen.released.people.object == risk_of(strangers)[1]
         assert not screen.go_on.visible
+        assert screen.inside[-1] is screen.released.card, "of no use to a first visitor"
     finally:
         strangers.close()
 
