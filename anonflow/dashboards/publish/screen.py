@@ -34,7 +34,7 @@ from anonflow.dashboards.components.shown_part import ShownPart
 from anonflow.dashboards.publish.model import OWNER, PUBLIC, PublishModel
 from anonflow.dashboards.publish.review_form import ReviewForm
 from anonflow.dashboards.session.publication import Publication
-from anonflow.dashboards.session.screen_words import CONFIRM, roles_wait
+from anonflow.dashboards.session.screen_words import CONFIRM, on_screen, roles_wait
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.dashboards.work.jobs import FinishedRun
 
@@ -152,7 +152,7 @@ class PublishScreen(ShownPart):
         say(self.promise, run_numbers(run.result) + Markup("<p>{}</p>").format(model.promise()))
         drawn = bool(model.drawn or model.earlier) and model.publication is None
         self.agree.visible = drawn
-        text = Markup("<p>{}.</p>").format(model.earlier) if model.earlier else Markup("")
+        text = Markup("<p>{}.</p>").format(on_screen(model.earlier)) if model.earlier else Markup("")
         if model.drawn:
             text += Markup("<p><b>{}</b> {}</p>").format(
                 f"A release of this table was drawn already: {', '.join(model.drawn)}.",
@@ -341,7 +341,7 @@ def _checks(publication: Publication) -> Markup:
         )
     text += facts(("verdict", "criterion", "records failing", "how"), rows, [2])
     if publication.warnings:
-        text += Markup("<h4>Before you publish</h4>{}").format(items(publication.warnings))
+        text += Markup("<h4>Before you publish</h4>{}").format(items(map(on_screen, publication.warnings)))
     return text
 
 

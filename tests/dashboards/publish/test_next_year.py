@@ -93,6 +93,13 @@ def test_a_plain_second_release_says_whom_it_leaves_alone(second: Workspace) -> 
     screen = draw(second)
     assert "140 of 170 people are in an earlier release" in screen.second.object
     assert "here all releases together leave" in screen.second.object
+    warning = screen.second.object
+    screen.model.agreed = True
+    screen.model.draw()
+    screen.model.background.wait(300)
+    for text in (warning, screen.state.object):
+        assert "go on from the earlier one, under Released before" in text
+        assert "in Python" not in text
 
 
 def risk_of(workspace: Workspace) -> Any:

@@ -33,7 +33,7 @@ CODES = {**AGE, "codes": ["N"]}
 
 IN_FILES_ALONE = re.compile(
     r"\bmissing: |'missing'|in the source|of the source|and quotes|hierarchy:|kind: |under `?prepare|partition_size|exact=|time_limit"
-    r"|^diversify|in the schema"
+    r"|^diversify|in the schema|in Python|in a flow|af\.|anonflow [a-z]+ --"
 )
 """Phrases that send a person to a flow file, or to Python."""
 
