@@ -152,7 +152,7 @@ class TwoQuestions(pn.viewable.Viewer):
         others = [run for run in self.candidates if run.id != best.id]
         listed = ", ".join(f"{run.result.algorithm} {_loss(run)}" for run in others)
         return (
-            f"it loses least: {_loss(best)}"
+            f"{'no other loses less' if _loss(best) in map(_loss, others) else 'it loses least'}: {_loss(best)}"
             + (f" ({listed})" if listed else "")
             + f". Each person hides among {best.result.k}, and all its checks hold. The next screens show it; Publish draws its release."
         )
