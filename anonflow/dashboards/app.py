@@ -117,8 +117,11 @@ def captions(workspace: Workspace) -> list[str]:
     steps = len(space.draft.spec.table.prepare)
     prepare = plural(steps, "step") if steps else "nothing to do before"
     ks = ", ".join(str(k) for k in space.ks[:3]) + (", ..." if len(space.ks) > 3 else "")
+    # no-break spaces: a narrow bar breaks before the k, never after it
     several = str(methods[0]) if len(methods) == 1 else plural(len(methods), "method")
-    protect = "methods and k" if space.frame is None else f"{several}, k = {ks}"
+    protect = (
+        "methods and k" if space.frame is None else f"{several}, k\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{ks}"
+    )
     runs = len(space.runs)
     compare = plural(runs, "run") + (", running" if space.running else "")
     chosen = next((run.name for run in space.runs if run.id == space.chosen), "no run chosen")

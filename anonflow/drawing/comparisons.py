@@ -8,7 +8,7 @@ from html import escape
 from markupsafe import Markup
 
 from anonflow.drawing.fragments import shortened
-from anonflow.drawing.plots import BLUE, ORANGE, WIDTH, svg
+from anonflow.drawing.plots import BLUE, ORANGE, WIDTH, svg, ticks
 
 _WIDE_LABEL = 250
 
@@ -109,8 +109,7 @@ def intervals(rows: Sequence[tuple[str, float, float, float, float]], title: str
         return _WIDE_LABEL + room * min(1.0, value / most)
 
     foot = 30 + 34 * len(rows)
-    for tick in range(5):
-        value = most * tick / 4
+    for value in ticks(0.0, most):
         inside.append(
             f'<path d="M{at(value):.1f} 22V{foot}" stroke="currentColor" stroke-opacity=".15"/>'
             f'<text x="{at(value):.1f}" y="14" text-anchor="middle" font-size="12" fill-opacity=".7">{100 * value:.3g} %</text>'
@@ -118,7 +117,7 @@ def intervals(rows: Sequence[tuple[str, float, float, float, float]], title: str
     for i, (name, rate, low, high, base) in enumerate(rows):
         y = 42 + 34 * i
         inside.append(
-            f'<text x="{_WIDE_LABEL - 12}" y="{y + 5}" text-anchor="end">{escape(shortened(name, 34))}</text>'
+            f'<text x="{_WIDE_LABEL - 12}" y="{y + 5}" text-anchor="end">{escape(shortened(name, 32))}</text>'
             f'<path d="M{at(low):.1f} {y}H{at(high):.1f}M{at(low):.1f} {y - 5}v10M{at(high):.1f} {y - 5}v10" '
             f'stroke="{BLUE}" stroke-width="2" fill="none"/>'
             f'<circle cx="{at(rate):.1f}" cy="{y}" r="5.5" fill="{BLUE}"/>'

@@ -441,7 +441,7 @@ def _possible_codes(values: pd.Series, numeric: bool, dates: bool, mixed: bool =
         codes = sorted({int(number) for number in below if number in _NUMBER_CODES}, reverse=True)
         if len(codes) > 1 and np.isin(below, codes).all() and len(numbers) - len(below) >= 5:
             return [
-                f"{len(below):,} values are {', '.join(map(str, codes))}, and no other is below 0: {name_it}"
+                f"{len(below):,} values are {', '.join(map(str, codes))}, and no other is below 0: " + name_it
             ]
         for code in _NUMBER_CODES:
             others = numbers[numbers != code]

@@ -11,6 +11,13 @@ from tests.browser.steps import STEPS, fits, run_all, step, wait_in_page
 ENTRIES = """["navigation", "resource"].flatMap(kind => performance.getEntriesByType(kind)).map(file => file.encodedBodySize)"""
 """The size of each file that the page was made of, as it was sent."""
 
+ADOPTED = """() => [...document.styleSheets].filter((sheet) => /tabulator/.test(sheet.href)).map((sheet) => {
+  const root = document.createElement("div").attachShadow({ mode: "open" });
+  new (Bokeh.Models.get("ImportedStyleSheet"))({ url: new URL(sheet.href).pathname + new URL(sheet.href).search }).underlying().install(root);
+  return root.adoptedStyleSheets[0].cssRules.length;
+})"""
+"""Rules that a table's style sheets have at once, on a page that has loaded them."""
+
 
 def test_the_first_page_needs_few_files_and_bytes(page: Any, serve: Any) -> None:
     """Files, packed bytes and models of Bokeh are what its seconds depend on; these are for benchmarks."""
@@ -23,6 +30,8 @@ def test_the_first_page_needs_few_files_and_bytes(page: Any, serve: Any) -> None
     assert len(sizes) <= 36
     assert 500_000 < sum(sizes) <= 1_200_000
     assert models <= 90
+    rules = page.evaluate(ADOPTED)
+    assert min(rules, default=0) > 0, "a table is laid out by the style sheet that it has then"
 
 
 def test_the_first_page_is_small_and_shows_something_before_its_scripts(

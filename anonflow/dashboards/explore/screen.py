@@ -304,7 +304,9 @@ class ExploreScreen(ShownPart):
             ],
         )
         self.graph.object = str(
-            Markup('{}<p class="soft">{}</p><div class="scroll">{}</div>').format(lists, sentence, drawn)
+            Markup('{}<p class="soft">{}</p><div class="scroll goes-on">{}</div>').format(
+                lists, sentence, drawn
+            )
         )
 
     def _show_sizes(self) -> None:
@@ -423,8 +425,8 @@ def attacks_markup(attacks: Attacks, k: int) -> Markup:
         facts(("attacker, verdict", "knows besides the release", "what it achieves"), rows),
         "How often each one wins",
         (
-            "Dot: the rate. Line: where a counted rate lies with confidence 95 %. Orange bar: what the release promises, one in k = "
-            f"{k}, or what can be guessed without it."
+            "Dot: the share of people for whom it wins. Line: where a counted rate lies with confidence 95 %. Orange bar: the most that the "
+            f"release allows, such as one in k = {k} for a row, and nobody whose sensitive value is certain."
         ),
         picture,
         "Among how many rows each person is",

@@ -195,7 +195,7 @@ class PatternBoard(ShownPart):
             f"{n:,} pattern{'' if n == 1 else 's'}, tried in the order of their cost, and of the list where costs are equal; "
             f"click a cell to hide or keep a column.{more} {whom}"
         )
-        say(self.summary, soft(text))
+        say(self.summary, "" if choice.grid is None else soft(text))
         say(self.problem, choice.problem)
         # red only where a chosen method is kept from running
         self.problem.css_classes = ["af-bad" if used else "af-note"]

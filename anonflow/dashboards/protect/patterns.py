@@ -226,9 +226,10 @@ class PatternChoice(DraftForm):
             problem = "The columns are not valid yet: see the screen Data."
         elif self.form == "levels" and self.levelled is None:
             problem = 'The flow has no patterns with levels; write {levels: {column: "level 1"}} under patterns there.'
-        elif self.form == "all" and table.q > ALL:
+        elif self.form == "all" and (q := len(self.names)) > ALL:
+            positions = "" if q == len(self.columns) else ", each position of a code counted,"
             problem = (
-                f"All patterns of {table.q} quasi-identifiers are 2^{table.q}: too many to show. "
+                f"All patterns of {q} quasi-identifiers{positions} are {2**q:,}: too many to show. "
                 "Choose predicates, or list patterns."
             )
         else:

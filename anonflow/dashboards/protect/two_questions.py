@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from anonflow.algorithms.budget import AUTO
 from anonflow.criteria.registry import promise_of
-from anonflow.dashboards.components.html import button, card, facts, html, in_lines, labelled, soft
+from anonflow.dashboards.components.html import button, card, facts, html, in_lines, labelled, say, soft
 from anonflow.dashboards.protect.settings import Protection
 from anonflow.dashboards.session.draft_spec import DraftSpec, MethodSpec
 from anonflow.dashboards.session.screen_words import on_screen
@@ -42,6 +42,7 @@ class TwoQuestions(pn.viewable.Viewer):
         self.time = pn.widgets.RadioBoxGroup(
             label=HOW_LONG, options=TIMES, value=min(TIMES.values()), width=330
         )
+        self.another = html()
         self.start = button(FIND, self.find, css="af-find", color="primary")
         self.answer = html("", "af-best")
         pn.bind(self._set_k, self.strength, watch=True)
@@ -56,6 +57,12 @@ class TwoQuestions(pn.viewable.Viewer):
     def _show_k(self) -> None:
         k = self.protection.k
         self.strength.value = k if k in STRENGTHS.values() else None
+        say(
+            self.another,
+            ""
+            if self.strength.value
+            else soft(f"Without an answer, each person hides among {k:,}: k as it is chosen now."),
+        )
 
     def find(self) -> None:
         """Run the candidates; the draft becomes that of the first, the method that is chosen for the time."""
@@ -145,7 +152,7 @@ class TwoQuestions(pn.viewable.Viewer):
         others = [run for run in self.candidates if run.id != best.id]
         listed = ", ".join(f"{run.result.algorithm} {_loss(run)}" for run in others)
         return (
-            f"it loses least: {_loss(best)}"
+            f"{'no other loses less' if _loss(best) in map(_loss, others) else 'it loses least'}: {_loss(best)}"
             + (f" ({listed})" if listed else "")
             + f". Each person hides among {best.result.k}, and all its checks hold. The next screens show it; Publish draws its release."
         )
@@ -154,6 +161,7 @@ class TwoQuestions(pn.viewable.Viewer):
         return card(
             "Two questions",
             in_lines(labelled(self.strength, width=350), labelled(self.time, width=350)),
+            self.another,
             self.start,
             self.answer,
             lead="Three candidates run: the method that loses least in the time, and two that publish classes of equal rows. The one of least loss is chosen.",

@@ -34,7 +34,7 @@ from anonflow.dashboards.components.shown_part import ShownPart
 from anonflow.dashboards.publish.model import OWNER, PUBLIC, PublishModel
 from anonflow.dashboards.publish.review_form import ReviewForm
 from anonflow.dashboards.session.publication import Publication
-from anonflow.dashboards.session.screen_words import CONFIRM, roles_wait
+from anonflow.dashboards.session.screen_words import CONFIRM, on_screen, roles_wait
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.dashboards.work.jobs import FinishedRun
 
@@ -119,6 +119,11 @@ class PublishScreen(ShownPart):
         table = None if run is None or run.result.anonymization is None else run.result.anonymization.table
         self.released.card.visible = table is not None
         self.go_on.visible = model.goes_on or known.has_people
+        # whoever has releases of these people decides about them before the draw; a first visitor has none
+        parts = [part for part in self.inside if part is not self.released.card]
+        parts.insert(1 if self.go_on.visible else len(parts), self.released.card)
+        if parts != list(self.inside):
+            self.inside.objects = parts
         self.people.visible = False
         if run is None or table is None:
             return
@@ -147,7 +152,7 @@ class PublishScreen(ShownPart):
         say(self.promise, run_numbers(run.result) + Markup("<p>{}</p>").format(model.promise()))
         drawn = bool(model.drawn or model.earlier) and model.publication is None
         self.agree.visible = drawn
-        text = Markup("<p>{}.</p>").format(model.earlier) if model.earlier else Markup("")
+        text = Markup("<p>{}.</p>").format(on_screen(model.earlier)) if model.earlier else Markup("")
         if model.drawn:
             text += Markup("<p><b>{}</b> {}</p>").format(
                 f"A release of this table was drawn already: {', '.join(model.drawn)}.",
@@ -251,13 +256,13 @@ class PublishScreen(ShownPart):
         self.link = html("", "af-link")
         self.inside = stack(
             self.chosen,
-            self.released.card,
             card(
                 "What is published", self.promise, self.second, self.agree, self.guessed, self.confirm, self.draw,
                 AtWork(self.model.background), self.state, self.remedies,
             ),
             self.files,
             card("What it does not protect against", self.limits),
+            self.released.card,
         )  # fmt: skip
 
     # ----------------------------------------------------------------------------------------- link
@@ -336,7 +341,7 @@ def _checks(publication: Publication) -> Markup:
         )
     text += facts(("verdict", "criterion", "records failing", "how"), rows, [2])
     if publication.warnings:
-        text += Markup("<h4>Before you publish</h4>{}").format(items(publication.warnings))
+        text += Markup("<h4>Before you publish</h4>{}").format(items(map(on_screen, publication.warnings)))
     return text
 
 

@@ -18,6 +18,7 @@ WORDS = {
     "comment": "remove the lines that begin with {}",
     "delimiter": "check the delimiter, under How the CSV file is written",
     "diversify": "diversity",
+    "earlier": "or run again and go on from the earlier one, under Released before",
     "encoding": "type its encoding under How the CSV file is written, such as latin-1, and read the file again",
     "exact": "do not ask for the best start of all",
     "footer": "remove that row",

@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 
 from anonflow.candidate_lists import Candidates
-from anonflow.errors import DataError, ParameterError, VerificationError
+from anonflow.errors import DataError, ParameterError, VerificationError, setting
 from anonflow.table.identification.history import History, checked_order
 from anonflow.table.identification.released_people import ReleasedPeople
 from anonflow.table.records import places_in
@@ -124,9 +124,12 @@ class Overlap:
         return (
             f"{self.again:,} of {self.people:,} people are in {times} from this owner's folder, by {self.by}: an attacker "
             "with all of them can intersect them, and then k no longer holds (a sensitive value was named right for 0.39 of the "
-            f"people from one draw, 0.48 from two, 0.53 from three, 0.62 from five, 0.75 from ten{left}); publish one of them "
-            "only, or go on from the earlier one (earlier= in Python, earlier: in a flow), or measure it with af.attack(..., earlier=[...]); anonflow risk --earlier lists them for the owner; where the same "
-            "number means another person, give its column a scope"
+            f"people from one draw, 0.48 from two, 0.53 from three, 0.62 from five, 0.75 from ten{left}); publish one of them only, "
+            + setting(
+                "earlier",
+                "or go on from the earlier one (earlier= in Python, earlier: in a flow), or measure it with af.attack(..., earlier=[...]); "
+                "anonflow risk --earlier lists them for the owner; where the same number means another person, give its column a scope",
+            )
         )
 
 

@@ -197,6 +197,26 @@ def test_patterns_with_levels_are_shown_and_stay_as_the_flow_has_them(workspace:
     assert choice.value() == patterns
 
 
+def test_all_patterns_are_counted_by_what_they_hide() -> None:
+    frame = pd.DataFrame({f"q{a}": list("abab") * 5 for a in range(10)})
+    frame["zip"] = ["011", "022", "033", "044"] * 5
+    frame["age"] = [*map(str, range(20, 39)), "N"]
+    role = {"role": "quasi-identifier"}
+    schema = {name: {**role, "kind": "categorical"} for name in frame}
+    schema["age"] = {**role, "kind": "numeric", "codes": ["N"]}
+    workspace = Workspace()
+    workspace.open_table(Table(frame, schema))
+    assert len(PatternChoice(workspace).grid) == 2**12
+    schema["zip"] = {**role, "kind": "positions"}
+    workspace.open_table(Table(frame, schema))
+    choice = PatternChoice(workspace)
+    assert "of 14 quasi-identifiers, each position of a code counted, are 16,384: too many" in choice.problem
+    form = PatternBoard(choice=choice)
+    assert not form.summary.visible
+    choice.param.update(form="predicates", at_most=1)
+    assert "15 patterns" in form.summary.object
+
+
 def test_too_many_patterns_are_said() -> None:
     item = Workspace()
     frame = pd.DataFrame({f"q{a}": list("abab") * 5 for a in range(14)})

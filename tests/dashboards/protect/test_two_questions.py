@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -33,8 +34,10 @@ def test_the_answer_sets_k_for_all_screens(workspace: Workspace) -> None:
         assert workspace.ks == [k]
     workspace.set_ks([7])
     assert questions.strength.value is None  # of no answer
+    assert "hides among 7" in questions.another.object
     workspace.set_ks([5, 25])
     assert questions.strength.value == 5
+    assert not questions.another.visible
     assert workspace.ks == [5, 25], "what follows the draft writes nothing"
 
 
@@ -68,6 +71,8 @@ def test_the_best_candidate_loses_least_is_chosen_and_has_its_reason(workspace: 
     assert [number[0] for number in app.bar.numbers] == [
         f"{people} → 0", f"{losses[best.id]:.3f}", "0", f"{best.result.seconds:.1f} s"
     ]  # fmt: skip
+    questions.candidates = (best, replace(best, id=max(losses) + 1))
+    assert "no other loses less" in questions.reason(best), "a tie is told as a tie"
 
 
 def test_the_numbers_follow_each_choice(workspace: Workspace) -> None:

@@ -57,6 +57,7 @@ def test_a_run_goes_on_from_the_releases_of_the_session_before(second: Workspace
     screen = PublishScreen(workspace=second)
     model, plain = screen.model, second.chosen_run
     assert screen.released.card.visible
+    assert screen.inside[1] is screen.released.card, "known before the draw"
     assert "150" in screen.released.people.object
     assert "140 of 170" in screen.released.people.object
     assert screen.people.end == 10
@@ -92,6 +93,13 @@ def test_a_plain_second_release_says_whom_it_leaves_alone(second: Workspace) -> 
     screen = draw(second)
     assert "140 of 170 people are in an earlier release" in screen.second.object
     assert "here all releases together leave" in screen.second.object
+    warning = screen.second.object
+    screen.model.agreed = True
+    screen.model.draw()
+    screen.model.background.wait(300)
+    for text in (warning, screen.state.object):
+        assert "go on from the earlier one, under Released before" in text
+        assert "in Python" not in text
 
 
 def risk_of(workspace: Workspace) -> Any:
@@ -110,6 +118,7 @@ def test_risk_lists_the_releases_that_have_these_people(second: Workspace) -> No
         screen = PublishScreen(workspace=strangers)
         assert screen.released.people.object == risk_of(strangers)[1]
         assert not screen.go_on.visible
+        assert screen.inside[-1] is screen.released.card, "of no use to a first visitor"
     finally:
         strangers.close()
 

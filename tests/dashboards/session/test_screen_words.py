@@ -33,7 +33,7 @@ CODES = {**AGE, "codes": ["N"]}
 
 IN_FILES_ALONE = re.compile(
     r"\bmissing: |'missing'|in the source|of the source|and quotes|hierarchy:|kind: |under `?prepare|partition_size|exact=|time_limit"
-    r"|^diversify|in the schema"
+    r"|^diversify|in the schema|in Python|in a flow|af\.|anonflow [a-z]+ --"
 )
 """Phrases that send a person to a flow file, or to Python."""
 
@@ -278,11 +278,12 @@ def test_the_form_of_columns_refuses_in_the_words_of_the_screens() -> None:
 
 
 def test_reasons_are_shown_in_the_words_of_the_screens() -> None:
-    (advice,) = advise(pd.DataFrame({"age": [*range(20, 60), -999]}))
-    assert "name them under 'missing' of the source" in "; ".join(advice.reasons)
-    shown = reasons_of(advice, str(advice.entry["role"]))
-    assert "name them under Texts that stand for a missing value" in shown
-    assert not IN_FILES_ALONE.search(shown)
+    for codes in ([-999], [-8, -9]):
+        (advice,) = advise(pd.DataFrame({"age": [*range(20, 60), *codes]}))
+        assert "name them under 'missing' of the source" in "; ".join(advice.reasons)
+        shown = reasons_of(advice, str(advice.entry["role"]))
+        assert "name them under Texts that stand for a missing value" in shown, codes
+        assert not IN_FILES_ALONE.search(shown)
 
 
 def test_a_control_character_beside_a_setting_is_escaped() -> None:

@@ -194,9 +194,12 @@ function shareStyleSheets() {
   const sheets = {};
   const shared = (url) => {
     if (sheets[url]) return sheets[url];
-    sheets[url] = new CSSStyleSheet({ baseURL: new URL(url, location.href).href });
-    fetch(url).then((answer) => answer.text()).then((text) => sheets[url].replace(text));
-    return sheets[url];
+    const { href } = new URL(url, location.href), sheet = sheets[url] = new CSSStyleSheet({ baseURL: href });
+    // what the page has loaded is there at once: a table that is laid out before its style sheet stays as high as a page
+    const loaded = [...document.styleSheets].find((other) => other.href === href);
+    if (loaded) sheet.replaceSync([...loaded.cssRules].map((rule) => rule.cssText).join("\n"));
+    else fetch(url).then((answer) => answer.text()).then((text) => sheet.replace(text));
+    return sheet;
   };
   window.Bokeh.Models.get("ImportedStyleSheet").prototype.underlying = function () {
     const sheet = shared(this.url);
