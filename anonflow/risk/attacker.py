@@ -66,6 +66,8 @@ class Success:
         The same of households, where the schema has them.
     columns : tuple of str
         Columns that the attacker uses besides the quasi-identifiers, the most revealing first.
+    z : float
+        Standard deviations of the interval, on each side; more where the best of several ways of guessing counts.
     """
 
     targets: int
@@ -77,11 +79,12 @@ class Success:
     counted: bool = False
     households: Households | None = None
     columns: tuple[str, ...] = ()
+    z: float = Z
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The interval of a counted rate with confidence 95%; for an exact expectation, the rate itself."""
-        return wilson(self.rate, self.targets) if self.counted else (self.rate, self.rate)
+        """The interval of a counted rate, with confidence 95% at least; for an exact expectation, the rate itself."""
+        return wilson(self.rate, self.targets, self.z) if self.counted else (self.rate, self.rate)
 
 
 class Attacker(Protocol):

@@ -106,9 +106,17 @@ class TwoQuestions(pn.viewable.Viewer):
 
     @property
     def best(self) -> FinishedRun | None:
-        """The candidate of least loss whose checks hold; None while there is none."""
+        """The candidate of least loss whose checks hold, of equal ones that with classes, which promise more; None while there is none."""
         passed = [run for run in self.candidates if run.ok and "gcp" in run.result.measures]
-        return min(passed, key=lambda run: float(run.result.measures["gcp"]), default=None)
+        return min(
+            passed,
+            key=lambda run: (
+                float(run.result.measures["gcp"]),
+                run.result.guarantee != "k-anonymity",
+                run.id,
+            ),
+            default=None,
+        )
 
     @param.depends("workspace.runs", "workspace.running", watch=True)
     def _ended(self) -> None:

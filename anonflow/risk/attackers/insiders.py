@@ -24,6 +24,9 @@ from anonflow.table.files.opening import open_file
 from anonflow.table.files.parquet_metadata import is_parquet
 from anonflow.table.files.parquet_reading import parquet_files
 
+_BEST_OF_SEVERAL = 3.3
+"""Standard deviations within which the best of some ways of guessing remains, if none knows anything."""
+
 
 @dataclass(frozen=True)
 class Insider(
@@ -223,7 +226,7 @@ class Clerk(
         if len(numbers) == n:
             hits += [np.array(numbers) == of_row, np.argsort(np.argsort(numbers)) == of_row]
         best = max(hits, key=lambda hit: int(hit.sum()))
-        sure = wilson(float(best.mean()), n, 3.3)[0] > 1 / context.k  # more than chance among k
+        sure = wilson(float(best.mean()), n, _BEST_OF_SEVERAL)[0] > 1 / context.k  # more than chance among k
         right = np.zeros(n)
         right[of_row] = best
         risk = PeopleAtRisk.of(context.table, right)
@@ -232,7 +235,7 @@ class Clerk(
         return risk.success(
             1 / context.k,
             f"The order of the rows, by itself, reveals the rows of {percent(risk.mean)} of the people{carried}.",
-            worst=risk.mean, at_risk=risk.above(0.0) if sure else 0, counted=True,
+            worst=risk.mean, at_risk=risk.above(0.0) if sure else 0, counted=True, z=_BEST_OF_SEVERAL,
         )  # fmt: skip
 
     @staticmethod

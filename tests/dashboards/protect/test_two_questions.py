@@ -73,6 +73,13 @@ def test_the_best_candidate_loses_least_is_chosen_and_has_its_reason(workspace: 
     ]  # fmt: skip
     questions.candidates = (best, replace(best, id=max(losses) + 1))
     assert "no other loses less" in questions.reason(best), "a tie is told as a tie"
+    in_lists, in_classes = (
+        replace(best, id=number, result=replace(best.result, guarantee=guarantee))
+        for number, guarantee in enumerate(("k-regular", "k-anonymity"), max(losses) + 2)
+    )
+    for candidates in ((in_lists, in_classes), (in_classes, in_lists)):
+        questions.candidates = candidates
+        assert questions.best is in_classes, "of equal losses that of equal rows, which promise more"
 
 
 def test_the_numbers_follow_each_choice(workspace: Workspace) -> None:

@@ -291,6 +291,23 @@ def test_names_of_files_and_tasks() -> None:
 
 
 @QUIET
+def test_whoever_is_at_risk_by_the_order_is_so_by_its_interval() -> None:
+    """The best of several ways of guessing counts, so the interval is wider: it lies above 1/k only where people are at risk."""
+    table, anon = ring(24, 8)
+    release = anon.release(seed=2**127)
+    context = risk.AttackContext.of(table, release)
+    assert release.truth is not None
+    verdicts = set()
+    for right in range(25):
+        guesses = np.roll(release.truth, 1)
+        guesses[:right] = release.truth[:right]
+        success = risk.Clerk([f"record-{i}" for i in guesses]).attack(context)
+        assert (success.at_risk > 0) == (success.interval[0] > 1 / 8)
+        verdicts.add(success.at_risk > 0)
+    assert verdicts == {False, True}
+
+
+@QUIET
 def test_a_guessed_seed_gives_everybody_away() -> None:
     table, anon = ring(60, 3)
     weak, strong = anon.release(seed=42), anon.release()
