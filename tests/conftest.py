@@ -41,7 +41,7 @@ AFTER_ANOTHER = "tried again after another test: "
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """The collector looks at what tests leave, and not again and again through all modules and tests: a fifth of their collection."""
+    """The collector looks at what tests leave, not again and again at all modules and tests: two fifths of a first collection."""
     gc.disable()
     try:
         return (yield)
