@@ -103,8 +103,10 @@ def test_small_partitions_are_worked_on_by_few_threads(
     assert default_threads(sizes, together=True) == cores
 
 
-def test_columns_of_a_large_table_are_worked_on_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many cores there are, the rows that are worked on at the same time are limited."""
+def test_columns_of_a_small_or_large_table_are_worked_on_one_after_the_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A small table is done before a thread begins; of a large one the rows that are worked on at the same time are limited."""
     threads_at_work: list[int | None] = []
 
     def recorded(work: Any, items: Any, workers: int | None = None) -> list[Any]:
@@ -113,6 +115,7 @@ def test_columns_of_a_large_table_are_worked_on_one_after_the_other(monkeypatch:
 
     monkeypatch.setattr(threads, "in_threads", recorded)
     monkeypatch.setattr(threads.os, "cpu_count", lambda: 16)
-    for rows in (0, 100_000, 500_000, threads.COLUMN_ROWS // 2, threads.COLUMN_ROWS, 10_000_000):
+    little, most = threads.LITTLE, threads.COLUMN_ROWS
+    for rows in (0, little, little + 1, 100_000, 500_000, most // 2, most, 10_000_000):
         assert threads.by_column(str.upper, ["a", "b"], rows) == ["A", "B"]
     assert threads_at_work == [16, 16, 8, 2]  # the others in this thread

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import gc
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -24,9 +23,7 @@ def place(path: Path) -> str:
 
 @cache
 def tree_of(path: Path) -> ast.Module:
-    tree = ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
-    gc.freeze()  # the collector would look at all these nodes again and again while there are more of them
-    return tree
+    return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
 
 
 @cache
@@ -40,4 +37,3 @@ def forget_trees() -> Iterator[None]:
     yield
     nodes_of.cache_clear()
     tree_of.cache_clear()
-    gc.unfreeze()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +34,7 @@ from anonflow.utility.analyses.association import associations_of
 from anonflow.utility.frontier import frontier
 
 if TYPE_CHECKING:
-    from jinja2 import Template
+    from jinja2 import Environment, Template
 
 LIMITS = (
     "A value that all k candidates share is known: k-anonymity alone does not hide it. Ask for diversity where "
@@ -236,13 +237,17 @@ def how_of(finding: Finding, owner: bool = False) -> str:
 
 def template_named(name: str) -> Template:
     """Return a template of this folder, with its includes; everything in it is escaped."""
+    return _templates().get_template(name)
+
+
+@cache
+def _templates() -> Environment:
+    """Return all templates: each is compiled once, which takes as long as a report of a small table."""
     from jinja2 import Environment, FunctionLoader
 
     room = files("anonflow.engine.report")
     loader = FunctionLoader(lambda file: room.joinpath(file).read_text(encoding="utf-8"))
-    return Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, loader=loader).get_template(
-        name
-    )
+    return Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, loader=loader)
 
 
 def _of_diversity(results: Sequence[RunResult]) -> list[str]:

@@ -32,7 +32,6 @@ def running(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Running]]
     monkeypatch.setattr(server, "LOST", 0.2)
     monkeypatch.setattr(server, "LOOK", 0.2)
     servers: list[Running] = []
-    gc.freeze()  # the collector looks at what the test left, not at all that is loaded
 
     def start(**settings: Any) -> Running:
         servers.append(Running(**settings))
@@ -44,7 +43,6 @@ def running(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Running]]
     with warnings.catch_warnings():  # tornado leaves sockets to the collector when its loop ends
         warnings.simplefilter("ignore", ResourceWarning)
         gc.collect()
-    gc.unfreeze()
 
 
 @pytest.fixture

@@ -6,10 +6,11 @@ import re
 import shutil
 from pathlib import Path
 
+import jinja2
 import pytest
 
 from anonflow import engine
-from anonflow.engine.report import pdf
+from anonflow.engine.report import pdf, report
 from anonflow.engine.report.reviewer import SECTIONS, SIGNERS
 from anonflow.errors import FlowError
 from tests.cases.flow_files import REPORTED, people, write_flow
@@ -36,6 +37,21 @@ def test_the_sections_the_questions_and_the_fields(tmp_path: Path) -> None:
         assert question in page
     assert "No agency has" in page
     assert "smaller (k = 11 gives 0.0909 and is not below it" in " ".join(page.split())
+
+
+def test_a_template_is_compiled_once_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled: list[str] = []
+    real = jinja2.Environment.compile
+
+    def counted(environment: jinja2.Environment, source: str, name: str, *rest: object) -> object:
+        compiled.append(name)
+        return real(environment, source, name, *rest)
+
+    monkeypatch.setattr(jinja2.Environment, "compile", counted)
+    for _ in range(2):
+        for name in ("report.html.j2", "reviewer.html.j2"):
+            report.template_named(name).environment.get_template("style.html.j2")
+    assert len(compiled) == len(set(compiled))
 
 
 def test_no_value_is_in_it(tmp_path: Path) -> None:
