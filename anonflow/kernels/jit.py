@@ -11,10 +11,12 @@ So both can be tested, and a callee is compiled once, not once for each caller.
 
 from __future__ import annotations
 
+import gc
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from types import FunctionType
 from typing import Any
@@ -162,10 +164,22 @@ def _make_ready(cache: KernelCache, compile_or_read: Callable[[Any], Any], signa
 
     def work() -> Any:
         # first numba's lock: a thread that has it must not wait for one that waits for it
-        with global_compiler_lock, cache.by_one_process(signature):
+        with global_compiler_lock, cache.by_one_process(signature), _without_collector():
             return compile_or_read(signature)
 
     return _clock.stopped(work)
+
+
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """Let Python's cyclic collector rest: it would look through all that numba makes, again and again."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def method_clock() -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import gc
 import os
 import re
 import subprocess
@@ -54,6 +55,19 @@ def test_only_named_flags_and_plain_functions() -> None:
 
 def tripled(number: int) -> int:
     return 3 * number
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_pythons_collector_rests_while_a_kernel_is_made_ready(enabled: bool) -> None:
+    (gc.enable if enabled else gc.disable)()
+    try:
+        assert module._make_ready(doubled_jit._cache, lambda _: gc.isenabled(), (types.int64,)) is False
+        assert gc.isenabled() == enabled
+        with pytest.raises(ZeroDivisionError):
+            module._make_ready(doubled_jit._cache, lambda _: 1 // 0, (types.int64,))
+        assert gc.isenabled() == enabled
+    finally:
+        gc.enable()
 
 
 def test_the_clock_of_time_limits_stands_while_a_kernel_is_made_ready(
