@@ -9,6 +9,7 @@ import param
 from markupsafe import Markup
 
 from anonflow.algorithms.budget import AUTO
+from anonflow.criteria.guarantee import promises_classes
 from anonflow.criteria.registry import promise_of
 from anonflow.dashboards.components.html import button, card, facts, html, in_lines, labelled, say, soft
 from anonflow.dashboards.protect.settings import Protection
@@ -112,7 +113,7 @@ class TwoQuestions(pn.viewable.Viewer):
             passed,
             key=lambda run: (
                 float(run.result.measures["gcp"]),
-                run.result.guarantee != "k-anonymity",
+                not promises_classes(run.result.guarantee),
                 run.id,
             ),
             default=None,
