@@ -125,6 +125,8 @@ def improve_by_chains(
         pool, lambda at: renew_span_jit(rows, search.matches, at, min(at + _PIECE, n)), range(0, n, _PIECE)
     )
     codes = part.records.codes[order]
+    if codes.max(initial=0) < 2**15:
+        codes = codes.astype(np.int16)  # numpy sorts these by their bytes, ten times as fast
     totals = np.zeros(5, np.int64)
     done, chains_only = 0, rounds
     if part.is_over is not None:

@@ -129,8 +129,8 @@ def kick(
 ) -> tuple[int, float]:
     """Draw an exchange of two matches, or of the ends of two links, in a block.
 
-    The costliest of four drawn records takes a candidate, from where giving it away gains most: where much is lost, there is much
-    to gain.
+    The costliest of four drawn records takes a candidate, from the record of its block that gains most by giving it away: where much
+    is lost, there is much to gain.
 
     Parameters
     ----------
@@ -161,20 +161,26 @@ def kick(
     b = np.int64(search.near[i, (np.int64(lane[DRAWS - 1]) * search.near.shape[1]) >> _SHIFT])
     if b < 0 or holds(search.matches, i, b):
         return 0, 0.0
-    d = np.int64(1)
+    mine = search.block[i]
+    if mutual and search.block[b] != mine:
+        return 0, 0.0
+    d = np.int64(0)
     most = -np.inf
     for e in range(1, k):
-        gain = rows.drop[b * k + e if mutual else np.int64(search.holders[b, e])]
-        if gain > most:
-            most = gain
+        place = b * k + e if mutual else np.int64(search.holders[b, e])
+        j = np.int64(search.matches[b, e]) if mutual else place // k
+        # what a record of another block gains is another thread's, and changes meanwhile
+        if search.block[j] == mine and rows.drop[place] > most:
+            most = rows.drop[place]
             d = np.int64(e)
+    if d == 0:
+        return 0, 0.0
     a = np.int64(search.matches[i, s])
-    mine = search.block[i]
     length = 2
     if mutual:
         # i releases a, and b releases its neighbour j: i and b become neighbours, a and j as well
         j = np.int64(search.matches[b, d])
-        if search.block[a] != mine or search.block[b] != mine or search.block[j] != mine:
+        if search.block[a] != mine:
             return 0, 0.0
         if j == a or holds(search.matches, j, a):
             return 0, 0.0
@@ -194,7 +200,7 @@ def kick(
     else:
         place = np.int64(search.holders[b, d])
         j = place // k
-        if search.block[j] != mine or j == i or holds(search.matches, j, a):
+        if j == i or holds(search.matches, j, a):
             return 0, 0.0
         work.record[0] = i
         work.slot[0] = s

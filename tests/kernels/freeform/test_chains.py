@@ -228,22 +228,36 @@ def test_kicks_never_raise_the_loss_and_plain_and_compiled_agree(data: st.DataOb
 def test_a_kick_begins_at_the_costliest_record_and_takes_from_the_holder_that_gains_most(
     data: st.DataObject, compiled: bool
 ) -> None:
+    """What other blocks hold is another thread's: it has no part in the choice."""
     graph = data.draw(graphs())
-    n, k = graph.search.matches.shape
+    search, (n, k) = graph.search, graph.search.matches.shape
+    search.block[:] = data.draw(st.lists(st.sampled_from([0, 0, 1]), min_size=n, max_size=n))
+    members = np.flatnonzero(search.block == 0)
+    if not len(members):
+        return
     work = kernel("chain_scratch", compiled)(k, n, 4, 8)
     lanes = np.random.default_rng(data.draw(st.integers(0, 99))).integers(
         2**32, size=(30, DRAWS), dtype=np.uint32
     )
+    drop = graph.rows.drop.copy()
     for lane in lanes:
-        length, _ = kernel("kick", compiled)(graph.rows, graph.search, False, np.arange(n), lane, work)
-        if not length:
+        answers = []
+        for of_others in (0.0, np.inf):
+            graph.rows.drop[:] = np.where(np.repeat(search.block, k) == 0, drop, of_others)
+            answer = kernel("kick", compiled)(graph.rows, search, False, members, lane, work)
+            answers.append(
+                (answer, work.record[:2].tolist(), work.slot[:2].tolist(), work.gained[:2].tolist())
+            )
+        assert answers[0] == answers[1]
+        if not answers[0][0][0]:
             continue
         i, j = work.record[:2].tolist()
-        drawn = [int(draw) * n // 2**32 for draw in lane[:4]]
+        drawn = [int(members[int(draw) * len(members) // 2**32]) for draw in lane[:4]]
         assert i in drawn
-        assert graph.rows.drop[i * k] == max(graph.rows.drop[record * k] for record in drawn)
-        gains = graph.rows.drop[graph.search.holders[work.gained[0], 1:]]
-        assert graph.rows.drop[j * k + work.slot[1]] == gains.max()
+        assert drop[i * k] == max(drop[record * k] for record in drawn)
+        holders = search.holders[work.gained[0], 1:]
+        gains = drop[holders[search.block[holders // k] == 0]]
+        assert drop[j * k + work.slot[1]] == gains.max()
 
 
 @BOTH
