@@ -91,7 +91,7 @@ def test_tables_have_the_papers_phases_and_chains() -> None:
             (paper.TWO_PHASE, paper.PHASES_AT),
             (
                 paper.DENSE,
-                paper.PHASES_AT | {number: paper.PHASES_AT[same] for number, same in paper.SAME.items()},
+                paper.OURS_AT | {number: paper.OURS_AT[same] for number, same in paper.SAME.items()},
             ),
             (paper.SPARSE, paper.SPARSE_AT),
         ):
