@@ -103,8 +103,8 @@ FEW_KICKS = 5
 """Half of the default: differences of the options before are seen in half of the time."""
 
 GOALS = {
-    ("Adult", 10): ((7.0, 0.0285), (30.0, 0.0280), (240.0, 0.0276)),
-    ("Adult", 5): ((3.0, 0.0147), (8.0, 0.0145), (60.0, 0.0143)),
+    ("Adult", 10): ((5.0, 0.0284), (15.0, 0.0279), (120.0, 0.0275)),
+    ("Adult", 5): ((2.5, 0.0147), (8.0, 0.0145), (45.0, 0.0143)),
     ("random_normal", 3): ((30.0, 0.200),),
     ("random_normal", 10): ((90.0, 0.365),),
 }
