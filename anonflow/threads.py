@@ -83,13 +83,13 @@ def in_threads(
 COLUMN_ROWS = 4_000_000
 """Rows of all columns that are worked on at the same time: each takes some 24 bytes meanwhile, on however many cores."""
 
-LITTLE = 5_000
-"""Columns of at most so many rows take less time than threads need to begin."""
+FEW_ROWS = 5_000
+"""Columns of so many rows, or fewer, take less time than threads need to begin."""
 
 
 def by_column(work: Callable[[Item], Result], columns: Iterable[Item], rows: int) -> list[Result]:
     """Return what `work` returns for each column of a table with so many rows, in order: side by side where the table is neither small nor large."""
-    most = 1 if rows <= LITTLE else max(1, COLUMN_ROWS // rows)
+    most = 1 if rows <= FEW_ROWS else max(1, COLUMN_ROWS // rows)
     # a thread of its own would keep freed memory for itself
     return (
         list(map(work, columns)) if most == 1 else in_threads(work, columns, min(most, os.cpu_count() or 1))

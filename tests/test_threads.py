@@ -115,7 +115,7 @@ def test_columns_of_a_small_or_large_table_are_worked_on_one_after_the_other(
 
     monkeypatch.setattr(threads, "in_threads", recorded)
     monkeypatch.setattr(threads.os, "cpu_count", lambda: 16)
-    little, most = threads.LITTLE, threads.COLUMN_ROWS
+    little, most = threads.FEW_ROWS, threads.COLUMN_ROWS
     for rows in (0, little, little + 1, 100_000, 500_000, most // 2, most, 10_000_000):
         assert threads.by_column(str.upper, ["a", "b"], rows) == ["A", "B"]
     assert threads_at_work == [16, 16, 8, 2]  # the others in this thread

@@ -29,7 +29,7 @@ From the first of the list before:
   2.1 s), but with kicks 0.02841 after 19 s (one step: 0.02833 after 20 s). Steps drawn at random instead of kicks: 0.02857 after
   7 s, 0.02851 after 13 s (kicks: 0.02838 after 11 s). Neither is kept.
 - A kick at a random record and a random holder of its candidate: 0.02801 in 18 s of processor time (10 kicks), 0.02775 in 53 (40). At the
-  costliest of four records, and the holder that gains most: 0.02792 in 21, 0.02768 in 62; prices up to 1.4 mean costs instead of 2
+  costliest of four records, and the holder that gains most: 0.02791 in 23, 0.02764 in 68; prices up to 1.4 mean costs instead of 2
   0.02796 in 19, 0.02769 in 53, but more loss at k = 5 and on normal numbers. Of eight records no less loss than of four (people of the
   synthetic census). The costliest of two slots, the nearer of two candidates: no gain.
 - The assignment problems of the start are not solved faster after the least of each column, of each row or both is

@@ -155,7 +155,7 @@ def sparse_assignment(left: np.ndarray, right: np.ndarray, cost: np.ndarray, n: 
         return None
     solver = SimpleLinearSumAssignment()
     units = np.rint(cost * SCALE).astype(np.int64)
-    # the solver halves its steps until they are below 1: costs without a common factor take half the time
+    # the solver has fewer rounds the smaller its costs are: without a common factor it takes half the time
     units //= max(int(np.gcd.reduce(units)), 1)
     solver.add_arcs_with_cost(left.astype(np.int32), right.astype(np.int32), units)
     if solver.solve() != solver.OPTIMAL:

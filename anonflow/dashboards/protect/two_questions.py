@@ -43,7 +43,7 @@ class TwoQuestions(pn.viewable.Viewer):
         self.time = pn.widgets.RadioBoxGroup(
             label=HOW_LONG, options=TIMES, value=min(TIMES.values()), width=330
         )
-        self.another = html()
+        self.without_answer = html()
         self.start = button(FIND, self.find, css="af-find", color="primary")
         self.answer = html("", "af-best")
         pn.bind(self._set_k, self.strength, watch=True)
@@ -59,7 +59,7 @@ class TwoQuestions(pn.viewable.Viewer):
         k = self.protection.k
         self.strength.value = k if k in STRENGTHS.values() else None
         say(
-            self.another,
+            self.without_answer,
             ""
             if self.strength.value
             else soft(f"Without an answer, each person hides among {k:,}: k as it is chosen now."),
@@ -170,7 +170,7 @@ class TwoQuestions(pn.viewable.Viewer):
         return card(
             "Two questions",
             in_lines(labelled(self.strength, width=350), labelled(self.time, width=350)),
-            self.another,
+            self.without_answer,
             self.start,
             self.answer,
             lead="Three candidates run: the method that loses least in the time, and two that publish classes of equal rows. The one of least loss is chosen.",

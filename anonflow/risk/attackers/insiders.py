@@ -25,7 +25,7 @@ from anonflow.table.files.parquet_metadata import is_parquet
 from anonflow.table.files.parquet_reading import parquet_files
 
 _BEST_OF_SEVERAL = 3.3
-"""Standard deviations within which the best of some ways of guessing remains, if none knows anything."""
+"""Standard deviations of an interval that also allows for chance where the best of several ways of guessing counts."""
 
 
 @dataclass(frozen=True)

@@ -66,6 +66,14 @@ def test_threads_do_not_show(measure: str, reciprocal: bool, monkeypatch: pytest
     assert (results[0] == results[2]).all()
 
 
+def test_codes_of_more_than_16_bits_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chains, "LEAST", 64)
+    table = random_table(300)
+    short = two_phase(part_of(table), 5, first=100, rounds=3, kicks=3).matches
+    monkeypatch.setattr(chains, "SHORT", 0)
+    assert (two_phase(part_of(table), 5, first=100, rounds=3, kicks=3).matches == short).all()
+
+
 def test_kicks_and_rounds_lower_the_loss() -> None:
     table = random_table(600)
     results = [

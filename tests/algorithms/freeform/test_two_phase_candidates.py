@@ -97,11 +97,12 @@ def test_near_records_grow_least(table: Table, data: st.DataObject, measure: str
 
 
 @examples(80)
-@given(st.integers(1, 5), st.integers(0, 2**32))
-def test_a_sparse_assignment_is_the_least_there_is(n: int, seed: int) -> None:
+@given(st.integers(1, 5), st.integers(0, 2**32), st.sampled_from([1, 8, 64]))
+def test_a_sparse_assignment_is_the_least_there_is(n: int, seed: int, unit: int) -> None:
+    """Whether the costs, as whole numbers, have a common factor or not."""
     rng = np.random.default_rng(seed)
     edges = [edge for edge in itertools.product(range(n), repeat=2) if rng.random() < 0.7]
-    costs = rng.integers(0, 64, len(edges)) / 64
+    costs = rng.integers(0, 3 if unit == 1 else unit, len(edges)) / unit
     left, right = (np.array([edge[side] for edge in edges], np.int64) for side in (0, 1))
     assignment = sparse_assignment(left, right, costs, n)
     by_edge = dict(zip(edges, costs.tolist(), strict=True))

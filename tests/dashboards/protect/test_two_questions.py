@@ -34,10 +34,10 @@ def test_the_answer_sets_k_for_all_screens(workspace: Workspace) -> None:
         assert workspace.ks == [k]
     workspace.set_ks([7])
     assert questions.strength.value is None  # of no answer
-    assert "hides among 7" in questions.another.object
+    assert "hides among 7" in questions.without_answer.object
     workspace.set_ks([5, 25])
     assert questions.strength.value == 5
-    assert not questions.another.visible
+    assert not questions.without_answer.visible
     assert workspace.ks == [5, 25], "what follows the draft writes nothing"
 
 
