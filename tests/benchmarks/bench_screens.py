@@ -41,8 +41,8 @@ def run(small: bool) -> list[dict[str, Any]]:
     timed("an edit of a column is coded", edited)
     workspace.draft.undo()
     workspace.wait()
-    workspace.set_algorithms(["mondrian"])
-    workspace.set_ks([10])
+    workspace.draft.set_algorithms(["mondrian"])
+    workspace.draft.set_ks([10])
     for _ in range(2):
         workspace.start()
         workspace.wait()

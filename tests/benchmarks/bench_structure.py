@@ -101,8 +101,8 @@ def _click() -> int:
     workspace = Workspace(limits=local_limits())
     workspace.open_dataset("census_like", n=200, seed=1)
     workspace.wait()
-    workspace.set_algorithms(["k-member"])
-    workspace.set_ks([5])
+    workspace.draft.set_algorithms(["k-member"])
+    workspace.draft.set_ks([5])
 
     def click() -> None:
         workspace.start()

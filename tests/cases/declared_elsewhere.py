@@ -182,7 +182,7 @@ def places() -> list[str]:
 
     workspace = Workspace()
     workspace.open_dataset("census_like", n=100)
-    workspace.set_algorithms(["zebra"])
+    workspace.draft.set_algorithms(["zebra"])
     choice = Protection(workspace)
     request = choice.asked_options()["zebra"]
     assert [(item.label, item.sentence) for item in request] == [

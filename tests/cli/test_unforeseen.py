@@ -66,7 +66,7 @@ def test_in_what_the_dashboard_does_aside(workspace: Any) -> None:
     from anonflow.dashboards.work.screen_work import Background
 
     heard: list[str] = []
-    background = Background(workspace)
+    background = Background(workspace.turns)
     background.start(lambda: Broken().events, lambda result: heard.append("done"), heard.append)
     background.wait()
     (text,) = heard

@@ -88,7 +88,7 @@ def test_the_bar_tells_what_the_workspace_holds(app: App, workspace: Workspace) 
         "0 runs",
     ]
     assert not app.bar.can_undo
-    workspace.set_ks([200])
+    workspace.draft.set_ks([200])
     assert app.bar.can_undo
     assert app.bar.troubles == 1
     app.bar._handle_msg({"action": "undo"})
@@ -109,9 +109,9 @@ def test_the_bar_tells_what_the_workspace_holds(app: App, workspace: Workspace) 
 
 def test_an_edit_reaches_the_bar_of_a_page_once(app: App, workspace: Workspace) -> None:
     workspace.open_dataset("census_like", n=60, seed=1)
-    workspace.set_ks([3])
+    workspace.draft.set_ks([3])
     before = app.bar.version
-    workspace.set_ks([4])
+    workspace.draft.set_ks([4])
     assert app.bar.version == before + 1
     assert "k\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}4" in app.bar.captions[3]
     workspace.set_column("Age", weight=2)  # nothing of it is in the bar
@@ -171,8 +171,8 @@ def texts_in(value: Any) -> set[str]:
 
 def test_a_link_restores_a_built_in_table_and_what_was_chosen(workspace: Workspace) -> None:
     workspace.open_dataset("nursery", hierarchies=True)
-    workspace.set_algorithms(["greedy", "mondrian"])
-    workspace.set_ks([5, 10])
+    workspace.draft.set_algorithms(["greedy", "mondrian"])
+    workspace.draft.set_ks([5, 10])
     workspace.set_column("finance", role="insensitive")
     workspace.set_column("health", kind="categorical")
     other = Workspace()
@@ -196,7 +196,7 @@ def test_a_link_holds_nothing_of_an_uploaded_file(workspace: Workspace, tmp_path
     workspace.set_column(
         "ward", role="quasi-identifier", kind="hierarchy", hierarchy={"nested": {"all": ["Nord", "Süd"]}}
     )
-    workspace.set_algorithms(["greedy", "pattern-guided"])
+    workspace.draft.set_algorithms(["greedy", "pattern-guided"])
     options = {"pattern-guided": {"patterns": {"never": ["ward"]}, "local_search": True}}
     put_at(workspace.draft, ("steps", "anonymize", "options"), options)
     put_at(workspace.draft, ("steps", "diversify"), {"criterion": "l-diversity", "column": "patient", "l": 2})
@@ -277,7 +277,7 @@ def test_a_notebook_page_that_missed_changes_is_drawn_anew() -> None:
         app.step = 4
         drawn = app.bar.version  # what the browser gets
         first, bar, watched = app._screens[4], app.bar, len(app._watchers)
-        app.workspace.set_ks([5])
+        app.workspace.draft.set_ks([5])
         app.workspace.start()
         app.workspace.wait(300)
         app.bar._handle_msg({"action": "here", "version": drawn})

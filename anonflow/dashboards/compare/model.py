@@ -62,7 +62,7 @@ class CompareModel(param.Parameterized):
 
     def __init__(self, workspace: Workspace, **params: Any) -> None:
         super().__init__(workspace=workspace, **params)
-        self.background = Background(workspace)
+        self.background = Background(workspace.turns)
         self._blanks: dict[int, tuple[float, list[str]]] = {}
         self._runs_changed()
 

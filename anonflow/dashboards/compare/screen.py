@@ -103,7 +103,7 @@ class CompareScreen(pn.viewable.Viewer):
         self.ks = pn.widgets.TextInput(label="k, one or several", placeholder="5, 10, 25", width=220)
         self.five = button(
             f"The papers' five: {', '.join(FIVE)}",
-            lambda: self.workspace.set_algorithms(FIVE) if self.workspace.table else None,
+            lambda: self.workspace.draft.set_algorithms(FIVE) if self.workspace.table else None,
             align="end",
         )
         self.run = button(RUN, self._start, css="af-run", color="primary", width=170)
@@ -118,7 +118,7 @@ class CompareScreen(pn.viewable.Viewer):
             # the last one stays: a flow without a method is none
             self._show_controls()
         elif set(names) != set(self.workspace.algorithms):
-            self.workspace.set_algorithms([name for name in REGISTRY if name in names])
+            self.workspace.draft.set_algorithms([name for name in REGISTRY if name in names])
 
     def _ks_changed(self, text: str) -> None:
         if self.workspace.frame is None:
@@ -130,7 +130,7 @@ class CompareScreen(pn.viewable.Viewer):
         except ValueError:
             self._say("k is a whole number of at least 2, or several with commas, such as 5, 10, 25.")
             return
-        self.workspace.set_ks(ks)
+        self.workspace.draft.set_ks(ks)
 
     def _start(self) -> None:
         try:

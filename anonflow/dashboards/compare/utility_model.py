@@ -71,7 +71,7 @@ class UtilityModel(param.Parameterized):
 
     def __init__(self, workspace: Workspace, **params: Any) -> None:
         super().__init__(workspace=workspace, **params)
-        self.background = Background(workspace)
+        self.background = Background(workspace.turns)
         self._waiting: deque[tuple[FinishedRun, str, dict[str, Any]]] = deque()
         self._all = 0
         self._runs_changed()

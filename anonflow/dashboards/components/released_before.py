@@ -38,8 +38,8 @@ class ReleasesModel(param.Parameterized):
 
     def __init__(self, workspace: Workspace, **params: Any) -> None:
         super().__init__(workspace=workspace, **params)
-        self.background = Background(workspace, at_once=True)
-        self.counting = Background(workspace, at_once=True)
+        self.background = Background(workspace.turns, at_once=True)
+        self.counting = Background(workspace.turns, at_once=True)
         self._counted: tuple[Any, ...] | None = None
 
     def count(self, table: Table | None, release: Release | None = None) -> None:

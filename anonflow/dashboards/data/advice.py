@@ -52,8 +52,8 @@ class DataAdvice(param.Parameterized):
 
     def __init__(self, workspace: Workspace, **params: Any) -> None:
         super().__init__(workspace=workspace, **params)
-        self.background = Background(workspace)
-        self.reading = Background(workspace, at_once=True)
+        self.background = Background(workspace.turns)
+        self.reading = Background(workspace.turns, at_once=True)
         self._priced: Any = None
         self._table_changed()
 

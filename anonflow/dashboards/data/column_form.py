@@ -74,7 +74,7 @@ class ColumnChoice(DraftForm):
     def __init__(self, workspace: Any, **params: Any) -> None:
         self._about: tuple[Any, dict[str, ColumnFacts], dict[str, Advice]] | None = None
         self._unique: tuple[Any, tuple[str, ...], list[int]] | None = None
-        self.background = Background(workspace, at_once=True)
+        self.background = Background(workspace.turns, at_once=True)
         super().__init__(workspace, **params)
 
     # ------------------------------------------------------------------------------- what there is

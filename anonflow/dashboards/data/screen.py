@@ -158,7 +158,7 @@ class DataScreen(pn.viewable.Viewer):
     def __init__(self, **params: Any) -> None:
         space = params["workspace"]
         super().__init__(choice=ColumnChoice(space), advice=DataAdvice(space), **params)
-        self.reading = Background(self.workspace, at_once=True)
+        self.reading = Background(self.workspace.turns, at_once=True)
         self._options: dict[str, Any] = {}
         self._flows: dict[str, tuple[float, Path]] = {}
         self._hierarchies: dict[str, tuple[float, Path]] = {}

@@ -30,7 +30,7 @@ class AssociationCard(pn.viewable.Viewer):
 
     def __init__(self, workspace: Workspace, **params: Any) -> None:
         super().__init__(workspace=workspace, **params)
-        self.background = Background(workspace)
+        self.background = Background(workspace.turns)
         self.start = button(COMPARE, self.compute, css="af-associate", color="primary", width=220)
         self.which = html("")
         self.picture = html("", "af-association")

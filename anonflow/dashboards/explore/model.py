@@ -88,9 +88,9 @@ class ExploreModel(param.Parameterized):
 
     def __init__(self, workspace: Workspace, **params: Any) -> None:
         super().__init__(workspace=workspace, **params)
-        self.background = Background(workspace)
-        self.aside = Background(workspace, at_once=True)
-        self.searching = Background(workspace, at_once=True)
+        self.background = Background(workspace.turns)
+        self.aside = Background(workspace.turns, at_once=True)
+        self.searching = Background(workspace.turns, at_once=True)
         self._view: tuple[int, RunView] | None = None
         self._lattice: tuple[int, LatticePart | None] | None = None
         self._chosen_changed()

@@ -47,7 +47,7 @@ class PrepareScreen(pn.viewable.Viewer):
         self.nothing = empty(NO_TABLE)
         self.step = pn.widgets.Select(label="Step", options=list(STEPS), width=150)
         self.column = pn.widgets.Select(label="Column", options=[], width=180)
-        self.background = Background(self.workspace, at_once=True)
+        self.background = Background(self.workspace.turns, at_once=True)
         self._counted: tuple[Any, list[Any], Any] | None = None
         self.fields: dict[str, Any] = {}
         self.about = html()

@@ -43,7 +43,7 @@ class ExpectedCard(pn.viewable.Viewer):
 
     def __init__(self, workspace: Workspace, **params: Any) -> None:
         super().__init__(workspace=workspace, **params)
-        self.background = Background(workspace)
+        self.background = Background(workspace.turns)
         self._of = NO_FLOW
         self.start = button(EXPECT, self.compute, css="af-expect", width=230)
         self.shown = html("", "af-expected")

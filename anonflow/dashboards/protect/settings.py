@@ -60,7 +60,7 @@ class Protection(DraftForm):
 
     def __init__(self, workspace: Any, **params: Any) -> None:
         self._counted: tuple[Any, tuple[str, ...]] | None = None
-        self.background = Background(workspace, at_once=True)
+        self.background = Background(workspace.turns, at_once=True)
         super().__init__(workspace, **params)
 
     # ------------------------------------------------------------------------------ records at risk
@@ -161,10 +161,10 @@ class Protection(DraftForm):
     def _write(self, names: set[str]) -> None:
         workspace, draft = self.workspace, self.workspace.draft
         if {"k", "more"} & names:
-            workspace.set_ks([self.k, *self.more])
+            workspace.draft.set_ks([self.k, *self.more])
         if "algorithms" in names:
             if self.algorithms:
-                workspace.set_algorithms(self.algorithms)
+                workspace.draft.set_algorithms(self.algorithms)
             else:
                 self.renew()  # a run needs a method: the last one stays
         if {"loss", "boundaries"} & names:

@@ -54,7 +54,7 @@ class TargetChoice(param.Parameterized):
 
     def __init__(self, workspace: Workspace, **params: Any) -> None:
         super().__init__(workspace=workspace, **params)
-        self.background = Background(workspace)
+        self.background = Background(workspace.turns)
         self._work: engine.TargetSearch | None = None
         self._ids: list[int] = []
         self._stopped = threading.Event()
@@ -96,7 +96,7 @@ class TargetChoice(param.Parameterized):
                 target,
                 space,
                 # from the search's thread, after each trial
-                watch=lambda trial: workspace.later(lambda: self._show(work, flow, single, None)),
+                watch=lambda trial: workspace.turns.later(lambda: self._show(work, flow, single, None)),
             )
         except AnonflowError as error:
             self.problem = on_screen(error.message)

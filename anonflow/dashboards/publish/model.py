@@ -184,8 +184,8 @@ class PublishModel(param.Parameterized):
 
     def __init__(self, workspace: Workspace, **params: Any) -> None:
         super().__init__(workspace=workspace, **params)
-        self.background = Background(workspace)
-        self.guessing = Background(workspace, at_once=True)
+        self.background = Background(workspace.turns)
+        self.guessing = Background(workspace.turns, at_once=True)
         self.releases = ReleasesModel(workspace)
         self._guessed: Any = None
         self._changed()

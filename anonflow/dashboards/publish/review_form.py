@@ -40,7 +40,7 @@ class ReviewForm(pn.viewable.Viewer):
     def __init__(self, model: PublishModel, **params: Any) -> None:
         super().__init__(model=model, **params)
         self.workspace = model.workspace
-        self.background = Background(self.workspace)
+        self.background = Background(self.workspace.turns)
         self.fields = {key: self._field(key, label) for key, (_, label) in FIELDS.items()}
         self.page_file, self.pdf_file = (
             pn.widgets.FileDownload(

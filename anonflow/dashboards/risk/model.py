@@ -69,7 +69,7 @@ class RiskModel(param.Parameterized):
 
     def __init__(self, workspace: Workspace, **settings: Any) -> None:
         super().__init__(workspace=workspace, **settings)
-        self.background = Background(workspace, at_once=True)
+        self.background = Background(workspace.turns, at_once=True)
         self._computed: tuple[Any, ...] | None = None
         self._changed()
 

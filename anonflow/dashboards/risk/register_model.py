@@ -46,7 +46,7 @@ class RegisterModel(param.Parameterized):
 
     def __init__(self, workspace: Workspace, **settings: Any) -> None:
         super().__init__(workspace=workspace, **settings)
-        self.background = Background(workspace, at_once=True)
+        self.background = Background(workspace.turns, at_once=True)
         self._computed: tuple[Any, str] | None = None
 
     @property

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import param
 
 from anonflow import strict_yaml
+from anonflow.algorithms.budget import AUTO
 from anonflow.dashboards.session.draft_spec import NO_FLOW, DraftSpec
 from anonflow.engine import Flow
 from anonflow.engine.flows.spec import SourceSpec
+from anonflow.errors import ParameterError
 
 FIRST_METHOD, FIRST_K = "greedy", 10
 """The method and the k that a first draft has; of few records a smaller k."""
@@ -82,6 +84,22 @@ class Draft(param.Parameterized):
         self._past = [*self._past, self.spec][-HISTORY:]
         self._future = []
         self._replace(spec)
+
+    def set_algorithms(self, names: Sequence[str]) -> None:
+        """Set the methods, as one edit."""
+        spec = self.spec
+        if AUTO not in names and spec.method.algorithm == AUTO:
+            spec = spec.with_method(guarantee=None, budget=None)
+        self._sweep(spec, "algorithm", list(names))
+
+    def set_ks(self, ks: Sequence[int]) -> None:
+        """Set the ks, as one edit."""
+        self._sweep(self.spec, "k", sorted(set(ks)))
+
+    def _sweep(self, spec: DraftSpec, key: Literal["algorithm", "k"], values: list[Any]) -> None:
+        if not values:
+            raise ParameterError(f"at least one {key} is needed; choose one")
+        self.put(spec.sweeping(key, values))
 
     def restart(self, spec: DraftSpec, folder: Path | None = None) -> None:
         """Replace the flow for another table, and clear the history."""

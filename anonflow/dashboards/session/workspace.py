@@ -8,18 +8,16 @@ import shutil
 import tempfile
 import time
 import weakref
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import param
 
 from anonflow import datasets, engine, strict_yaml
-from anonflow.algorithms.budget import AUTO
 from anonflow.dashboards.session.draft import FIRST_K, PARTITION, Draft
 from anonflow.dashboards.session.draft_spec import NO_FLOW, DraftSpec, DraftTable, written
 from anonflow.dashboards.session.folders import SessionFolder, local_folders
@@ -50,8 +48,9 @@ from anonflow.dashboards.session.table_sources import (
 )
 from anonflow.dashboards.session.validation import Judgement, code, judged, running_flow
 from anonflow.dashboards.work import screen_work
-from anonflow.dashboards.work.fair_queue import FairQueue, local_line
+from anonflow.dashboards.work.fair_queue import FairQueue
 from anonflow.dashboards.work.jobs import FinishedRun, Job, JobGroup, sentence, summary
+from anonflow.dashboards.work.turns import Turns
 from anonflow.dashboards.work.user_limits import Limits
 from anonflow.engine.execution.events import Cancelled
 from anonflow.engine.flows.spec import SourceSpec
@@ -95,7 +94,7 @@ class Workspace(param.Parameterized):
     Invariants: ``draft`` stays the same object; ``table`` is ``frame`` coded under the draft's columns, or None while
     they are not valid; while ``coding``, it is still what it was before the last edit (None of a table that is new),
     and nothing can be started; ``runs`` is replaced, never changed in place; what comes from the threads of runs reaches
-    params through `schedule` alone.
+    params through `turns` alone.
 
     Parameters
     ----------
@@ -172,9 +171,7 @@ class Workspace(param.Parameterized):
         self.memory = ReleaseMemory(
             own, place.path / "earlier", lasts, self.limits, shared=lasts and self.shares_owner
         )
-        self._schedule = schedule or (lambda change: change())
-        self._pending: deque[Callable[[], None]] = deque()
-        self._line = line or local_line()
+        self.turns = Turns(schedule, line)
         self._scheduler = scheduler
         self._freed = freed or (lambda: None)
         self._waiting: LinkSpec | None = None
@@ -184,7 +181,7 @@ class Workspace(param.Parameterized):
         self._ids = 0
         self._coded: tuple[Any, ...] | None = None
         self._aside = aside
-        self.coder = screen_work.Background(self, at_once=True)
+        self.coder = screen_work.Background(self.turns, at_once=True)
         self._advice: tuple[pd.DataFrame, list[Advice]] | None = None
         self._named: tuple[pd.DataFrame, dict[str, str], pd.DataFrame] | None = None
         self._column_problems: tuple[str, ...] = ()
@@ -195,7 +192,7 @@ class Workspace(param.Parameterized):
         self.not_opened: Sequence[str] = ()
         self._chooses_next = self._starts_coded = False
         self._first = NO_FLOW
-        self._restorer = screen_work.Background(self, at_once=True)
+        self._restorer = screen_work.Background(self.turns, at_once=True)
         self._delete = weakref.finalize(self, place.delete)
         self.draft.changed = self._draft_changed
 
@@ -393,9 +390,9 @@ class Workspace(param.Parameterized):
                     self.param.update(running=False, progress={}, doing={}, status=status)
 
             if jobs and not self.running:
-                self._batch = JobGroup(jobs, self.later, self._freed, self._show, restored)
+                self._batch = JobGroup(jobs, self.turns, self._freed, self._show, restored)
                 self.param.update(running=True, progress={job.run.name: 0.0 for job in jobs})
-                self._batch.start(self._line, id(self))
+                self._batch.start()
 
         if runs:
             self._restorer.start(tables, begin, lambda problem: None)
@@ -705,22 +702,6 @@ class Workspace(param.Parameterized):
 
     # ------------------------------------------------------------------------------------- the draft
 
-    def set_algorithms(self, names: Sequence[str]) -> None:
-        """Set the methods; one edit of the draft."""
-        spec = self.draft.spec
-        if AUTO not in names and spec.method.algorithm == AUTO:
-            spec = spec.with_method(guarantee=None, budget=None)
-        self._sweep(spec, "algorithm", list(names))
-
-    def set_ks(self, ks: Sequence[int]) -> None:
-        """Set the ks; one edit of the draft."""
-        self._sweep(self.draft.spec, "k", sorted(set(ks)))
-
-    def _sweep(self, spec: DraftSpec, key: Literal["algorithm", "k"], values: list[Any]) -> None:
-        if not values:
-            raise ParameterError(f"at least one {key} is needed; choose one")
-        self.draft.put(spec.sweeping(key, values))
-
     def _draft_changed(self) -> None:
         if self.frame is not None:
             self._place.keep(self.draft.text())
@@ -891,10 +872,10 @@ class Workspace(param.Parameterized):
             self._job(flow, run, spec, table, len(runs), self._seeds.pop(run.name, None))
             for flow, run, spec in runs
         ]
-        self._batch = JobGroup(jobs, self.later, self._freed, self._show, self._end)
+        self._batch = JobGroup(jobs, self.turns, self._freed, self._show, self._end)
         self.param.update(running=True, progress={job.run.name: 0.0 for job in jobs}, status="Starting.")
         self._place.keep_unfinished({job.run.name: job.seed for job in jobs})
-        self._batch.start(self._line, id(self))
+        self._batch.start()
 
     def _job(
         self,
@@ -908,7 +889,7 @@ class Workspace(param.Parameterized):
         """Return the job of one of some runs that begin together."""
         settings: dict[str, Any] = {"scheduler": self._scheduler}
         if self._scheduler == "threads":
-            settings["workers"] = max(1, (os.cpu_count() or 1) // min(together, self._line.slots))
+            settings["workers"] = max(1, (os.cpu_count() or 1) // min(together, self.turns.line.slots))
         alone = running_flow(flow.going_on_from(self.memory.folder), run, table)
         return Job(run, spec, alone, table, settings, self.limits.seconds, seed, self._place.results)
 
@@ -1080,35 +1061,11 @@ class Workspace(param.Parameterized):
             self.memory.keep(anonymization.table, files.release, files.people)
         return files
 
-    def aside(self, work: Callable[[], None]) -> None:
-        """Have `work` done in a thread of its own, in line with the runs of everybody."""
-        self._line.join(id(self), work, lambda: None)
-
-    def later(self, change: Callable[[], None]) -> None:
-        """Have `change` called where params may change; for work of a screen that ends in another thread."""
-        self._pending.append(change)
-        self._schedule(self._make_changes)
-
-    def _make_changes(self) -> None:
-        """Make the changes that wait; none is lost with the page that was to make it."""
-        while True:
-            try:
-                change = self._pending.popleft()
-            except IndexError:
-                return
-            try:
-                change()
-            except BaseException:
-                if self._pending:
-                    self._schedule(self._make_changes)
-                raise
-
     def move(self, schedule: Callable[[Callable[[], None]], None]) -> None:
         """Continue in another page, or in none: the watchers of the former page are removed."""
         for watched in (self, self.draft, self.coder):
             watched.param.watchers = {}
-        self._schedule = schedule
-        self._schedule(self._make_changes)
+        self.turns.move(schedule)
 
     # --------------------------------------------------------------------------------------- the end
 
@@ -1119,7 +1076,7 @@ class Workspace(param.Parameterized):
             self._abandon()
             self.coder.forget()
             self.param.update(frame=None, table=None, coding=False, runs=[], chosen=None)
-        self._line.forget(id(self))
+        self.turns.end()
         if keep:
             self._delete.detach()
             self._place.leave()

@@ -16,7 +16,8 @@ from anonflow import engine
 from anonflow.dashboards.session.draft_spec import DraftSpec, MethodSpec
 from anonflow.dashboards.session.screen_words import on_screen
 from anonflow.dashboards.work import fair_queue
-from anonflow.dashboards.work.fair_queue import FairQueue, Ticket
+from anonflow.dashboards.work.fair_queue import Ticket
+from anonflow.dashboards.work.turns import Turns
 from anonflow.engine.attempt import Attempt
 from anonflow.engine.flows.spec import PartitionSpec
 from anonflow.table import Table
@@ -154,26 +155,26 @@ class JobGroup:
 
     Parameters
     ----------
-    schedule : callable
-        Takes a callable and has it called where params may change.
+    turns : Turns
+        Of the user.
     freed : callable
         Called when a job was stopped, and may still occupy a worker.
     progressed : callable
-        ``progressed(batch)``, through `schedule`: some job is further, but not too often.
+        ``progressed(batch)``, on the event loop: some job is further, but not too often.
     ended : callable
-        ``ended(batch, job, result)``, through `schedule`, once for each job; the result is None if it was cancelled.
+        ``ended(batch, job, result)``, on the event loop, once for each job; the result is None if it was cancelled.
     """
 
     def __init__(
         self,
         jobs: Sequence[Job],
-        schedule: Callable[[Callable[[], None]], None],
+        turns: Turns,
         freed: Callable[[], None],
         progressed: Callable[[JobGroup], None],
         ended: Callable[[JobGroup, Job, engine.RunResult | None], None],
     ) -> None:
         self.jobs = tuple(jobs)
-        self._schedule = schedule
+        self._turns = turns
         self._freed = freed
         self._progressed = progressed
         self._ended = ended
@@ -193,12 +194,12 @@ class JobGroup:
         """Since the start."""
         return time.monotonic() - self._began
 
-    def start(self, line: FairQueue, owner: int) -> None:
+    def start(self) -> None:
         """Join the queue: the jobs run when it is the user's turn."""
         for job in self.jobs:
-            job.ticket = line.join(owner, partial(self._work, job), self._tell)
+            job.ticket = self._turns.aside(partial(self._work, job), self._tell)
         fair_queue.begin_thread(self._tick, "anonflow-progress")
-        self._schedule(self._show)  # a place in the queue can be told once its ticket is here
+        self._turns.later(self._show)  # a place in the queue can be told once its ticket is here
 
     def cancel(self) -> None:
         """Stop running and waiting jobs; finished ones are kept."""
@@ -206,7 +207,7 @@ class JobGroup:
             if not job.ended:
                 job.cancel()
                 # at once: what is still computed somewhere is nobody's any more
-                self._schedule(partial(self._end, job, None))
+                self._turns.later(partial(self._end, job, None))
 
     def abandon(self) -> None:
         """Stop without notifying listeners."""
@@ -225,7 +226,7 @@ class JobGroup:
         result = job.result(lambda event: self._tell())
         if job.stopped:
             self._freed()
-        self._schedule(partial(self._end, job, result))
+        self._turns.later(partial(self._end, job, result))
 
     def _tick(self) -> None:
         while not self._over.wait(TICK):
@@ -239,7 +240,7 @@ class JobGroup:
             if now - self._last_shown < PAUSE:
                 return
             self._last_shown = now
-        self._schedule(self._show)
+        self._turns.later(self._show)
 
     def _show(self) -> None:
         with self._lock:

@@ -4,27 +4,18 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 import param
 
 from anonflow.dashboards.session.screen_words import WAITING, on_screen
 from anonflow.dashboards.work import fair_queue
+from anonflow.dashboards.work.turns import Turns
 from anonflow.engine.execution.events import Cancelled
 from anonflow.errors import BUG, AnonflowError, unforeseen
 
 FEW = 20_000
 """Records up to which a screen computes at once; with more, in a thread of its own."""
-
-
-class Turns(Protocol):
-    """What a workspace gives to work that is done aside."""
-
-    def aside(self, work: Callable[[], None]) -> None:
-        """Have `work` done in a thread, in line with the runs of everybody."""
-
-    def later(self, change: Callable[[], None]) -> None:
-        """Have `change` called where params may change."""
 
 
 class Background(param.Parameterized):
@@ -44,9 +35,9 @@ class Background(param.Parameterized):
     )
     share = param.Number(default=None, allow_None=True, doc="The finished share; None where it is not known.")
 
-    def __init__(self, workspace: Turns, at_once: bool = False) -> None:
+    def __init__(self, turns: Turns, at_once: bool = False) -> None:
         super().__init__()
-        self._workspace = workspace
+        self._turns = turns
         self._thread = threading.local()
         self._stopped: Callable[[], None] = lambda: None
         self._at_once = at_once
@@ -122,12 +113,12 @@ class Background(param.Parameterized):
                 call, answer = failed, f"{unforeseen(error)}; {BUG}"
             else:
                 call, answer = done, result
-            self._workspace.later(lambda: finish(call, answer))
+            self._turns.later(lambda: finish(call, answer))
 
         if self._at_once:
             fair_queue.begin_thread(at_work, "anonflow-aside")
         else:
-            self._workspace.aside(at_work)
+            self._turns.aside(at_work)
 
     def tell(self, words: str, done: int = 0, of: int = 0) -> None:
         """From the work: show what it is at, `done` of `of` steps, and end it here if nobody waits for it any more.
@@ -145,7 +136,7 @@ class Background(param.Parameterized):
             if own == self._latest and self.busy:
                 self.param.update(doing=words, share=done / of if of else None)
 
-        self._workspace.later(show)
+        self._turns.later(show)
 
     def cancel(self) -> None:
         """End what is being done, at its next step; its owner can begin again at once."""

@@ -38,8 +38,8 @@ def done() -> Iterator[Workspace]:
     """A workspace with four runs over 150 records; tests that change runs make their own."""
     workspace = Workspace()
     workspace.open_dataset("census_like", n=150, seed=2)
-    workspace.set_algorithms(["greedy", "mondrian"])
-    workspace.set_ks([3, 5])
+    workspace.draft.set_algorithms(["greedy", "mondrian"])
+    workspace.draft.set_ks([3, 5])
     workspace.start()
     workspace.wait(300)
     yield workspace
@@ -105,8 +105,8 @@ def test_a_method_that_promises_no_probability_is_not_drawn_at_one_in_k(hand: Ha
     """k-concealment stood on the frontier with 1/k, which it does not promise."""
     workspace = Workspace()
     workspace.open_dataset("census_like", n=60, seed=2)
-    workspace.set_algorithms(["k-concealment", "greedy"])
-    workspace.set_ks([3])
+    workspace.draft.set_algorithms(["k-concealment", "greedy"])
+    workspace.draft.set_ks([3])
     workspace.start()
     hand.do_all()
     screen = CompareScreen(workspace=workspace)
@@ -179,8 +179,8 @@ def test_two_runs_side_by_side(done: Workspace) -> None:
 def test_history_undo_and_taking_up_a_run(small: Workspace) -> None:
     model = CompareModel(small)
     assert model.history() == []
-    small.set_ks([4])
-    small.set_algorithms(["mondrian"])
+    small.draft.set_ks([4])
+    small.draft.set_algorithms(["mondrian"])
     assert model.history() == ["method: greedy → mondrian", "k: 10 → 4"]
     small.start()
     small.wait(300)
@@ -189,7 +189,7 @@ def test_history_undo_and_taking_up_a_run(small: Workspace) -> None:
     assert small.algorithms == ["greedy"]
     assert len(model.history()) == 1
     assert small.runs == [run], "undo leaves the runs"
-    small.set_algorithms(["greedy", "nh"])
+    small.draft.set_algorithms(["greedy", "nh"])
     model.take_up(run.id)
     assert (small.algorithms, small.ks) == (["mondrian"], [4])
     assert small.problems == ()
@@ -214,7 +214,7 @@ def test_differences_are_named_by_their_place() -> None:
 
 def test_a_run_without_a_result_is_a_row_that_says_so(small: Workspace) -> None:
     small.limits = Limits(seconds=1e-6)
-    small.set_ks([3])
+    small.draft.set_ks([3])
     small.start()
     small.wait(300)
     model = CompareModel(small)
@@ -238,8 +238,8 @@ def test_usefulness_is_not_shown_of_runs_that_treat_missing_values_differently(
     small.open_frame(
         pd.DataFrame({"town": towns, "sex": ["f", "m"] * 30}), {"town": categorical, "sex": categorical}
     )
-    small.set_algorithms(["mondrian"])
-    small.set_ks([3])
+    small.draft.set_algorithms(["mondrian"])
+    small.draft.set_ks([3])
     small.start()
     hand.do_all()
     screen = CompareScreen(workspace=small)
@@ -261,7 +261,7 @@ def test_usefulness_is_not_shown_of_runs_that_treat_missing_values_differently(
 
 def test_a_new_table_forgets_what_was_measured(small: Workspace) -> None:
     model = CompareModel(small)
-    small.set_ks([3])
+    small.draft.set_ks([3])
     small.start()
     small.wait(300)
     model.risk = "measured"
@@ -362,8 +362,8 @@ def test_every_measure_that_judges_can_be_drawn_with_its_direction() -> None:
     workspace.open_dataset("census_like", n=60, seed=2)
     judging = ["c-avg", "row-types", "discernibility"]
     put_at(workspace.draft, ("steps", "measure"), ["min-class-size", *judging, "gcp"])
-    workspace.set_algorithms(["mondrian"])
-    workspace.set_ks([3, 5])
+    workspace.draft.set_algorithms(["mondrian"])
+    workspace.draft.set_ks([3, 5])
     screen = CompareScreen(workspace=workspace)
     workspace.start()
     workspace.wait(300)
@@ -433,8 +433,8 @@ def test_drawings_escape_what_they_are_given() -> None:
 def test_a_run_is_named_noted_pinned_filtered_and_deleted() -> None:
     workspace = Workspace()
     workspace.open_dataset("census_like", n=60, seed=1)
-    workspace.set_algorithms(["mondrian"])
-    workspace.set_ks([3, 5])
+    workspace.draft.set_algorithms(["mondrian"])
+    workspace.draft.set_ks([3, 5])
     workspace.start()
     workspace.wait(300)
     screen = CompareScreen(workspace=workspace)
@@ -470,7 +470,7 @@ def test_a_run_whose_loss_comes_from_blanks_is_a_warning(algorithm: str) -> None
             "hours": {"role": "quasi-identifier", "kind": "numeric", "missing": rule},
         }
         space.open_frame(frame, columns, "people")
-        space.set_algorithms([algorithm])
+        space.draft.set_algorithms([algorithm])
         space.start()
         space.wait(300)
         screen = CompareScreen(workspace=space)

@@ -42,8 +42,8 @@ def done() -> Iterator[Workspace]:
         "ill": {"role": "sensitive"},
     }
     workspace.open_frame(frame, columns, "people")
-    workspace.set_algorithms(["mondrian"])
-    workspace.set_ks([4, 20])
+    workspace.draft.set_algorithms(["mondrian"])
+    workspace.draft.set_ks([4, 20])
     workspace.start()
     workspace.wait(WAIT)
     yield workspace

@@ -359,7 +359,7 @@ def test_whatever_replaces_work_asks(workspace: Workspace, tmp_path: Path, hand:
     screen.open.clicks += 1
     assert not screen._question.visible  # nothing is lost
     first = workspace.table_name
-    workspace.set_algorithms(["mondrian"])
+    workspace.draft.set_algorithms(["mondrian"])
     workspace.start()
     hand.do_all()
     assert screen.open.color == "default"
@@ -560,8 +560,8 @@ def test_codes_beside_numbers_are_typed_and_shown(workspace: Workspace, tmp_path
     assert choice.choose("income", "codes", " N ,R, ")
     assert value_at(workspace.draft, ("table", "columns", "income", "codes")) == ["N", "R"]
     assert [domain.kind for domain in workspace.table.domains] == ["numeric", "numeric", "codes"]
-    workspace.set_algorithms(["mondrian"])
-    workspace.set_ks([3])
+    workspace.draft.set_algorithms(["mondrian"])
+    workspace.draft.set_ks([3])
     workspace.start()
     workspace.wait(300)
     assert [run.result.ok for run in workspace.runs] == [True]

@@ -104,8 +104,8 @@ def test_table_and_hierarchies_find_each_other_in_any_order(
     assert columns["town"]["hierarchy"] == {"csv": "town.csv", "delimiter": ","}
     assert "hierarchy" not in columns["home-town"], "the file is named for another column"
     assert "attached" in screen.dropped.object
-    workspace.set_algorithms(["mondrian"])
-    workspace.set_ks([3])
+    workspace.draft.set_algorithms(["mondrian"])
+    workspace.draft.set_ks([3])
     workspace.start()
     workspace.wait(300)
     assert workspace.runs[0].ok
@@ -206,8 +206,8 @@ def test_a_workbook_is_read_where_its_reader_is(
     assert workspace.source == SourceSpec(excel="people.xlsx")
     assert workspace.table_name == "people.xlsx"
     assert len(workspace.frame) == 40
-    workspace.set_algorithms(["mondrian"])
-    workspace.set_ks([3])
+    workspace.draft.set_algorithms(["mondrian"])
+    workspace.draft.set_ks([3])
     workspace.start()
     workspace.wait(300)
     assert workspace.publish(workspace.runs[0].id).ok

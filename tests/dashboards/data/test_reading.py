@@ -153,7 +153,7 @@ def test_coding_that_is_cancelled_says_how_to_go_on(hand: Hand, monkeypatch: pyt
     assert "cannot be used" not in screen.trouble.object
 
     # an edit of something else does not begin it again: the button does, and an edit of a column
-    space.set_ks([3])
+    space.draft.set_ks([3])
     assert not hand.works
     with pytest.raises(FlowError, match="cancelled"):
         space.start()

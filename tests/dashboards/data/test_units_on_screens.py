@@ -31,8 +31,8 @@ def opened(tmp_path: Path, text: str) -> tuple[Workspace, ColumnChoice]:
 def test_the_role_unit_is_chosen_and_the_verdict_says_units(tmp_path: Path) -> None:
     workspace, choice = opened(tmp_path, VISITS)
     assert choice.choose("patient", "role", "unit")
-    workspace.set_algorithms(["mondrian"])
-    workspace.set_ks([3])
+    workspace.draft.set_algorithms(["mondrian"])
+    workspace.draft.set_ks([3])
     workspace.start()
     workspace.wait(300)
     model = PublishModel(workspace)

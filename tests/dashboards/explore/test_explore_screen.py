@@ -36,8 +36,8 @@ from tests.dashboards.conftest import Hand
 def done() -> Iterator[Workspace]:
     workspace = Workspace()
     workspace.open_dataset("census_like", n=120, seed=2)
-    workspace.set_algorithms(["greedy", "mondrian", "k-concealment"])
-    workspace.set_ks([4])
+    workspace.draft.set_algorithms(["greedy", "mondrian", "k-concealment"])
+    workspace.draft.set_ks([4])
     workspace.start()
     workspace.wait(300)
     yield workspace
@@ -129,8 +129,8 @@ def test_runs_of_a_project_are_offered_to_be_run_again(tmp_path: Path) -> None:
     table = tmp_path / "people.csv"
     af.datasets.census_like(40, seed=1).to_csv(table, index=False)
     workspace.open_file("people.csv", table)
-    workspace.set_algorithms(["mondrian"])
-    workspace.set_ks([4])
+    workspace.draft.set_algorithms(["mondrian"])
+    workspace.draft.set_ks([4])
     workspace.start()
     workspace.wait(300)
     saved = tmp_path / "people.anonflow.zip"
@@ -205,7 +205,7 @@ def test_attacks_run_aside_and_are_told_in_plain_words(done: Workspace) -> None:
 def test_a_new_table_ends_what_was_explored() -> None:
     workspace = Workspace()
     workspace.open_dataset("census_like", n=60, seed=2)
-    workspace.set_ks([3])
+    workspace.draft.set_ks([3])
     workspace.start()
     workspace.wait(300)
     model = ExploreModel(workspace)
@@ -350,8 +350,8 @@ def test_a_click_on_a_node_of_the_lattice_runs_it() -> None:
     workspace.open_table(af.Table(frame, {"sex": qi, "town": qi, "ill": {"role": "sensitive"}}))
     screen = ExploreScreen(workspace)
     assert not screen.levels.visible
-    workspace.set_algorithms(["full-domain"])
-    workspace.set_ks([6])
+    workspace.draft.set_algorithms(["full-domain"])
+    workspace.draft.set_ks([6])
     workspace.start()
     workspace.wait(300)
     assert screen.levels.visible
@@ -422,8 +422,8 @@ def test_the_attackers_of_a_table_with_people_of_several_rows_are_drawn() -> Non
     people = af.datasets.census_like(120, seed=2).assign(person=[str(i // 2) for i in range(120)])
     workspace = Workspace()
     workspace.open_frame(people, {**af.datasets.schema("census_like"), "person": {"role": "unit"}})
-    workspace.set_algorithms(["greedy"])
-    workspace.set_ks([4])
+    workspace.draft.set_algorithms(["greedy"])
+    workspace.draft.set_ks([4])
     workspace.start()
     workspace.wait(300)
     screen = ExploreScreen(workspace=workspace)

@@ -40,8 +40,8 @@ def blanks() -> Iterator[Workspace]:
     }
     workspace = Workspace()
     workspace.open_frame(frame, columns)
-    workspace.set_algorithms(["greedy"])
-    workspace.set_ks([4])
+    workspace.draft.set_algorithms(["greedy"])
+    workspace.draft.set_ks([4])
     workspace.start()
     workspace.wait(300)
     yield workspace
@@ -97,7 +97,7 @@ def test_of_numbers_with_codes_the_text_says_what_the_map_says() -> None:
     }
     workspace = Workspace()
     workspace.open_frame(frame, columns, "people")
-    workspace.set_ks([4])
+    workspace.draft.set_ks([4])
     workspace.start()
     workspace.wait(300)
     (lost,) = ExploreModel(workspace).view().missing
@@ -143,8 +143,8 @@ def test_card_and_attackers_have_one_figure_of_the_insider() -> None:
     """The card, which may be published, must not use whose row is whose; the list beside it says the same."""
     workspace = Workspace()
     workspace.open_dataset("census_like", n=300, seed=1)
-    workspace.set_algorithms(["hungarian"])
-    workspace.set_ks([3])
+    workspace.draft.set_algorithms(["hungarian"])
+    workspace.draft.set_ks([3])
     workspace.start()
     workspace.wait(300)
     model = ExploreModel(workspace)

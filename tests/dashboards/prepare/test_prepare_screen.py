@@ -202,7 +202,7 @@ def test_a_codebook_lets_labels_stand_in_place_of_codes_here_and_in_the_release(
     send(industries.codebook, "hours.csv", b"value,label\n99,refused\n")
     assert workspace.draft.spec.columns["hours"].codes == ("refused",)
     assert workspace.problems == ()
-    workspace.set_ks([20])
+    workspace.draft.set_ks([20])
     workspace.start()
     workspace.wait(300)
     published = workspace.chosen_run.result.anonymization.frame()["industry"].astype(str)

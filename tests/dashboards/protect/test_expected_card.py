@@ -18,8 +18,8 @@ from tests.dashboards.conftest import Hand
 def workspace() -> Iterator[Workspace]:
     workspace = Workspace(line=FairQueue(1))
     workspace.open_dataset("census_like", n=120, seed=1)
-    workspace.set_algorithms(["mondrian"])
-    workspace.set_ks([3, 5])
+    workspace.draft.set_algorithms(["mondrian"])
+    workspace.draft.set_ks([3, 5])
     yield workspace
     workspace.close()
 
@@ -40,7 +40,7 @@ def test_each_run_has_an_expectation_and_after_it_the_error(workspace: Workspace
     assert [name for name, _, _ in card.errors()] == ["mondrian k=3", "mondrian k=5"]
     assert "What it took" in card.shown.object
     assert " too " in card.shown.object or "right" in card.shown.object
-    workspace.set_ks([4])
+    workspace.draft.set_ks([4])
     assert card.answers == ()
     assert len(card.errors()) == 2
     workspace.open_dataset("patients_example")

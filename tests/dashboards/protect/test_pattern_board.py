@@ -63,8 +63,8 @@ def test_numbers_with_codes_are_one_column_of_the_grid() -> None:
     choice = PatternChoice(workspace)
     assert choice.names == ("age", "sex")
     assert len(choice.grid) == 4
-    workspace.set_algorithms(["pattern-guided"])
-    workspace.set_ks([4])
+    workspace.draft.set_algorithms(["pattern-guided"])
+    workspace.draft.set_ks([4])
     choice.start_list(row_per_column=True)
     choice.toggle(0, "age")
     assert patterns_of(workspace) == [["age"], ["sex"]]
@@ -78,7 +78,7 @@ def test_numbers_with_codes_are_one_column_of_the_grid() -> None:
 
 def test_contradictory_patterns_are_said_before_run(workspace: Workspace) -> None:
     choice = PatternChoice(workspace)
-    workspace.set_algorithms(["pattern-guided"])
+    workspace.draft.set_algorithms(["pattern-guided"])
     choice.param.update(form="predicates", together=[["city", "job"]], never=["city"])
     assert any("contradictory" in problem for problem in workspace.problems)
 
@@ -150,8 +150,8 @@ def test_weights_and_patterns_run(workspace: Workspace) -> None:
     }
     assert choice.grid["cost"].max() == 5
     choice.param.update(form="predicates", at_most=2, fallback="all")
-    workspace.set_algorithms(["pattern-guided", "pattern-guided-optimal"])
-    workspace.set_ks([3])
+    workspace.draft.set_algorithms(["pattern-guided", "pattern-guided-optimal"])
+    workspace.draft.set_ks([3])
     assert workspace.problems == ()
     for run in workspace.draft.flow().runs:
         assert run.anonymize.options["weights"] == {"age": 3}

@@ -214,7 +214,7 @@ def test_levels_and_widths_are_typed(workspace: Workspace) -> None:
     """Mappings of columns, as a flow has them; what cannot be is said where all problems are."""
     for column in ("city", "job"):
         workspace.set_column(column, kind="suppression")
-    workspace.set_algorithms(["full-domain"])
+    workspace.draft.set_algorithms(["full-domain"])
     screen = ProtectScreen(workspace=workspace)
     screen.__panel__()
     levels, widths = (screen._fields["full-domain", name] for name in ("levels", "widths"))
@@ -248,7 +248,7 @@ def test_levels_and_widths_are_typed(workspace: Workspace) -> None:
 
 def test_sets_of_columns_are_typed(workspace: Workspace) -> None:
     """Lists of columns, as a flow has them; the run promises what they say, and the screens print it."""
-    workspace.set_algorithms(["local-suppression"])
+    workspace.draft.set_algorithms(["local-suppression"])
     screen = ProtectScreen(workspace=workspace)
     screen.__panel__()
     sets, of, importance, generalize = (
@@ -284,7 +284,7 @@ def test_sets_of_columns_are_typed(workspace: Workspace) -> None:
 
 
 def test_sets_of_columns_are_typed_for_methods_of_classes(workspace: Workspace) -> None:
-    workspace.set_algorithms(["k-member"])
+    workspace.draft.set_algorithms(["k-member"])
     screen = ProtectScreen(workspace=workspace)
     screen.__panel__()
     of, importance = (screen._fields["k-member", name] for name in ("of", "importance"))

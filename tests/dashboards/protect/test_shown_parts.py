@@ -38,15 +38,15 @@ def test_hidden_tabs_are_not_drawn_and_are_right_when_they_are_opened(
     tabs = page.select(lambda part: type(part).__name__ == "Tabs")[0]
     screen.unfold.clicks += 1
     for k in range(3, 9):
-        workspace.set_ks([k])
+        workspace.draft.set_ks([k])
     workspace.set_column("job", role="insensitive")
-    workspace.set_algorithms(["pattern-guided"])
+    workspace.draft.set_algorithms(["pattern-guided"])
     assert drawn == {"board": 0, "tree": 0}
     tabs.active = PATTERNS
     assert drawn == {"board": 1, "tree": 0}
     assert "job" not in screen.board.grid.html
     assert "Used by pattern-guided" in screen.board.summary.object
-    workspace.set_ks([4])
+    workspace.draft.set_ks([4])
     assert drawn["board"] == 1  # a grid has no k
     workspace.set_column("job", role="quasi-identifier", kind="categorical")
     assert "job" in screen.board.grid.html

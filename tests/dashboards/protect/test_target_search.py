@@ -38,7 +38,7 @@ def workspace() -> Iterator[Workspace]:
         "ill": {"role": "sensitive"},
     }
     workspace.open_frame(frame, columns, "people")
-    workspace.set_algorithms(["mondrian"])
+    workspace.draft.set_algorithms(["mondrian"])
     yield workspace
     workspace.close()
 

@@ -32,10 +32,10 @@ def test_the_answer_sets_k_for_all_screens(workspace: Workspace) -> None:
     for k in STRENGTHS.values():
         questions.strength.value = k
         assert workspace.ks == [k]
-    workspace.set_ks([7])
+    workspace.draft.set_ks([7])
     assert questions.strength.value is None  # of no answer
     assert "hides among 7" in questions.without_answer.object
-    workspace.set_ks([5, 25])
+    workspace.draft.set_ks([5, 25])
     assert questions.strength.value == 5
     assert not questions.without_answer.visible
     assert workspace.ks == [5, 25], "what follows the draft writes nothing"
@@ -84,7 +84,7 @@ def test_the_best_candidate_loses_least_is_chosen_and_has_its_reason(workspace: 
 
 def test_the_numbers_follow_each_choice(workspace: Workspace) -> None:
     app = App(workspace=workspace)
-    workspace.set_ks([3, 8])
+    workspace.draft.set_ks([3, 8])
     workspace.start()
     workspace.wait(WAIT)
     shown = set()

@@ -29,8 +29,8 @@ from tests.dashboards.publish.drawing import drawn
 def done() -> Iterator[Workspace]:
     workspace = Workspace()
     workspace.open_dataset("census_like", n=60, seed=2)
-    workspace.set_algorithms(["greedy", "mondrian"])
-    workspace.set_ks([3, 4])
+    workspace.draft.set_algorithms(["greedy", "mondrian"])
+    workspace.draft.set_ks([3, 4])
     workspace.start()
     workspace.wait(300)
     yield workspace
@@ -70,8 +70,8 @@ def test_the_screen_offers_every_kind_of_file_that_the_shell_writes(done: Worksp
     frame.to_csv(tmp_path / "people.csv", index=False)
     workspace.open_file("people.csv", tmp_path / "people.csv")
     workspace.confirm(dict.fromkeys(workspace.draft.spec.columns, ""))
-    workspace.set_algorithms(["greedy"])
-    workspace.set_ks([3])
+    workspace.draft.set_algorithms(["greedy"])
+    workspace.draft.set_ks([3])
     workspace.start()
     workspace.wait(300)
     model = drawn(workspace)

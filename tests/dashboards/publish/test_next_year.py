@@ -27,8 +27,8 @@ from tests.dashboards.data.uploading import send
 def session(owner: Path | None, frame: pd.DataFrame, algorithm: str = "k-member", k: int = 10) -> Workspace:
     workspace = Workspace(owner=owner)
     workspace.open_frame(frame, NAMED, "people")
-    workspace.set_algorithms([algorithm])
-    workspace.set_ks([k])
+    workspace.draft.set_algorithms([algorithm])
+    workspace.draft.set_ks([k])
     workspace.start()
     workspace.wait(300)
     return workspace

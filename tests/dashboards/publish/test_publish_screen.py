@@ -32,8 +32,8 @@ from tests.dashboards.publish.drawing import drawn
 def done() -> Iterator[Workspace]:
     workspace = Workspace()
     workspace.open_dataset("census_like", n=90, seed=2)
-    workspace.set_algorithms(["greedy", "mondrian"])
-    workspace.set_ks([3])
+    workspace.draft.set_algorithms(["greedy", "mondrian"])
+    workspace.draft.set_ks([3])
     workspace.start()
     workspace.wait(300)
     yield workspace
@@ -43,8 +43,8 @@ def done() -> Iterator[Workspace]:
 def ready_to_draw(owner: Path) -> Workspace:
     workspace = Workspace(owner=owner)
     workspace.open_dataset("census_like", n=90, seed=2)
-    workspace.set_algorithms(["mondrian"])
-    workspace.set_ks([3])
+    workspace.draft.set_algorithms(["mondrian"])
+    workspace.draft.set_ks([3])
     workspace.start()
     workspace.wait(300)
     return workspace
@@ -198,7 +198,7 @@ def test_the_link_holds_no_value_and_says_what_it_leaves_out(tmp_path: Path) -> 
     workspace.set_column(
         "Confidential", kind="hierarchy", hierarchy={"nested": {"all": ["Zaphod", "Trillian", "Arthur"]}}
     )
-    workspace.set_ks([3])
+    workspace.draft.set_ks([3])
     model = PublishModel(workspace)
     code = model.link().removeprefix("c=")
     text = base64.urlsafe_b64decode(code + "=" * (-len(code) % 4)).decode()
@@ -312,8 +312,8 @@ def test_a_line_that_fails_has_a_remedy_that_is_applied_and_run(hand: Hand) -> N
         "age": {"role": "quasi-identifier", "kind": "numeric"}, "town": {"role": "quasi-identifier", "kind": "categorical"},
         "ill": {"role": "sensitive"},
     })  # fmt: skip
-    workspace.set_algorithms(["greedy"])
-    workspace.set_ks([3])
+    workspace.draft.set_algorithms(["greedy"])
+    workspace.draft.set_ks([3])
     workspace.start()
     hand.do_all()
     screen = PublishScreen(workspace=workspace)
@@ -357,7 +357,7 @@ def test_a_line_that_fails_has_a_remedy_that_is_applied_and_run(hand: Hand) -> N
 def test_a_remedy_that_cannot_be_is_said(hand: Hand) -> None:
     workspace = Workspace()
     workspace.open_dataset("census_like", n=30, seed=2)
-    workspace.set_algorithms(["mondrian"])
+    workspace.draft.set_algorithms(["mondrian"])
     workspace.start()
     hand.do_all()
     remedies = Remedies(workspace, lambda: None)
@@ -373,7 +373,7 @@ def test_a_remedy_that_cannot_be_is_said(hand: Hand) -> None:
     remedies.show(None, 1)
     assert not remedies.__panel__().visible
     # the run that comes next is none that a remedy began: it is not chosen
-    workspace.set_ks([3])
+    workspace.draft.set_ks([3])
     workspace.start()
     hand.do_all()
     assert (workspace.chosen, len(workspace.runs)) == (1, 2)

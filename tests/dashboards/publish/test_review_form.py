@@ -24,8 +24,8 @@ WAIT = 300.0
 def form() -> Iterator[ReviewForm]:
     workspace = Workspace()
     workspace.open_dataset("census_like", n=60, seed=2)
-    workspace.set_algorithms(["mondrian"])
-    workspace.set_ks([12])
+    workspace.draft.set_algorithms(["mondrian"])
+    workspace.draft.set_ks([12])
     workspace.start()
     workspace.wait(WAIT)
     yield ReviewForm(PublishModel(workspace))

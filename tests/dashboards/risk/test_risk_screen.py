@@ -227,8 +227,8 @@ def test_a_register_is_compared_and_attacks_what_is_published(workspace: Workspa
     named = value_at(workspace.draft, REGISTER)
     assert {"journalist": {"population": "register-people.csv"}} in named
     assert workspace.problems == ()
-    workspace.set_algorithms(["mondrian"])
-    workspace.set_ks([3])
+    workspace.draft.set_algorithms(["mondrian"])
+    workspace.draft.set_ks([3])
     workspace.start()
     workspace.wait(WAIT)
     model = PublishModel(workspace)

@@ -152,12 +152,14 @@ def test_runs_go_on_without_a_page_and_no_change_is_lost(workspaces: list[Worksp
     seat = begun(seats, workspaces, "anna", document)
     workspace = seat.workspace
     lost: list[Any] = []
-    workspace._schedule = lost.append  # a page that is gone makes no changes any more
+    workspace.turns.schedule = lost.append  # a page that is gone makes no changes any more
     watched: list[Any] = []
     workspace.param.watch(watched.append, "runs")
-    workspace.set_algorithms(["mondrian"])
+    workspace.draft.set_algorithms(["mondrian"])
     arrived: list[str] = []
-    workspace._line.join("anna", lambda: workspace.later(lambda: arrived.append("here")), lambda: None)
+    workspace.turns.line.join(
+        "anna", lambda: workspace.turns.later(lambda: arrived.append("here")), lambda: None
+    )
     workspace.start()
     batch = workspace._batch
     assert batch is not None
@@ -167,6 +169,6 @@ def test_runs_go_on_without_a_page_and_no_change_is_lost(workspaces: list[Worksp
     assert len(workspace.runs) == 1
     assert not workspace.running
     assert watched == []  # whoever looked is gone
-    workspace.set_ks([4])
+    workspace.draft.set_ks([4])
     assert workspace._place is not None
     assert "4" in (workspace._place.path / "draft.yaml").read_text()  # the draft is kept still

@@ -337,7 +337,7 @@ def test_a_lost_session_is_gone_on_with_by_its_browser_alone(
         """What a killed server leaves: a folder whose lock nobody holds; and the cookie of the browser."""
         first = begun(signed_in())
         first.open_dataset("nursery")
-        first.set_ks([7])
+        first.draft.set_ks([7])
         fcntl.flock(first._place._lock, fcntl.LOCK_UN)
         return item.cookie
 
@@ -372,7 +372,7 @@ def test_a_bug_in_what_a_thread_changes_is_logged_without_its_words(
     item = running()
     item.token()
     (workspace,) = item.server._workspaces
-    workspace.later(broken)
+    workspace.turns.later(broken)
     until(lambda: "ValueError at test_serving.py" in caplog.text)
     item.server.line.join("somebody", broken, lambda: None)
     until(lambda: caplog.text.count("ValueError at test_serving.py") == 2)

@@ -66,8 +66,8 @@ def test_a_cancelled_run_gives_its_worker_back() -> None:
     try:
         slow.open_dataset("census_like", n=20_000, seed=1)
         put_at(slow.draft, ("partition",), None)
-        slow.set_algorithms(["hungarian"])  # one partition of 20,000 records: minutes in one kernel
-        slow.set_ks([50])
+        slow.draft.set_algorithms(["hungarian"])  # one partition of 20,000 records: minutes in one kernel
+        slow.draft.set_ks([50])
         quick.open_dataset("census_like", n=300, seed=2)
         at_work = threading.Event()
         slow.param.watch(lambda event: re.search("at work for [3-9]", event.new) and at_work.set(), "status")

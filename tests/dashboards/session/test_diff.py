@@ -17,8 +17,8 @@ TREE = {"nested": {"*": ["Male", {"other": ["Female"]}]}}
 
 def edit(workspace: Workspace, at: int) -> None:
     edits: list[Any] = [
-        lambda: workspace.set_ks([5, 10]),
-        lambda: workspace.set_algorithms(["greedy", "mondrian"]),
+        lambda: workspace.draft.set_ks([5, 10]),
+        lambda: workspace.draft.set_algorithms(["greedy", "mondrian"]),
         lambda: workspace.set_column("Age", missing="suppress"),
         lambda: workspace.set_column("Age", boundary={"width": 5}),
         lambda: workspace.set_column("Gender", kind="hierarchy", hierarchy=TREE),

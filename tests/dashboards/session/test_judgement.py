@@ -45,8 +45,8 @@ def test_whoever_looks_never_sees_a_frame_without_its_columns() -> None:
 
 def test_an_impossible_run_does_not_keep_the_others_from_theirs(workspace: Workspace) -> None:
     put_at(workspace.draft, ("partition",), {"size": 20})
-    workspace.set_algorithms(["mondrian", "greedy"])
-    workspace.set_ks([4, 30])
+    workspace.draft.set_algorithms(["mondrian", "greedy"])
+    workspace.draft.set_ks([4, 30])
     assert workspace.problems == ()
     assert list(workspace.impossible) == ["mondrian k=30, greedy k=30"]
     assert "at least 30 records, or the whole table" in workspace.impossible["mondrian k=30, greedy k=30"]
@@ -55,14 +55,14 @@ def test_an_impossible_run_does_not_keep_the_others_from_theirs(workspace: Works
     workspace.wait(300)
     assert {run.result.name for run in workspace.runs} == {"mondrian k=4", "greedy k=4"}
     assert all(run.ok for run in workspace.runs)
-    workspace.set_ks([30])
+    workspace.draft.set_ks([30])
     assert workspace.impossible == {}
     assert len(workspace.problems) == 1
 
 
 def test_an_option_that_one_method_cannot_take_is_that_methods(workspace: Workspace) -> None:
-    workspace.set_algorithms(["mondrian", "k-concealment"])
-    workspace.set_ks([4])
+    workspace.draft.set_algorithms(["mondrian", "k-concealment"])
+    workspace.draft.set_ks([4])
     step = ("steps", "anonymize", "options")
     put_at(workspace.draft, step, {"k-concealment": {"start": "even", "randomized": False}})
     problem = "; ".join([*workspace.problems, *workspace.impossible.values()])
@@ -76,9 +76,9 @@ def test_a_k_that_the_table_does_not_have_is_said_as_the_shell_says_it(
     workspace: Workspace, size: int | None
 ) -> None:
     put_at(workspace.draft, ("partition",), None if size is None else {"size": size})
-    workspace.set_ks([40_000])
+    workspace.draft.set_ks([40_000])
     assert workspace.problems == (too_few(120, 40_000).message,)
-    workspace.set_ks([4, 40_000])
+    workspace.draft.set_ks([4, 40_000])
     assert workspace.problems == ()
     assert list(workspace.impossible.values()) == [too_few(120, 40_000).message]
 

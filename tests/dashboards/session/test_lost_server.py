@@ -19,7 +19,7 @@ from tests.dashboards.conftest import Hand
 def begun(home: Path) -> Workspace:
     workspace = Workspace(place=SessionFolders(home=home).begin("a key"))
     workspace.open_dataset("census_like", n=80, seed=3)
-    workspace.set_algorithms(["mondrian"])
+    workspace.draft.set_algorithms(["mondrian"])
     return workspace
 
 
@@ -37,7 +37,7 @@ def resumed(home: Path) -> Workspace:
 
 def test_runs_that_were_done_come_back_with_measures_and_notes(tmp_path: Path, hand: Hand) -> None:
     first = begun(tmp_path / "home")
-    first.set_ks([3, 5])
+    first.draft.set_ks([3, 5])
     first.start()
     hand.do_all()
     first.edit_run(1, label="the first", note="for the paper", pinned=True)
@@ -56,11 +56,11 @@ def test_runs_that_were_done_come_back_with_measures_and_notes(tmp_path: Path, h
 def test_runs_come_back_with_their_results_and_releases_are_drawn_again(tmp_path: Path, hand: Hand) -> None:
     """Nothing is solved a second time, and the same run draws the same release."""
     first = begun(tmp_path / "home")
-    first.set_ks([3, 5])
+    first.draft.set_ks([3, 5])
     first.start()
     hand.do_all()
     first.delete_run(1)
-    first.set_ks([5])  # the draft is another than that of the run
+    first.draft.set_ks([5])  # the draft is another than that of the run
     first.set_column("Gender", role="insensitive")
     first.start()
     hand.do_all()
@@ -97,7 +97,7 @@ def test_runs_come_back_with_their_results_and_releases_are_drawn_again(tmp_path
 
 def test_results_of_runs_that_are_gone_are_deleted(tmp_path: Path, hand: Hand) -> None:
     first = begun(tmp_path / "home")
-    first.set_ks([3, 5])
+    first.draft.set_ks([3, 5])
     first.start()
     hand.do_all()
     results = first._place.path / "results"
@@ -113,7 +113,7 @@ def test_results_of_runs_that_are_gone_are_deleted(tmp_path: Path, hand: Hand) -
 
 def test_without_stored_results_runs_have_their_measures(tmp_path: Path, hand: Hand) -> None:
     first = begun(tmp_path / "home")
-    first.set_ks([3])
+    first.draft.set_ks([3])
     first.start()
     hand.do_all()
     shutil.rmtree(first._place.path / "results")
@@ -131,11 +131,11 @@ def test_without_stored_results_runs_have_their_measures(tmp_path: Path, hand: H
 
 def test_runs_that_were_at_work_are_named_and_run_again(tmp_path: Path, hand: Hand) -> None:
     first = begun(tmp_path / "home")
-    first.set_ks([3])
+    first.draft.set_ks([3])
     first.start()
     hand.do_all()
     assert first._place.unfinished == {}
-    first.set_ks([3, 5])
+    first.draft.set_ks([3, 5])
     first.start()
     seeds = {job.run.name: job.seed for job in first._batch.jobs}
     lost(first)

@@ -52,8 +52,8 @@ def people(folder: Path, name: str = "people.csv") -> Path:
 
 
 def run_once(item: Workspace) -> None:
-    item.set_algorithms(["mondrian"])
-    item.set_ks([4])
+    item.draft.set_algorithms(["mondrian"])
+    item.draft.set_ks([4])
     item.start()
     item.wait(WAIT)
 
@@ -146,7 +146,7 @@ def test_with_its_table_a_project_is_opened_whole(
 
 def test_a_flow_waits_for_its_table(workspace: Workspace, tmp_path: Path) -> None:
     workspace.open_file("people.csv", people(tmp_path))
-    workspace.set_ks([3, 5])
+    workspace.draft.set_ks([3, 5])
     path = tmp_path / "flow.yaml"
     path.write_text(workspace.draft.text())
     item = Workspace()
@@ -338,8 +338,8 @@ def test_after_a_wrong_encoding_the_file_is_read_again(workspace: Workspace, tmp
 
 def test_a_start_after_a_cancel_does_what_is_missing(workspace: Workspace, tmp_path: Path) -> None:
     workspace.open_file("people.csv", people(tmp_path))
-    workspace.set_algorithms(["mondrian"])
-    workspace.set_ks([3, 4, 5])
+    workspace.draft.set_algorithms(["mondrian"])
+    workspace.draft.set_ks([3, 4, 5])
     assert workspace.missing == 3
     workspace.start()
     workspace.wait(WAIT)
@@ -357,7 +357,7 @@ def test_a_start_after_a_cancel_does_what_is_missing(workspace: Workspace, tmp_p
         job.run.name for job in (first, *others)
     )
     assert workspace.missing == 3  # all are done: the next start does all again
-    workspace.set_ks([3, 4])
+    workspace.draft.set_ks([3, 4])
     assert workspace.missing == 2
 
 
@@ -368,7 +368,7 @@ def test_a_table_with_an_identifier_is_published(workspace: Workspace, tmp_path:
     frame.to_csv(path, index=False)
     workspace.open_file("named.csv", path)
     workspace.set_column("id", role="identifier")
-    workspace.set_ks([4])
+    workspace.draft.set_ks([4])
     workspace.start()
     workspace.wait(WAIT)
     published = workspace.publish(workspace.runs[0].id)

@@ -260,7 +260,7 @@ def test_a_run_that_fails_says_why_in_the_words_of_the_screens() -> None:
     item = Workspace()
     item.open_frame(NUMBERS, {"age": AGE})
     put_at(item.draft, ("partition",), None)
-    item.set_algorithms(["optimal"])
+    item.draft.set_algorithms(["optimal"])
     put_at(item.draft, ("steps", "anonymize", "options"), {"optimal": {"time_limit": 0.0}})
     item.start()
     item.wait(300)

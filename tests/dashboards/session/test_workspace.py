@@ -68,7 +68,7 @@ def test_it_says_no_cell_of_itself(workspace: Workspace) -> None:
     tree = {"nested": {"*": ["Qxz", "Rxz"]}}
     columns = {"town": {"role": "quasi-identifier", "kind": "hierarchy", "hierarchy": tree}}
     workspace.open_frame(frame, columns)
-    workspace.set_ks([2])
+    workspace.draft.set_ks([2])
     workspace.start()
     workspace.wait(WAIT)
     assert len(workspace.runs) == 1
@@ -211,15 +211,15 @@ def test_columns_are_edited_as_one_step_and_undone(workspace: Workspace) -> None
 def test_the_table_is_not_coded_again_for_other_edits(workspace: Workspace) -> None:
     opened(workspace)
     table = workspace.table
-    workspace.set_ks([5])
-    workspace.set_algorithms(["greedy", "mondrian"])
+    workspace.draft.set_ks([5])
+    workspace.draft.set_algorithms(["greedy", "mondrian"])
     assert workspace.table is table
 
 
 def test_methods_and_ks_live_in_the_draft(workspace: Workspace) -> None:
     opened(workspace)
-    workspace.set_algorithms(["mondrian", "greedy"])
-    workspace.set_ks([10, 5])
+    workspace.draft.set_algorithms(["mondrian", "greedy"])
+    workspace.draft.set_ks([10, 5])
     assert value_at(workspace.draft, ("matrix",)) == {
         "anonymize.algorithm": ["mondrian", "greedy"],
         "anonymize.k": [5, 10],
@@ -228,18 +228,18 @@ def test_methods_and_ks_live_in_the_draft(workspace: Workspace) -> None:
     assert workspace.draft.flow().runs[0].name == "mondrian k=5"
     workspace.draft.undo()
     assert workspace.ks == [10]
-    workspace.set_algorithms(["nh"])
+    workspace.draft.set_algorithms(["nh"])
     assert value_at(workspace.draft, ("matrix",)) is None
     assert value_at(workspace.draft, ("steps", "anonymize", "algorithm")) == "nh"
     with pytest.raises(ParameterError):
-        workspace.set_ks([])
+        workspace.draft.set_ks([])
 
 
 @pytest.mark.parametrize(
     ("edit", "text"),
     [
-        (lambda item: item.set_ks([500]), "500"),
-        (lambda entry: entry.set_algorithms(["gredy"]), "gredy"),
+        (lambda item: item.draft.set_ks([500]), "500"),
+        (lambda entry: entry.draft.set_algorithms(["gredy"]), "gredy"),
         (lambda element: element.set_column("Age", kind="hierarchy"), "hierarchy"),
         (lambda space: put_at(space.draft, ("partition", "size"), 5), "smaller than k"),
         (
@@ -269,7 +269,7 @@ def test_what_cannot_work_is_said_before_it_is_run(workspace: Workspace, edit: A
 def test_a_run_with_a_change_is_chosen_also_if_it_is_over_at_once(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    opened(workspace, n=60).set_algorithms(["mondrian"])
+    opened(workspace, n=60).draft.set_algorithms(["mondrian"])
     workspace.start()
     workspace.wait(300)
     begin = Workspace._begin
@@ -282,7 +282,7 @@ def test_a_run_with_a_change_is_chosen_also_if_it_is_over_at_once(
     for number, change in enumerate([workspace.apply, lambda run, _: workspace.run_again(run)], start=2):
         change(1, [(("steps", "anonymize", "k"), 7)])
         assert workspace.chosen == number == len(workspace.runs)
-    workspace.set_ks([4])
+    workspace.draft.set_ks([4])
     workspace.start()
     assert (workspace.chosen, len(workspace.runs)) == (3, 4)  # the next one is not
 
@@ -292,8 +292,8 @@ def test_runs_arrive_one_by_one_and_the_source_is_not_read_again(
 ) -> None:
     opened(workspace, 400)
     monkeypatch.setattr(datasets, "load", lambda *a, **k: pytest.fail("read again"))
-    workspace.set_algorithms(["greedy", "mondrian"])
-    workspace.set_ks([5, 10])
+    workspace.draft.set_algorithms(["greedy", "mondrian"])
+    workspace.draft.set_ks([5, 10])
     seen: list[int] = []
     names = set()
     shares: list[dict[str, float]] = []
@@ -328,7 +328,7 @@ def test_runs_arrive_one_by_one_and_the_source_is_not_read_again(
 
 def test_a_run_that_fails_is_a_row_that_says_why_and_the_others_go_on(workspace: Workspace) -> None:
     opened(workspace)
-    workspace.set_algorithms(["k-concealment", "greedy"])
+    workspace.draft.set_algorithms(["k-concealment", "greedy"])
     options = {"k-concealment": {"q": 100_000}}
     put_at(workspace.draft, ("steps", "anonymize", "options"), options)
     workspace.start()
@@ -345,8 +345,8 @@ def three_methods() -> Workspace:
     """Three runs of ten partitions each, for a queue that does one at a time."""
     item = opened(Workspace(line=FairQueue(1)), 200)
     put_at(item.draft, ("partition",), {"size": 20})
-    item.set_algorithms(["mondrian", "greedy", "nh"])
-    item.set_ks([5])
+    item.draft.set_algorithms(["mondrian", "greedy", "nh"])
+    item.draft.set_ks([5])
     return item
 
 
@@ -384,7 +384,7 @@ def test_a_run_that_waits_is_cancelled_before_it_begins(hand: Hand) -> None:
     assert not item.running
     hand.do_all()
     assert item.runs == []
-    assert item._line.waiting == item._line.busy == 0
+    assert item.turns.line.waiting == item.turns.line.busy == 0
     item.close()
 
 
@@ -429,7 +429,7 @@ def test_a_queue_is_fair_and_says_where_one_stands(hand: Hand) -> None:
     try:
         for number, item in enumerate(users):
             opened(item, 120)
-            item.set_ks([2, 3, 4])
+            item.draft.set_ks([2, 3, 4])
             item.param.watch(lambda event, number=number: order.append(number), "runs")
         line.join("somebody", lambda: None, lambda: None)
         for item, place in zip(users, ("1st", "2nd", "3rd"), strict=True):
@@ -451,7 +451,7 @@ def test_a_user_with_many_runs_does_not_keep_the_others_waiting(hand: Hand) -> N
     ended: list[str] = []
     for item, name in ((many, "many"), (few, "few")):
         item.param.watch(lambda event, name=name: ended.append(name), "runs")
-    many.set_ks([2, 3, 4, 5, 6, 7, 8, 9, 10, 11])
+    many.draft.set_ks([2, 3, 4, 5, 6, 7, 8, 9, 10, 11])
     many.start()
     few.start()
     hand.do_all()
@@ -489,8 +489,8 @@ def test_the_flow_file_and_the_seed_repeat_the_release_bit_by_bit(
 ) -> None:
     frame = datasets.census_like(300, seed=5)
     workspace.open_file("people.csv", upload(tmp_path, frame))
-    workspace.set_algorithms([algorithm, "sort-greedy"])
-    workspace.set_ks([4, 6])
+    workspace.draft.set_algorithms([algorithm, "sort-greedy"])
+    workspace.draft.set_ks([4, 6])
     workspace.start()
     workspace.wait(WAIT)
     run = next(run for run in workspace.runs if run.name == f"{algorithm} k=6")
@@ -589,7 +589,7 @@ def test_a_link_leads_nowhere(workspace: Workspace, tmp_path: Path) -> None:
 
 def test_a_flow_goes_on_where_it_was(workspace: Workspace, tmp_path: Path) -> None:
     workspace.open_file("people.csv", upload(tmp_path, datasets.census_like(60, seed=2)))
-    workspace.set_algorithms(["greedy", "nh"])
+    workspace.draft.set_algorithms(["greedy", "nh"])
     workspace.set_column("Race", role="insensitive")
     text = workspace.draft.text()
     workspace.set_column("Race", role="quasi-identifier")
@@ -643,7 +643,7 @@ def test_many_records_are_coded_in_another_thread(hand: Hand, coded: list[bool])
     opened.set_column("Education", role="insensitive")
     assert opened.coding
     assert opened.table is first
-    opened.set_ks([3])  # an edit of something else meanwhile
+    opened.draft.set_ks([3])  # an edit of something else meanwhile
     assert opened.ks == [3]
     assert opened.problems == (workspace_module.CODING,)
     opened.set_column(
@@ -707,8 +707,8 @@ def test_an_edit_that_leaves_the_table_tells_nobody_of_a_table(workspace: Worksp
     opened(workspace)
     tables: list[object] = []
     workspace.param.watch(lambda event: tables.append(event.new), "table")
-    workspace.set_ks([4])
-    workspace.set_algorithms(["mondrian"])
+    workspace.draft.set_ks([4])
+    workspace.draft.set_algorithms(["mondrian"])
     assert tables == []
     workspace.set_column("Age", weight=2)
     assert len(tables) == 1

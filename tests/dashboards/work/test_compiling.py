@@ -37,7 +37,7 @@ one = Workspace()
 words = set()
 one.param.watch(lambda event: words.update(event.new.values()), "doing")
 one.open_dataset("census_like", n=600, seed=3)
-one.set_algorithms(["mondrian"])
+one.draft.set_algorithms(["mondrian"])
 for _ in range(2):
     one.start()
     one.wait(300)
@@ -77,7 +77,7 @@ def test_compiling_is_said_and_done_once(hand: Hand, monkeypatch: pytest.MonkeyP
     workspace.param.watch(lambda event: words.extend(event.new.values()), "doing")
     workspace.param.watch(lambda event: statuses.append(event.new), "status")
     workspace.open_dataset("census_like", n=200, seed=3)
-    workspace.set_algorithms(["mondrian"])
+    workspace.draft.set_algorithms(["mondrian"])
     workspace.start()
     hand.do_all()
     assert any("compiling" in word for word in words)
@@ -95,7 +95,7 @@ def test_progress_moves_without_an_event(hand: Hand, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(jobs, "PAUSE", 0.0)
     workspace = Workspace(line=FairQueue(1))
     workspace.open_dataset("census_like", n=60, seed=3)
-    workspace.set_algorithms(["mondrian"])
+    workspace.draft.set_algorithms(["mondrian"])
     workspace.start()
     group = workspace._batch
     (job,) = group.jobs
@@ -126,7 +126,7 @@ def test_a_method_with_a_time_limit_is_compiled_briefly(monkeypatch: pytest.Monk
     monkeypatch.setattr(background, "start", watched)
     workspace = Workspace()
     workspace.open_dataset("census_like", n=1_200, seed=3)  # more than the method takes at once
-    workspace.set_algorithms(["optimal"])
+    workspace.draft.set_algorithms(["optimal"])
     put_at(workspace.draft, ("partition",), None)
     workspace.start()
     workspace.wait(300)

@@ -26,8 +26,8 @@ class Owner(param.Parameterized):
 def workspace(hand: Hand) -> Iterator[Workspace]:
     item = Workspace()
     item.open_dataset("census_like", n=90, seed=2)
-    item.set_algorithms(["mondrian"])
-    item.set_ks([3])
+    item.draft.set_algorithms(["mondrian"])
+    item.draft.set_ks([3])
     item.start()
     hand.do_all()
     item.confirm(dict.fromkeys(item.draft.spec.columns, ""))
@@ -36,7 +36,7 @@ def workspace(hand: Hand) -> Iterator[Workspace]:
 
 
 def test_steps_are_shown_and_the_last_one_ends_it(workspace: Workspace, hand: Hand) -> None:
-    background, owner, seen = Background(workspace), Owner(), []
+    background, owner, seen = Background(workspace.turns), Owner(), []
     line = AtWork(background)
     assert not line.line.visible
 
@@ -57,7 +57,7 @@ def test_steps_are_shown_and_the_last_one_ends_it(workspace: Workspace, hand: Ha
 
 
 def test_what_is_cancelled_ends_at_its_next_step(workspace: Workspace, hand: Hand) -> None:
-    background, owner, came = Background(workspace), Owner(), []
+    background, owner, came = Background(workspace.turns), Owner(), []
 
     def work() -> int:
         background.tell("first")
@@ -73,7 +73,7 @@ def test_what_is_cancelled_ends_at_its_next_step(workspace: Workspace, hand: Han
 
 
 def test_what_is_cancelled_before_its_turn_is_not_begun(workspace: Workspace, hand: Hand) -> None:
-    background, owner = Background(workspace), Owner()
+    background, owner = Background(workspace.turns), Owner()
     background.compute(owner, "computing", lambda: pytest.fail("begun"), lambda answer: {})
     background.cancel()
     hand.do_all()
