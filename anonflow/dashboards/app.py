@@ -112,20 +112,22 @@ def step_of(arguments: Mapping[str, Sequence[bytes]] | None) -> int:
 
 def captions(workspace: Workspace) -> list[str]:
     """Return a few words on each screen, for the bar."""
-    space, methods = workspace, workspace.algorithms
-    data = "no table yet" if space.frame is None else plural(len(space.frame), "record")
+    space, methods = workspace, workspace.data.algorithms
+    data = "no table yet" if space.data.frame is None else plural(len(space.data.frame), "record")
     steps = len(space.draft.spec.table.prepare)
     prepare = plural(steps, "step") if steps else "nothing to do before"
-    ks = ", ".join(str(k) for k in space.ks[:3]) + (", ..." if len(space.ks) > 3 else "")
+    ks = ", ".join(str(k) for k in space.data.ks[:3]) + (", ..." if len(space.data.ks) > 3 else "")
     # no-break spaces: a narrow bar breaks before the k, never after it
     several = str(methods[0]) if len(methods) == 1 else plural(len(methods), "method")
     protect = (
-        "methods and k" if space.frame is None else f"{several}, k\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{ks}"
+        "methods and k"
+        if space.data.frame is None
+        else f"{several}, k\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{ks}"
     )
-    runs = len(space.runs)
-    compare = plural(runs, "run") + (", running" if space.running else "")
-    chosen = next((run.name for run in space.runs if run.id == space.chosen), "no run chosen")
-    columns = 0 if space.table is None else len(space.table.qi_columns)
+    runs = len(space.runs.finished)
+    compare = plural(runs, "run") + (", running" if space.runs.running else "")
+    chosen = next((run.name for run in space.runs.finished if run.id == space.runs.chosen), "no run chosen")
+    columns = 0 if space.data.table is None else len(space.data.table.qi_columns)
     risk = f"{plural(columns, 'column')} known" if columns else "as it is now"
     return [data, prepare, risk, protect, compare, chosen, chosen]
 
@@ -134,12 +136,17 @@ def four_numbers(
     workspace: Workspace, at_risk: Callable[[int], tuple[int, int]]
 ) -> list[tuple[str, str, str]]:
     """Return people at risk, loss, failing lines and time of the chosen run: number, label, and what it means; `at_risk` is :meth:`Protection.at_risk`."""
-    if workspace.frame is None:
+    if workspace.data.frame is None:
         return []
     run = next(
-        (run for run in workspace.runs if run.id == workspace.chosen and run.result.problem is None), None
+        (
+            run
+            for run in workspace.runs.finished
+            if run.id == workspace.runs.chosen and run.result.problem is None
+        ),
+        None,
     )
-    k = min(workspace.ks, default=2) if run is None else run.result.k
+    k = min(workspace.data.ks, default=2) if run is None else run.result.k
     before, n = at_risk(k)
     people, loss, failing, seconds = f"{before:,}" if n else "–", "–", "–", "–"
     about = (
@@ -147,7 +154,7 @@ def four_numbers(
     )
     lines = "Lines of the release card that fail; before the draw, checks of the run"
     if run is not None:
-        result, publication = run.result, workspace.noted.publications.get(run.id)
+        result, publication = run.result, workspace.runs.noted.publications.get(run.id)
         people = f"{people} → {result.at_risk(before):,}" if n else "–"
         about += "; and of the chosen run, by its checks"
         loss = f"{float(result.measures['gcp']):.3f}" if "gcp" in result.measures else "–"
@@ -189,7 +196,7 @@ class App(pn.viewable.Viewer):
         self._ways = pn.Row(
             self.back, self.next, css_classes=["af-ways"], sizing_mode="stretch_width", margin=0
         )
-        self.at_work = AtWork(self.workspace.coder)
+        self.at_work = AtWork(self.workspace.data.coder)
         self.at_work.line.css_classes = ["af-soon"]
         self._root = stack(
             self.bar, self.at_work, self._main, self._ways, css_classes=self._classes(), design=Theme
@@ -268,24 +275,26 @@ class App(pn.viewable.Viewer):
             self.give_up(OVER)
 
     @param.depends(
-        "workspace.frame", "workspace.coding", "workspace.runs", "workspace.chosen", "workspace.running",
-        "workspace.status", "workspace.progress", "workspace.problems", "workspace.algorithms", "workspace.ks",
+        "workspace.data.frame", "workspace.data.coding", "workspace.runs.finished", "workspace.runs.chosen", "workspace.runs.running",
+        "workspace.runs.status", "workspace.runs.progress", "workspace.data.problems", "workspace.data.algorithms", "workspace.data.ks",
         "workspace.draft.spec", "workspace.drawings", "protection.uniqueness", watch=True,
     )  # fmt: skip
     def _refresh(self) -> None:
         space = self.workspace
-        shares = list(space.progress.values())
+        shares = list(space.runs.progress.values())
         shown = {
             "captions": captions(space),
             "can_undo": space.draft.can_undo,
             "can_redo": space.draft.can_redo,
-            "status": space.status,
-            "running": space.running,
+            "status": space.runs.status,
+            "running": space.runs.running,
             "share": sum(shares) / len(shares) if shares else 0.0,
-            "troubles": len(space.problems) if space.frame is not None and not space.coding else 0,
-            "table": space.table_name,
+            "troubles": len(space.data.problems)
+            if space.data.frame is not None and not space.data.coding
+            else 0,
+            "table": space.data.table_name,
             "numbers": four_numbers(space, self.protection.at_risk),
-            "unsaved": space.frame is not None and not self.kept,
+            "unsaved": space.data.frame is not None and not self.kept,
         }
         # one edit comes as several changes; a notebook's browser is told of each: what it has drawn is counted by them
         if not self.page or any(getattr(self.bar, name) != value for name, value in shown.items()):
@@ -315,9 +324,9 @@ class App(pn.viewable.Viewer):
 
 
 def _watchers_of(workspace: Workspace) -> list[tuple[param.Parameterized, Any]]:
-    """Return everything that watches a workspace or its draft."""
+    """Return everything that watches a workspace."""
     watched: dict[int, tuple[param.Parameterized, Any]] = {}
-    for owner in (workspace, workspace.draft):
+    for owner in workspace.watched:
         for of_param in owner.param.watchers.values():
             for watchers in of_param.values():
                 watched |= {id(watcher): (owner, watcher) for watcher in watchers}
@@ -377,9 +386,9 @@ def dashboard(
             owner=None if owner is None else Path(owner), schedule=one_by_one, limits=local_limits()
         )
         if isinstance(table, Table):
-            workspace.open_table(table, name)
+            workspace.opener.open_table(table, name)
         elif isinstance(table, pd.DataFrame):
-            workspace.open_frame(table, name=name)
+            workspace.opener.open_frame(table, name=name)
         elif table is not None:
             raise ParameterError("dashboard takes an anonflow.Table or a pandas DataFrame")
         return App(workspace=workspace, page=False)

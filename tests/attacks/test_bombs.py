@@ -84,8 +84,8 @@ def test_the_upload_of_a_bomb_is_refused(tmp_path: Path) -> None:
     try:
         for path in (parquet_bomb(tmp_path / "b.parquet"), csv_bomb(tmp_path / "b.csv.gz")):
             with pytest.raises(DataError, match=r"(?:that is taken|at most)"):
-                workspace.open_file(path.name, path)
-            assert workspace.frame is None
+                workspace.opener.open_file(path.name, path)
+            assert workspace.data.frame is None
     finally:
         workspace.close()
 

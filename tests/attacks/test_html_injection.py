@@ -50,7 +50,7 @@ def test_choices_that_take_their_labels_for_markup(tmp_path: Path) -> None:
 
     workspace = Workspace()
     try:
-        workspace.open_own_flow(write_hostile_flow(tmp_path))
+        workspace.opener.open_own_flow(write_hostile_flow(tmp_path))
         choice = PatternChoice(workspace)
         board = PatternBoard(choice=choice)
         choice.param.update(form="predicates", never=[AGE])
@@ -75,10 +75,10 @@ def test_titles_of_the_screens_tables(tmp_path: Path) -> None:
 
     workspace = Workspace()
     try:
-        workspace.open_own_flow(write_hostile_flow(tmp_path))
-        workspace.start()
-        workspace.wait(300)
-        assert len(workspace.runs) == 1
+        workspace.opener.open_own_flow(write_hostile_flow(tmp_path))
+        workspace.runs.start()
+        workspace.runs.wait(300)
+        assert len(workspace.runs.finished) == 1
         seen = 0
         for make in SCREENS:
             for table in make(workspace=workspace).__panel__().select(pn.widgets.Tabulator):

@@ -30,22 +30,22 @@ def run(small: bool) -> list[dict[str, Any]]:
         figures.append(row(f"screens: {name}", time.perf_counter() - began, "s", most=most))
 
     def opened() -> None:
-        workspace.open_dataset("census_like", n=FEW if small else PEOPLE, seed=1)
-        workspace.wait()
+        workspace.opener.open_dataset("census_like", n=FEW if small else PEOPLE, seed=1)
+        workspace.runs.wait()
 
     def edited() -> None:
-        workspace.set_column("Education", role="insensitive")
-        workspace.wait()
+        workspace.data.set_column("Education", role="insensitive")
+        workspace.runs.wait()
 
     timed("a table is opened and coded", opened)
     timed("an edit of a column is coded", edited)
     workspace.draft.undo()
-    workspace.wait()
+    workspace.runs.wait()
     workspace.draft.set_algorithms(["mondrian"])
     workspace.draft.set_ks([10])
     for _ in range(2):
-        workspace.start()
-        workspace.wait()
+        workspace.runs.start()
+        workspace.runs.wait()
     screen = ExploreScreen(workspace=workspace)
 
     def filled() -> None:
@@ -57,10 +57,10 @@ def run(small: bool) -> list[dict[str, Any]]:
         screen.model.searching.wait()
 
     filled()
-    other = next(run.id for run in workspace.runs if run.id != workspace.chosen)
+    other = next(run.id for run in workspace.runs.finished if run.id != workspace.runs.chosen)
 
     def chosen() -> None:
-        workspace.choose(other)
+        workspace.runs.choose(other)
         filled()
 
     timed("another run is explored", chosen, most=FILL)

@@ -99,14 +99,14 @@ def _click() -> int:
     from anonflow.dashboards.work.user_limits import local_limits
 
     workspace = Workspace(limits=local_limits())
-    workspace.open_dataset("census_like", n=200, seed=1)
-    workspace.wait()
+    workspace.opener.open_dataset("census_like", n=200, seed=1)
+    workspace.runs.wait()
     workspace.draft.set_algorithms(["k-member"])
     workspace.draft.set_ks([5])
 
     def click() -> None:
-        workspace.start()
-        workspace.wait()
+        workspace.runs.start()
+        workspace.runs.wait()
 
     count = entered(click)
     workspace.close()

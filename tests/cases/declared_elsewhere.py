@@ -181,7 +181,7 @@ def places() -> list[str]:
     results.append("JSON Schema")
 
     workspace = Workspace()
-    workspace.open_dataset("census_like", n=100)
+    workspace.opener.open_dataset("census_like", n=100)
     workspace.draft.set_algorithms(["zebra"])
     choice = Protection(workspace)
     request = choice.asked_options()["zebra"]

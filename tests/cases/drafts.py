@@ -45,6 +45,6 @@ def problems_of(draft: Draft) -> tuple[str, ...]:
 
 def open_flow(workspace: Workspace, text: str) -> None:
     """Open a flow file as the screen Data does."""
-    file = workspace._place.path / "given.yaml"
+    file = workspace.place.path / "given.yaml"
     file.write_text(text, encoding="utf-8")
-    workspace.read_project_file(file)()
+    workspace.opener.read_project_file(file)()

@@ -21,11 +21,11 @@ def people() -> Workspace:
     workspace = Workspace()
     path = workspace.folder / "given.csv"
     PEOPLE.to_csv(path, index=False)
-    workspace.open_file("people.csv", path)
-    workspace.set_column("illness", role="sensitive")
+    workspace.opener.open_file("people.csv", path)
+    workspace.data.set_column("illness", role="sensitive")
     for name, kind in (("age", "numeric"), ("city", "categorical"), ("job", "categorical")):
-        workspace.set_column(name, role="quasi-identifier", kind=kind)
-    assert workspace.problems == ()
+        workspace.data.set_column(name, role="quasi-identifier", kind=kind)
+    assert workspace.data.problems == ()
     return workspace
 
 

@@ -55,10 +55,10 @@ def workspace() -> Iterator[Any]:
 
 def test_in_a_run_of_the_dashboard(workspace: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("anonflow.engine.background.start", lambda flow, **settings: Broken())
-    workspace.open_dataset("census_like", n=50, seed=3)
-    workspace.start()
-    workspace.wait()
-    (run,) = workspace.runs
+    workspace.opener.open_dataset("census_like", n=50, seed=3)
+    workspace.runs.start()
+    workspace.runs.wait()
+    (run,) = workspace.runs.finished
     assert MESSAGE.fullmatch(run.result.problem)
 
 

@@ -78,8 +78,8 @@ def test_a_screen_is_made_when_it_is_first_shown_and_kept(app: App) -> None:
 
 def test_the_bar_tells_what_the_workspace_holds(app: App, workspace: Workspace) -> None:
     assert app.bar.captions[0] == "no table yet"
-    workspace.open_dataset("census_like", n=60, seed=1)
-    columns = f"{len(workspace.table.qi_columns)} columns known"
+    workspace.opener.open_dataset("census_like", n=60, seed=1)
+    columns = f"{len(workspace.data.table.qi_columns)} columns known"
     assert app.bar.captions[:5] == [
         "60 records",
         "nothing to do before",
@@ -92,29 +92,29 @@ def test_the_bar_tells_what_the_workspace_holds(app: App, workspace: Workspace) 
     assert app.bar.can_undo
     assert app.bar.troubles == 1
     app.bar._handle_msg({"action": "undo"})
-    assert workspace.ks == [10]
+    assert workspace.data.ks == [10]
     assert app.bar.troubles == 0
     assert app.bar.can_redo
     app.bar._handle_msg({"action": "redo"})
-    assert workspace.ks == [200]
+    assert workspace.data.ks == [200]
     app.bar._handle_msg({"action": "drop table"})
     app.bar._handle_msg("undo")
-    assert workspace.ks == [200]
+    assert workspace.data.ks == [200]
     workspace.draft.undo()
-    workspace.start()
-    workspace.wait(300)
+    workspace.runs.start()
+    workspace.runs.wait(300)
     assert captions(workspace)[4:] == ["1 run", "greedy k=10", "greedy k=10"]
-    assert app.bar.status == workspace.status
+    assert app.bar.status == workspace.runs.status
 
 
 def test_an_edit_reaches_the_bar_of_a_page_once(app: App, workspace: Workspace) -> None:
-    workspace.open_dataset("census_like", n=60, seed=1)
+    workspace.opener.open_dataset("census_like", n=60, seed=1)
     workspace.draft.set_ks([3])
     before = app.bar.version
     workspace.draft.set_ks([4])
     assert app.bar.version == before + 1
     assert "k\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}4" in app.bar.captions[3]
-    workspace.set_column("Age", weight=2)  # nothing of it is in the bar
+    workspace.data.set_column("Age", weight=2)  # nothing of it is in the bar
     assert app.bar.version == before + 1
 
 
@@ -139,16 +139,16 @@ def test_a_notebook_shows_a_table_or_a_frame() -> None:
     try:
         item = app.workspace
         assert not app.page
-        assert item.problems == ()
-        assert item.source == SourceSpec(parquet="people.parquet")
-        assert item.table.qi_columns == ("Age", "Gender")
-        item.start()
-        item.wait(300)
-        assert item.runs[0].ok
+        assert item.data.problems == ()
+        assert item.data.source == SourceSpec(parquet="people.parquet")
+        assert item.data.table.qi_columns == ("Age", "Gender")
+        item.runs.start()
+        item.runs.wait(300)
+        assert item.runs.finished[0].ok
     finally:
         app.workspace.close()
     app = af.dashboard(frame)
-    assert len(app.workspace.frame) == 60
+    assert len(app.workspace.data.frame) == 60
     page = app._repr_mimebundle_()[0]["text/html"]
     assert page.count(":host(.af-two)") == 1, "the style sheet is there once, not once for each component"
     app.workspace.close()
@@ -170,18 +170,18 @@ def texts_in(value: Any) -> set[str]:
 
 
 def test_a_link_restores_a_built_in_table_and_what_was_chosen(workspace: Workspace) -> None:
-    workspace.open_dataset("nursery", hierarchies=True)
+    workspace.opener.open_dataset("nursery", hierarchies=True)
     workspace.draft.set_algorithms(["greedy", "mondrian"])
     workspace.draft.set_ks([5, 10])
-    workspace.set_column("finance", role="insensitive")
-    workspace.set_column("health", kind="categorical")
+    workspace.data.set_column("finance", role="insensitive")
+    workspace.data.set_column("health", kind="categorical")
     other = Workspace()
     try:
-        other.open_link(workspace.link())
-        assert other.source == workspace.source
+        other.opener.open_link(link(workspace.draft.spec))
+        assert other.data.source == workspace.data.source
         assert other.draft.document == workspace.draft.document
-        assert other.problems == ()
-        assert len(other.frame) == 12_960
+        assert other.data.problems == ()
+        assert len(other.data.frame) == 12_960
     finally:
         other.close()
 
@@ -192,28 +192,28 @@ def test_a_link_holds_nothing_of_an_uploaded_file(workspace: Workspace, tmp_path
     )
     path = tmp_path / "clinic.csv"
     frame.to_csv(path, index=False)
-    workspace.open_file("clinic.csv", path)
-    workspace.set_column(
+    workspace.opener.open_file("clinic.csv", path)
+    workspace.data.set_column(
         "ward", role="quasi-identifier", kind="hierarchy", hierarchy={"nested": {"all": ["Nord", "Süd"]}}
     )
     workspace.draft.set_algorithms(["greedy", "pattern-guided"])
     options = {"pattern-guided": {"patterns": {"never": ["ward"]}, "local_search": True}}
     put_at(workspace.draft, ("steps", "anonymize", "options"), options)
     put_at(workspace.draft, ("steps", "diversify"), {"criterion": "l-diversity", "column": "patient", "l": 2})
-    kept = configuration(workspace.link())
+    kept = configuration(link(workspace.draft.spec))
     text = " ".join(texts_in(kept.model_dump()))
     for secret in ("clinic", "patient", "ward", "Nord", "Süd", "Ada"):
         assert secret not in text, secret
     assert kept.steps.anonymize.of_methods == {"pattern-guided": {"local_search": True}}
     other = Workspace()
     try:
-        other.open_link(workspace.link())
-        assert other.frame is None
-        assert "Open your table" in other.status
+        other.opener.open_link(link(workspace.draft.spec))
+        assert other.data.frame is None
+        assert "Open your table" in other.runs.status
         copy = tmp_path / "again.csv"
         frame.to_csv(copy, index=False)
-        other.open_file("again.csv", copy)
-        assert other.algorithms == ["greedy", "pattern-guided"]
+        other.opener.open_file("again.csv", copy)
+        assert other.data.algorithms == ["greedy", "pattern-guided"]
         assert value_at(other.draft, ("steps", "diversify", "l")) == 2
     finally:
         other.close()
@@ -226,8 +226,8 @@ def test_a_link_holds_nothing_of_an_uploaded_file(workspace: Workspace, tmp_path
 )  # fmt: skip
 def test_a_broken_link_is_refused(workspace: Workspace, text: str) -> None:
     with pytest.raises(ParameterError, match="holds no configuration"):
-        workspace.open_link(text)
-    assert workspace.frame is None
+        workspace.opener.open_link(text)
+    assert workspace.data.frame is None
 
 
 def test_a_forged_link_gets_no_further_than_a_draft(workspace: Workspace) -> None:
@@ -241,31 +241,31 @@ def test_a_forged_link_gets_no_further_than_a_draft(workspace: Workspace) -> Non
         {"dataset": "nursery", "csv": "/etc/passwd"},
     ):
         with pytest.raises(ParameterError):
-            workspace.open_link(forged(source=source))
+            workspace.opener.open_link(forged(source=source))
     steps = [{"anonymize": {"algorithm": "greedy", "k": 2}}]
     register = {"attack": [{"journalist": {"population": "/etc/passwd"}}]}
     small = {"dataset": "census_like", "n": 30}
     with pytest.raises(FlowError):
-        workspace.open_link(forged(source=small, steps=[*steps, register]))
-    assert workspace.frame is None
+        workspace.opener.open_link(forged(source=small, steps=[*steps, register]))
+    assert workspace.data.frame is None
     tree = {"role": "quasi-identifier", "kind": "hierarchy", "hierarchy": "/etc/passwd"}
     with pytest.raises(ParameterError):
-        workspace.open_link(forged(source=small, steps=steps, columns={"no": 3}))
-    workspace.open_link(forged(source=small, steps=steps, columns={"Gender": tree}))
-    assert workspace.problems != ()
+        workspace.opener.open_link(forged(source=small, steps=steps, columns={"no": 3}))
+    workspace.opener.open_link(forged(source=small, steps=steps, columns={"Gender": tree}))
+    assert workspace.data.problems != ()
     assert "/etc/passwd" not in json.dumps(workspace.draft.document)
     with pytest.raises(FlowError):
-        workspace.open_link(forged(steps=[*steps, register]))
+        workspace.opener.open_link(forged(steps=[*steps, register]))
 
 
 def test_every_text_of_a_link_is_known(workspace: Workspace) -> None:
-    workspace.open_dataset("location_example")
-    workspace.set_column("Age", boundary={"width": 10})
+    workspace.opener.open_dataset("location_example")
+    workspace.data.set_column("Age", boundary={"width": 10})
     query = link(workspace.draft.spec)
     columns = configuration(query).columns
     assert columns is not None
     assert columns["Age"].boundary == {"width": 10}
-    frame = workspace.frame
+    frame = workspace.data.frame
     cells = {str(cell) for name in ("Name", "SSN", "Diagnosis") for cell in frame[name]}
     assert not cells & texts_in(configuration(query).model_dump())
 
@@ -278,8 +278,8 @@ def test_a_notebook_page_that_missed_changes_is_drawn_anew() -> None:
         drawn = app.bar.version  # what the browser gets
         first, bar, watched = app._screens[4], app.bar, len(app._watchers)
         app.workspace.draft.set_ks([5])
-        app.workspace.start()
-        app.workspace.wait(300)
+        app.workspace.runs.start()
+        app.workspace.runs.wait(300)
         app.bar._handle_msg({"action": "here", "version": drawn})
         assert app.bar is not bar
         assert app._root[0] is app.bar
@@ -304,7 +304,7 @@ def test_a_notebook_page_that_missed_changes_is_drawn_anew() -> None:
 def test_no_screen_shows_its_own_markup_as_text(screen: Any) -> None:
     """A text that is escaped twice, or by mistake, shows its tags."""
     workspace = Workspace()
-    workspace.open_dataset("census_like", n=40, seed=1)
+    workspace.opener.open_dataset("census_like", n=40, seed=1)
     shown = screen(workspace=workspace).__panel__()
     panes = shown.select(pn.pane.HTML)
     assert panes
@@ -333,11 +333,11 @@ HOSTILE = {
 def test_every_screen_is_there_for_any_table(workspace: Workspace, tmp_path: Path, data: bytes) -> None:
     app = App(workspace=workspace)
     (tmp_path / "given").write_bytes(data)
-    workspace.open_file("people.csv", tmp_path / "given")
+    workspace.opener.open_file("people.csv", tmp_path / "given")
     for at in range(len(STEPS)):
         app.step = at
     for pane in app.__panel__().select(pn.pane.HTML):
         assert "<script" not in str(pane.object)
-    for problem in workspace.problems:
+    for problem in workspace.data.problems:
         assert "\n" not in problem
-    assert "1 records" not in workspace.status
+    assert "1 records" not in workspace.runs.status

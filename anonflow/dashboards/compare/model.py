@@ -71,14 +71,14 @@ class CompareModel(param.Parameterized):
     @property
     def results(self) -> list[FinishedRun]:
         """Runs that have a result, oldest first."""
-        return [run for run in self.workspace.runs if run.result.problem is None]
+        return [run for run in self.workspace.runs.finished if run.result.problem is None]
 
     def rows(self, search: str = "") -> pd.DataFrame:
         """Return the table of runs with a text in their names or notes, pinned ones first, then oldest first; pictures are SVG of numbers alone."""
         best = set(self.best())
         text = search.strip().lower()
         rows = []
-        for run in sorted(self.workspace.runs, key=lambda run: not run.pinned):
+        for run in sorted(self.workspace.runs.finished, key=lambda run: not run.pinned):
             if text not in f"{run.label}\n{run.result.name}\n{run.note}".lower():
                 continue
             result, row = run.result, run.row()
@@ -116,7 +116,7 @@ class CompareModel(param.Parameterized):
             for name, column in run.spec.columns.items():
                 if column.role == "quasi-identifier" and column.kind in MISSING_RULES:
                     ways.setdefault(name, set()).add(column.missing or MISSING_RULES[column.kind][0])
-        frame = self.workspace.named
+        frame = self.workspace.data.named
         differing = [name for name, used in ways.items() if len(used) > 1]
         are_blank = (
             frame is None or name not in frame or missing_cells(frame[name]).any() for name in differing
@@ -197,9 +197,9 @@ class CompareModel(param.Parameterized):
         run, of = waiting[0], len(self.results)
 
         def done(rate: float) -> dict[str, Any]:
-            still = {remaining.id for remaining in self.workspace.runs}
+            still = {remaining.id for remaining in self.workspace.runs.finished}
             kept = {id: known for id, known in {**self.measured, run.id: rate}.items() if id in still}
-            self.workspace.noted.risks = dict(kept)
+            self.workspace.runs.noted.risks = dict(kept)
             return {"measured": kept}
 
         words = f"attacking {run.name}: {len(waiting)} of {plural(of, 'run')} left"
@@ -247,11 +247,11 @@ class CompareModel(param.Parameterized):
 
     def take_up(self, id: int) -> None:
         """Put the settings of a run into the flow, as one edit that can be undone."""
-        self.workspace.draft.put(self.workspace.settings_of(id))
+        self.workspace.draft.put(self.workspace.runs.settings_of(id))
 
     # --------------------------------------------------------------------------------------- inside
 
-    @param.depends("workspace.runs", watch=True)
+    @param.depends("workspace.runs.finished", watch=True)
     def _runs_changed(self) -> None:
         ids = [run.id for run in self.results]
         first, second = self.first, self.second
@@ -259,12 +259,12 @@ class CompareModel(param.Parameterized):
             first = ids[0] if ids else None
         if second not in ids or second == first:
             second = next((id for id in reversed(ids) if id != first), None)
-        known = {id: rate for id, rate in self.workspace.noted.risks.items() if id in ids}
+        known = {id: rate for id, rate in self.workspace.runs.noted.risks.items() if id in ids}
         self.param.update(first=first, second=second, measured=known)
         if not ids:
             self.background.forget()
             self.measuring = False
-        elif self.risk == "measured" and not self.workspace.running:
+        elif self.risk == "measured" and not self.workspace.runs.running:
             self.measure_risks()
 
     @param.depends("risk", "measured", watch=True)

@@ -103,25 +103,25 @@ class CompareScreen(pn.viewable.Viewer):
         self.ks = pn.widgets.TextInput(label="k, one or several", placeholder="5, 10, 25", width=220)
         self.five = button(
             f"The papers' five: {', '.join(FIVE)}",
-            lambda: self.workspace.draft.set_algorithms(FIVE) if self.workspace.table else None,
+            lambda: self.workspace.draft.set_algorithms(FIVE) if self.workspace.data.table else None,
             align="end",
         )
         self.run = button(RUN, self._start, css="af-run", color="primary", width=170)
-        self.cancel = button("Cancel", self.workspace.cancel, css="af-cancel", color="danger", width=120)
+        self.cancel = button("Cancel", self.workspace.runs.cancel, css="af-cancel", color="danger", width=120)
         self.notice = notice("af-said")
         self.progress = html("", "af-progress")
         pn.bind(self._methods_changed, self.methods, watch=True)
         pn.bind(self._ks_changed, self.ks, watch=True)
 
     def _methods_changed(self, names: list[str]) -> None:
-        if not names or self.workspace.frame is None:
+        if not names or self.workspace.data.frame is None:
             # the last one stays: a flow without a method is none
             self._show_controls()
-        elif set(names) != set(self.workspace.algorithms):
+        elif set(names) != set(self.workspace.data.algorithms):
             self.workspace.draft.set_algorithms([name for name in REGISTRY if name in names])
 
     def _ks_changed(self, text: str) -> None:
-        if self.workspace.frame is None:
+        if self.workspace.data.frame is None:
             return
         try:
             ks = [int(number) for number in text.replace(";", ",").split(",") if number.strip()]
@@ -134,7 +134,7 @@ class CompareScreen(pn.viewable.Viewer):
 
     def _start(self) -> None:
         try:
-            self.workspace.start()
+            self.workspace.runs.start()
         except AnonflowError as error:
             self._say(error.message)
 
@@ -143,42 +143,45 @@ class CompareScreen(pn.viewable.Viewer):
         say(self.notice, text)
 
     @param.depends(
-        "workspace.algorithms", "workspace.ks", "workspace.running", "workspace.problems",
-        "workspace.impossible", "workspace.table", watch=True,
+        "workspace.data.algorithms", "workspace.data.ks", "workspace.runs.running", "workspace.data.problems",
+        "workspace.data.impossible", "workspace.data.table", watch=True,
     )  # fmt: skip
     def _show_controls(self) -> None:
         workspace = self.workspace
         # the method that a time chooses stands alone: it is there as long as the draft has it
-        names = [*REGISTRY, *(name for name in workspace.algorithms if name == AUTO)]
+        names = [*REGISTRY, *(name for name in workspace.data.algorithms if name == AUTO)]
         self.methods.param.update(
-            options=names, value=[name for name in names if name in workspace.algorithms]
+            options=names, value=[name for name in names if name in workspace.data.algorithms]
         )
-        self.ks.value = ", ".join(map(str, workspace.ks))
-        opened = workspace.frame is not None
-        can = opened and not workspace.running and not workspace.problems
-        number, missing = workspace.possible, workspace.missing
+        self.ks.value = ", ".join(map(str, workspace.data.ks))
+        opened = workspace.data.frame is not None
+        can = opened and not workspace.runs.running and not workspace.data.problems
+        number, missing = workspace.runs.possible, workspace.runs.missing
         self.run.disabled = not can
         several = f"{RUN} {number}" if number > 1 else RUN
         self.run.label = f"Run the {missing} missing" if 0 < missing < number else several
-        self.cancel.disabled = not workspace.running
-        self.methods.disabled = self.five.disabled = self.ks.disabled = not opened or workspace.running
-        if workspace.running or not opened:
+        self.cancel.disabled = not workspace.runs.running
+        self.methods.disabled = self.five.disabled = self.ks.disabled = not opened or workspace.runs.running
+        if workspace.runs.running or not opened:
             self._say("" if opened else "No table is open: open one on the screen Data first.", "af-note")
-        elif workspace.problems:
-            self._say(("This cannot run yet: " + "; ".join(workspace.problems[:5])), "af-warn")
-        elif workspace.impossible:
-            listed = "; ".join(f"{names}: {why}" for names, why in list(workspace.impossible.items())[:5])
+        elif workspace.data.problems:
+            self._say(("This cannot run yet: " + "; ".join(workspace.data.problems[:5])), "af-warn")
+        elif workspace.data.impossible:
+            listed = "; ".join(
+                f"{names}: {why}" for names, why in list(workspace.data.impossible.items())[:5]
+            )
             self._say(f"The others can run. These cannot: {listed}.", "af-warn")
         else:
             self._say("", "af-note")
 
-    @param.depends("workspace.progress", "workspace.doing", "workspace.status", watch=True)
+    @param.depends("workspace.runs.progress", "workspace.runs.doing", "workspace.runs.status", watch=True)
     def _show_progress(self) -> None:
         workspace = self.workspace
         lines = [
-            (name, share, workspace.doing.get(name, "waiting")) for name, share in workspace.progress.items()
+            (name, share, workspace.runs.doing.get(name, "waiting"))
+            for name, share in workspace.runs.progress.items()
         ]
-        self.progress.object = str(soft(workspace.status, "status") + progress(lines))
+        self.progress.object = str(soft(workspace.runs.status, "status") + progress(lines))
 
     # -------------------------------------------------------------------------------------- results
 
@@ -214,7 +217,7 @@ class CompareScreen(pn.viewable.Viewer):
         pn.bind(self._row_chosen, self.table.param.selection, watch=True)
         self.shown = RunSelect(self.workspace, "Run on the screens Explore and Publish", 320).select
         self.svg = pn.widgets.FileDownload(
-            callback=lambda: io.BytesIO(zipped(figures_of_runs([run.result for run in self.workspace.runs]))),
+            callback=lambda: io.BytesIO(zipped(figures_of_runs([run.result for run in self.workspace.runs.finished]))),
             filename="figures.zip", label="Figures, SVG", width=150,
         )  # fmt: skip
         self.take_up = button("Use its settings", self._take_up, width=180, align="end")
@@ -271,15 +274,17 @@ class CompareScreen(pn.viewable.Viewer):
         )  # fmt: skip
 
     def _said_of_run(self, field: str, value: Any) -> None:
-        run = next((run for run in self.workspace.runs if run.id == self.workspace.chosen), None)
+        run = next(
+            (run for run in self.workspace.runs.finished if run.id == self.workspace.runs.chosen), None
+        )
         limit = {"label": 80, "note": 2_000}.get(field)
         value = value if limit is None else str(value).strip()[:limit]
         if run is not None and getattr(run, field) != value:
-            self.workspace.edit_run(run.id, **{field: value})
+            self.workspace.runs.edit(run.id, **{field: value})
 
     def _delete(self) -> None:
-        if self.workspace.chosen is not None:
-            self.workspace.delete_run(self.workspace.chosen)
+        if self.workspace.runs.chosen is not None:
+            self.workspace.runs.delete(self.workspace.runs.chosen)
 
     def _show_rows(self, words: str) -> None:
         """Show the runs that the filter leaves."""
@@ -293,20 +298,20 @@ class CompareScreen(pn.viewable.Viewer):
             self._choose(int(value["id"].iloc[selection[0]]))
 
     def _choose(self, id: int) -> None:
-        if id == self.workspace.chosen:
+        if id == self.workspace.runs.chosen:
             return
         if any(run.id == id for run in self.model.results):
-            self.workspace.choose(id)
+            self.workspace.runs.choose(id)
         else:
             self._show_chosen()  # a run without a result cannot be shown
 
     def _take_up(self) -> None:
-        if self.workspace.chosen is not None:
-            self.model.take_up(self.workspace.chosen)
+        if self.workspace.runs.chosen is not None:
+            self.model.take_up(self.workspace.runs.chosen)
 
-    @param.depends("workspace.runs", watch=True)
+    @param.depends("workspace.runs.finished", watch=True)
     def _show_results(self) -> None:
-        runs = self.workspace.runs
+        runs = self.workspace.runs.finished
         self.nothing.visible, self.results.visible = not runs, bool(runs)
         self.pair.visible = len(self.model.results) > 1
         self.table.hidden_columns = [*HIDDEN, *self.model.hidden]
@@ -320,11 +325,11 @@ class CompareScreen(pn.viewable.Viewer):
         self.legend.object = str(Markup('<div class="legend">{}</div>').format(Markup("").join(marks)))
         self._show_pair()
 
-    @param.depends("workspace.chosen", watch=True)
+    @param.depends("workspace.runs.chosen", watch=True)
     def _show_chosen(self) -> None:
         """Mark the chosen run: a ring in the figures, a row in the table."""
-        chosen = self.workspace.chosen
-        run = next((candidate for candidate in self.workspace.runs if candidate.id == chosen), None)
+        chosen = self.workspace.runs.chosen
+        run = next((candidate for candidate in self.workspace.runs.finished if candidate.id == chosen), None)
         for widget in (self.run_name, self.note, self.pin, self.delete):
             widget.disabled = run is None
         if run is not None:
@@ -360,7 +365,7 @@ class CompareScreen(pn.viewable.Viewer):
                 self.model.points(name),
                 labels[name],
                 look_of,
-                chosen=self.workspace.chosen,
+                chosen=self.workspace.runs.chosen,
                 number=".2f" if name == "seconds" else ".4f",
             )
         if list(self.figure_row.objects) != list(self.figures.values()):
@@ -397,7 +402,7 @@ class CompareScreen(pn.viewable.Viewer):
             directed(LABELS["gcp"], "gcp"),
             {point.algorithm: look_of(point.algorithm) for point in points},
             [point.key for point in points],
-            ids.index(self.workspace.chosen) if self.workspace.chosen in ids else None,
+            ids.index(self.workspace.runs.chosen) if self.workspace.runs.chosen in ids else None,
         )
 
     def _clickable(self, name: str) -> Clickable:

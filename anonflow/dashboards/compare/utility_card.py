@@ -40,7 +40,7 @@ class UtilityCard(pn.viewable.Viewer):
         self.table = html("", "af-utility")
         self.title = pn.widgets.Select(label="Against k", options=[], width=330)
         self.figure = Clickable(
-            on_click=lambda key: self.workspace.choose(int(key.partition(":")[2])),
+            on_click=lambda key: self.workspace.runs.choose(int(key.partition(":")[2])),
             css_classes=["af-utility-figure"],
             sizing_mode="stretch_width",
         )
@@ -66,10 +66,10 @@ class UtilityCard(pn.viewable.Viewer):
         self._name_changed()
         self._show()
 
-    @param.depends("workspace.table", watch=True)
+    @param.depends("workspace.data.table", watch=True)
     def _name_changed(self) -> None:
         """Show the settings of the measure, over the columns of the table that is open."""
-        name, table = self.measure.value, self.workspace.table
+        name, table = self.measure.value, self.workspace.data.table
         self.form = None if name == EVERYTHING or table is None else MeasureForm(name, table)
         self.settings.objects = [] if self.form is None else self.form.rows
         words = ", ".join(self.model.without_settings()) if name == EVERYTHING else about(name)
@@ -81,7 +81,7 @@ class UtilityCard(pn.viewable.Viewer):
 
     @param.depends(
         "model.numbers", "model.measuring", "model.status", "model.problem",
-        "workspace.runs", "workspace.chosen", watch=True,
+        "workspace.runs.finished", "workspace.runs.chosen", watch=True,
     )  # fmt: skip
     def _show(self) -> None:
         model = self.model
@@ -123,7 +123,7 @@ class UtilityCard(pn.viewable.Viewer):
             self.model.points(title),
             f"{name}, {direction(MEASURES[name])}".rstrip(", "),
             look_of,
-            chosen=self.workspace.chosen,
+            chosen=self.workspace.runs.chosen,
             number=".3f",
             width=760,
         )

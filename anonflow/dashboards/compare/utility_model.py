@@ -79,7 +79,7 @@ class UtilityModel(param.Parameterized):
     @property
     def results(self) -> list[FinishedRun]:
         """Runs that have their records, oldest first: a project's have only their numbers."""
-        return [run for run in self.workspace.runs if run.result.anonymization is not None]
+        return [run for run in self.workspace.runs.finished if run.result.anonymization is not None]
 
     def offered(self) -> list[str]:
         """Return the names of all measures that judge, those of analyses first."""
@@ -91,7 +91,7 @@ class UtilityModel(param.Parameterized):
 
     def without_settings(self) -> list[str]:
         """Return the measures of analyses that need nothing to be said."""
-        table = self.workspace.table
+        table = self.workspace.data.table
         sensitive = table is not None and bool(table.sensitive)
         return [
             name
@@ -124,7 +124,7 @@ class UtilityModel(param.Parameterized):
 
     def clear(self) -> None:
         """Delete all measured numbers."""
-        self.workspace.noted.utility = {}
+        self.workspace.runs.noted.utility = {}
         self.param.update(numbers={}, status="", problem="")
 
     def points(self, title: str) -> list[Point]:
@@ -176,7 +176,7 @@ class UtilityModel(param.Parameterized):
 
         def done(numbers: dict[str, float]) -> None:
             title = request_title(name, settings)
-            noted = self.workspace.noted.utility
+            noted = self.workspace.runs.noted.utility
             noted.setdefault(run.id, {})[title] = numbers
             self._show_noted()
             self._next()
@@ -191,14 +191,14 @@ class UtilityModel(param.Parameterized):
 
     def _show_noted(self) -> None:
         numbers: dict[str, dict[int, dict[str, float]]] = {}
-        for id, of_run in self.workspace.noted.utility.items():
+        for id, of_run in self.workspace.runs.noted.utility.items():
             for title, noted in of_run.items():
                 numbers.setdefault(title, {})[id] = noted
         self.numbers = numbers
 
-    @param.depends("workspace.runs", watch=True)
+    @param.depends("workspace.runs.finished", watch=True)
     def _runs_changed(self) -> None:
-        self.workspace.noted.keep({run.id for run in self.workspace.runs})
+        self.workspace.runs.noted.keep({run.id for run in self.workspace.runs.finished})
         if not self.results and self.measuring:
             self.stop()
         self._show_noted()

@@ -51,12 +51,12 @@ class DraftForm(param.Parameterized):
             self._reading -= 1
 
     @param.depends(
-        "workspace.frame", "workspace.table", "workspace.algorithms", "workspace.ks",
+        "workspace.data.frame", "workspace.data.table", "workspace.data.algorithms", "workspace.data.ks",
         "workspace.draft.spec", watch=True,
     )  # fmt: skip
     def _followed(self) -> None:
         workspace = self.workspace
-        if workspace.frame is not None and self.flow.table.source != workspace.source:
+        if workspace.data.frame is not None and self.flow.table.source != workspace.data.source:
             return  # another table is being opened: its draft follows
         # the draft and its consequences change one after the other: one update is enough
         pairs = zip(self._read_from, self._now(), strict=True)
@@ -67,10 +67,16 @@ class DraftForm(param.Parameterized):
     def _now(self) -> tuple[Any, ...]:
         """Return what the params are read from."""
         workspace = self.workspace
-        return self.flow, workspace.frame, workspace.table, workspace.algorithms, workspace.ks
+        return (
+            self.flow,
+            workspace.data.frame,
+            workspace.data.table,
+            workspace.data.algorithms,
+            workspace.data.ks,
+        )
 
     def _edited(self, *events: param.parameterized.Event) -> None:
-        if not self._reading and self.workspace.frame is not None:
+        if not self._reading and self.workspace.data.frame is not None:
             self._write({event.name for event in events})
 
     def _read(self) -> None:
@@ -105,7 +111,7 @@ class DraftForm(param.Parameterized):
 
     def columns_of(self, role: str) -> tuple[str, ...]:
         """Return the table's columns of a role, in the draft's order; also while it is not valid."""
-        frame, columns = self.workspace.frame, self.flow.columns
+        frame, columns = self.workspace.data.frame, self.flow.columns
         if frame is None:
             return ()
         return tuple(name for name in columns if columns[name].role == role and name in frame.columns)

@@ -63,7 +63,7 @@ class ReleasesModel(param.Parameterized):
 
     def take(self, name: str, path: Path) -> None:
         """Take a packed owner's folder that was uploaded, aside."""
-        place, memory = self.workspace.set_aside(path), self.workspace.memory
+        place, memory = self.workspace.opener.set_aside(path), self.workspace.memory
 
         def work() -> None:
             try:

@@ -13,7 +13,9 @@ from anonflow.dashboards.session.workspace import Workspace
 def names_of_runs(workspace: Workspace) -> dict[str, int]:
     """Return the runs that have a result: name -> id."""
     return {
-        f"{run.name} (#{run.id})": run.id for run in workspace.runs if run.result.anonymization is not None
+        f"{run.name} (#{run.id})": run.id
+        for run in workspace.runs.finished
+        if run.result.anonymization is not None
     }
 
 
@@ -28,12 +30,12 @@ class RunSelect(param.Parameterized):
         pn.bind(self._choose, self.select, watch=True)
         self._show()
 
-    @param.depends("workspace.runs", "workspace.chosen", watch=True)
+    @param.depends("workspace.runs.finished", "workspace.runs.chosen", watch=True)
     def _show(self) -> None:
-        options, chosen = names_of_runs(self.workspace), self.workspace.chosen
+        options, chosen = names_of_runs(self.workspace), self.workspace.runs.chosen
         # together: alone, new options would choose their first
         self.select.param.update(options=options, value=chosen if chosen in options.values() else None)
 
     def _choose(self, id: int | None) -> None:
-        if id not in (None, self.workspace.chosen):
-            self.workspace.choose(id)
+        if id not in (None, self.workspace.runs.chosen):
+            self.workspace.runs.choose(id)

@@ -60,7 +60,7 @@ class DataAdvice(param.Parameterized):
     def price(self) -> None:
         """Price each way with the blanks of each quasi-identifier by quick runs, aside."""
         workspace = self.workspace
-        frame, spec, source = workspace.frame, workspace.draft.spec, workspace.source
+        frame, spec, source = workspace.data.frame, workspace.draft.spec, workspace.data.source
         if self.pricing:
             return
         if frame is None:
@@ -103,11 +103,11 @@ class DataAdvice(param.Parameterized):
     def _priced_of(self) -> Any:
         """Return what prices belong to: the table, and the columns without what they do with blanks."""
         columns = self.workspace.draft.spec.columns
-        return self.workspace.frame, {
+        return self.workspace.data.frame, {
             name: column.model_copy(update={"missing": None}) for name, column in columns.items()
         }
 
-    @param.depends("workspace.frame", "workspace.draft.spec", watch=True)
+    @param.depends("workspace.data.frame", "workspace.draft.spec", watch=True)
     def _columns_changed(self) -> None:
         now = self._priced_of()
         if self._priced is not None and (now[0] is not self._priced[0] or now[1] != self._priced[1]):
@@ -115,10 +115,10 @@ class DataAdvice(param.Parameterized):
             self._priced = None
             self.param.update(prices=(), pricing=False, problem="")
 
-    @param.depends("workspace.table", watch=True)
+    @param.depends("workspace.data.table", watch=True)
     def _table_changed(self) -> None:
         """Look, aside, for columns beside the quasi-identifiers that lead to them."""
-        table = self.workspace.table
+        table = self.workspace.data.table
         self.reading.forget()
         self.warnings = ()
         if table is not None:

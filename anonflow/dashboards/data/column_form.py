@@ -12,9 +12,9 @@ from anonflow import datasets, strict_yaml
 from anonflow.dashboards.components.draft_form import DraftForm
 from anonflow.dashboards.protect.settings import share
 from anonflow.dashboards.session.draft_spec import ColumnSpec, columns_of, written
+from anonflow.dashboards.session.open_table import ACQUAINTANCES
 from anonflow.dashboards.session.screen_words import on_screen
 from anonflow.dashboards.session.table_sources import first_columns
-from anonflow.dashboards.session.workspace import ACQUAINTANCES
 from anonflow.dashboards.work.screen_work import Background
 from anonflow.drawing.method_mark import sparkline
 from anonflow.errors import AnonflowError, ParameterError
@@ -81,7 +81,7 @@ class ColumnChoice(DraftForm):
 
     def about(self) -> dict[str, ColumnFacts]:
         """Return what each column is like; nothing while they are counted."""
-        frame = self.workspace.named
+        frame = self.workspace.data.named
         return {} if self._about is None or self._about[0] is not frame else self._about[1]
 
     def table(self) -> pd.DataFrame:
@@ -107,7 +107,7 @@ class ColumnChoice(DraftForm):
         """Return who could know a column, as it was answered; with a question mark as it is guessed, empty where it is not published."""
         role = self.declared(column).role
         guess = next((who for who, roles in ANSWERS.items() if role in roles), "")
-        answer = self.workspace.answers.get(column)
+        answer = self.workspace.data.answers.get(column)
         if answer in ANSWERS and role in ANSWERS[answer]:
             return answer
         return guess if answer is not None or not guess else f"{guess}?"
@@ -116,12 +116,12 @@ class ColumnChoice(DraftForm):
     def known(self) -> tuple[str, ...]:
         """The quasi-identifiers; where only acquaintances could know some, those are last."""
         names = self.quasi_identifiers
-        strangers = self.workspace.known_to_strangers(names)
+        strangers = self.workspace.data.known_to_strangers(names)
         return (*strangers, *(name for name in names if name not in strangers))
 
     def unique(self) -> list[int]:
         """Return unique records on the first quasi-identifier, the first two, and so on; nothing while they are counted."""
-        known, now = self._unique, (self.workspace.named, self.known)
+        known, now = self._unique, (self.workspace.data.named, self.known)
         return [] if known is None or known[0] is not now[0] or known[1] != now[1] else known[2]
 
     def sentence(self) -> str:
@@ -132,10 +132,13 @@ class ColumnChoice(DraftForm):
         if not counts:
             return (
                 ""
-                if self.workspace.named is None
+                if self.workspace.data.named is None
                 else "No column is a quasi-identifier yet: choose at least one."
             )
-        n, strangers = len(self.workspace.named), self.workspace.known_to_strangers(self.quasi_identifiers)
+        n, strangers = (
+            len(self.workspace.data.named),
+            self.workspace.data.known_to_strangers(self.quasi_identifiers),
+        )
         alone = counts[-1]
         sentence = f"{plural(alone, 'record')} ({share(alone, n)}) {'is' if alone == 1 else 'are'} unique on these quasi-identifiers."
         if strangers:
@@ -166,16 +169,16 @@ class ColumnChoice(DraftForm):
 
     def choose_many(self, columns: Sequence[str], field: str, value: Any) -> bool:
         """Take a role, a kind or an answer for several columns at once, as one edit; where it is not taken, `refusal` says why, and nothing is changed."""
-        if self.workspace.named is None or not columns:
+        if self.workspace.data.named is None or not columns:
             self.refusal = "choose some columns first: tick them in the table"
             return False
         return self.attempt(lambda: self._declare(columns, field, value))
 
     def _declare(self, columns: Sequence[str], field: str, value: Any) -> None:
         """Take a role, a kind or an answer of some columns; a role and an answer are confirmed by it."""
-        self.workspace.set_columns({column: self._declared(column, field, value) for column in columns})
+        self.workspace.data.set_columns({column: self._declared(column, field, value) for column in columns})
         if field != "kind":
-            self.workspace.confirm(dict.fromkeys(columns, value if field == "who" else ""))
+            self.workspace.data.confirm(dict.fromkeys(columns, value if field == "who" else ""))
 
     def _declared(self, column: str, field: str, value: Any) -> dict[str, Any]:
         """Return the declaration of a choice."""
@@ -194,7 +197,7 @@ class ColumnChoice(DraftForm):
 
     def confirm(self) -> None:
         """Confirm the roles of all columns as they are."""
-        self.workspace.confirm(dict.fromkeys(self.workspace.unconfirmed(self.flow), ""))
+        self.workspace.data.confirm(dict.fromkeys(self.workspace.data.unconfirmed(self.flow), ""))
 
     def _declared_kind(self, column: str, kind: Any) -> dict[str, Any]:
         if kind not in KINDS:
@@ -206,10 +209,10 @@ class ColumnChoice(DraftForm):
         declared: dict[str, Any] = {"role": "quasi-identifier", "kind": kind}
         if kind == "hierarchy":
             known = self._given_hierarchy(column)
-            values = column_values(self.workspace.named[column], column)[0]
+            values = column_values(self.workspace.data.named[column], column)[0]
             declared["hierarchy"] = known or suggested_hierarchy([value for value in values if value], column)
         if kind == "numeric":  # texts beside its numbers, which would keep it from being one
-            cells, form = read_cells(self.workspace.named[column])
+            cells, form = read_cells(self.workspace.data.named[column])
             guess = kind_of(cells)
             declared |= form | {
                 key: guess[key] for key in ("codes", "missing") if guess["kind"] == "numeric" and key in guess
@@ -222,7 +225,7 @@ class ColumnChoice(DraftForm):
             raise ParameterError("a rule for missing values is for quasi-identifiers only")
         if rule not in MISSING_RULES[kind]:
             raise ParameterError(f"without a value, kind {kind} can {', '.join(MISSING_RULES[kind])}")
-        self.workspace.set_column(column, missing=None if rule == MISSING_RULES[kind][0] else rule)
+        self.workspace.data.set_column(column, missing=None if rule == MISSING_RULES[kind][0] else rule)
 
     def _choose_codes(self, column: str, text: Any) -> None:
         """Take the codes that stand in place of numbers, as they were typed: `N, R`; nothing for none."""
@@ -234,7 +237,7 @@ class ColumnChoice(DraftForm):
         codes = [code.strip() for code in str(text or "").split(",") if code.strip()]
         if codes:
             Schema({column: entry | {"codes": codes}})  # refuses a code that is a number
-        self.workspace.set_column(column, codes=codes or None)
+        self.workspace.data.set_column(column, codes=codes or None)
 
     def _choose_form(self, column: str, text: Any) -> None:
         """Take the form of numbers or dates as it was typed, `decimal: ","`; nothing for a plain one."""
@@ -250,21 +253,21 @@ class ColumnChoice(DraftForm):
             Schema({column: {"role": "quasi-identifier", "kind": "numeric"} | keys})
             if (self.declared(column).role or UNPUBLISHED[0]) in UNPUBLISHED:
                 raise ParameterError("a form is for columns that are published: choose another role first")
-        self.workspace.set_column(column, **(dict.fromkeys(FORM_KEYS) | keys))
+        self.workspace.data.set_column(column, **(dict.fromkeys(FORM_KEYS) | keys))
 
     def _given_hierarchy(self, column: str) -> Any:
-        name = self.workspace.source.dataset
+        name = self.workspace.data.source.dataset
         if name is None:
             return None
         return datasets.schema(name, hierarchies=True).get(column, {}).get("hierarchy")
 
     def infer(self) -> None:
         """Go back to the first guess at roles and kinds, as one edit."""
-        frame, draft = self.workspace.named, self.workspace.draft
+        frame, draft = self.workspace.data.named, self.workspace.draft
         if frame is None:
             return
 
-        name = self.workspace.source.dataset
+        name = self.workspace.data.source.dataset
         if name is not None:
             columns = first_columns(name, frame, False)
         elif self._about is not None and self._about[2]:
@@ -276,10 +279,10 @@ class ColumnChoice(DraftForm):
         draft.put(self.flow.with_table(columns=columns_of(columns)))
 
     def _now(self) -> tuple[Any, ...]:
-        return self.workspace.named, self.flow.columns, self.known
+        return self.workspace.data.named, self.flow.columns, self.known
 
     def _read(self) -> None:
-        frame, names = self.workspace.named, self.known
+        frame, names = self.workspace.data.named, self.known
         if frame is None:
             self.background.forget()
             self.param.update(counting=False, rows=None, bars=[])
@@ -293,7 +296,7 @@ class ColumnChoice(DraftForm):
         def work() -> tuple[Any, list[int]]:
             known, tell = about, self.background.tell
             if known is None:
-                advice = {each.column: each for each in self.workspace.advice(frame, tell)}
+                advice = {each.column: each for each in self.workspace.data.advice(frame, tell)}
                 counts = {}
                 for at, name in enumerate(frame.columns):
                     tell(f"counting column {name}", at, frame.shape[1])
@@ -317,13 +320,13 @@ class ColumnChoice(DraftForm):
     def _stop(self) -> None:
         """Go on without the counts of the columns."""
         if not self.about():
-            frame = self.workspace.named
+            frame = self.workspace.data.named
             self._about = frame, {str(name): ColumnFacts("not counted", 0, 0) for name in frame.columns}, {}
         self._failed("Counting was cancelled. First guess again counts, too.")
         self._show_rows()
 
     def _show(self, about: Any, names: tuple[str, ...], unique: list[int]) -> None:
-        frame = self.workspace.named
+        frame = self.workspace.data.named
         self._about, self._unique = about, (frame, names, unique)
         n = len(frame)
         self.counting = False
@@ -333,7 +336,7 @@ class ColumnChoice(DraftForm):
             for name, many in zip(names, unique, strict=True)
         ]
 
-    @param.depends("workspace.answers", watch=True)
+    @param.depends("workspace.data.answers", watch=True)
     def _answered(self) -> None:
         self._show_rows()
         self.renew()

@@ -48,10 +48,12 @@ from anonflow.dashboards.session.hierarchy_files import (
     is_hierarchy_name,
     matched_column,
 )
+from anonflow.dashboards.session.open_table import UNCODED
+from anonflow.dashboards.session.opener import NOTHING_OPENED
 from anonflow.dashboards.session.paths import names_a_dataset, safe_name
 from anonflow.dashboards.session.project import ENDING
 from anonflow.dashboards.session.screen_words import CONFIRM, on_screen, roles_wait
-from anonflow.dashboards.session.workspace import NOTHING_OPENED, UNCODED, Workspace
+from anonflow.dashboards.session.workspace import Workspace
 from anonflow.dashboards.work.screen_work import Background
 from anonflow.dashboards.work.user_limits import MEGABYTE
 from anonflow.errors import AnonflowError
@@ -170,8 +172,8 @@ class DataScreen(pn.viewable.Viewer):
         self._go_on: Callable[[], None] | None = None
         self._leave: Callable[[], None] | None = None
         self._opening()
-        if self.workspace.not_opened:
-            self._refused_for(self.workspace.not_opened)
+        if self.workspace.opener.not_opened:
+            self._refused_for(self.workspace.opener.not_opened)
         self._looking()
         self._show_frame()
         self._show_columns()
@@ -298,7 +300,7 @@ class DataScreen(pn.viewable.Viewer):
             name,
             lambda: self._aside(
                 f"Opening {name}.",
-                lambda: self.workspace.read_dataset(name, **options),
+                lambda: self.workspace.opener.read_dataset(name, **options),
                 n=int(n or 0) if described["available"] else None,
             ),
         )
@@ -312,11 +314,11 @@ class DataScreen(pn.viewable.Viewer):
             self._leave()
         self._go_on, self._leave = go_on, leave
         self._is_reading = True  # what was dropped with it waits
-        runs = len(self.workspace.runs)
+        runs = len(self.workspace.runs.finished)
         lost = f"its settings and {plural(runs, 'run')}" if runs else "its settings"
         self.replaced.object = str(
             Markup("<p role='alert'>{}</p>").format(
-                f"Opening {name} closes {self.workspace.table_name}: {lost} are given up. To keep them, save the project below first, or open "
+                f"Opening {name} closes {self.workspace.data.table_name}: {lost} are given up. To keep them, save the project below first, or open "
                 f"{name} beside it: in another tab of this browser, or from the menu at the table's name."
             )
         )
@@ -358,9 +360,9 @@ class DataScreen(pn.viewable.Viewer):
         """Take a file that was dropped, alone or with others: a table, a hierarchy, a flow or a project."""
         now = time.monotonic()
         if name.lower().endswith((".yaml", ".yml")):
-            self._flows[name] = now, self.workspace.shelve(name, path)
+            self._flows[name] = now, self.workspace.opener.shelve(name, path)
             self._arrived = now
-            if self.workspace.frame is None and names_a_dataset(
+            if self.workspace.data.frame is None and names_a_dataset(
                 self._flows[name][1], self.workspace.limits.flow_bytes
             ):
                 self._open_project(name, self._flows.pop(name)[1])
@@ -372,31 +374,38 @@ class DataScreen(pn.viewable.Viewer):
             self._open_project(name, path)
             return
         soon, self._arrived = now - self._arrived < TOGETHER, now
-        known = [] if self.workspace.frame is None else [str(each) for each in self.workspace.frame.columns]
+        known = (
+            []
+            if self.workspace.data.frame is None
+            else [str(each) for each in self.workspace.data.frame.columns]
+        )
         beside = soon and not self._is_reading and matched_column(name, known) is not None
         if (
             is_hierarchy_name(name)
             or beside
             or (is_codebook(path) and matched_column(name, known) is not None)
         ):
-            self._hierarchies[name] = now, self.workspace.shelve(name, path)
+            self._hierarchies[name] = now, self.workspace.opener.shelve(name, path)
             self._attach()
             return
         if (
             path.stat().st_size <= HIERARCHY
         ):  # it may turn out to be a hierarchy of the table that comes with it
-            self._perhaps[name] = now, self.workspace.shelve(name, path, copied=True)
+            self._perhaps[name] = now, self.workspace.opener.shelve(name, path, copied=True)
         self._forget_refused()
-        aside = self.workspace.set_aside(path)  # the upload's own place is emptied
+        aside = self.workspace.opener.set_aside(path)  # the upload's own place is emptied
         self._ask(name, lambda: self._read(name, aside), lambda: aside.unlink(missing_ok=True))
 
     def _attach(self) -> None:
         """Give the open table the hierarchies that came with it; before it is open, they wait."""
         workspace = self.workspace
-        if workspace.frame is None or self._is_reading:
+        if workspace.data.frame is None or self._is_reading:
             self._say_waiting()
             return
-        own, columns = safe_name(workspace.table_name), [str(each) for each in workspace.frame.columns]
+        own, columns = (
+            safe_name(workspace.data.table_name),
+            [str(each) for each in workspace.data.frame.columns],
+        )
         recent = time.monotonic() - TOGETHER
         for name, (when, _) in list(self._perhaps.items()):
             if when < recent:
@@ -407,7 +416,7 @@ class DataScreen(pn.viewable.Viewer):
             self._open_waiting()
             return
         files = {name: path for name, (_, path) in self._hierarchies.items()}
-        now = workspace.complete(lambda: attach(workspace, files))
+        now = workspace.data.complete(lambda: attach(workspace, files))
         for name, (when, _) in list(self._hierarchies.items()):
             # files that fit no column of this table may belong to the next table
             if when < recent or matched_column(name, columns) is not None:
@@ -424,7 +433,7 @@ class DataScreen(pn.viewable.Viewer):
 
     def _say_waiting(self) -> None:
         names = [*self._hierarchies, *self._flows]
-        waits = names and (self.workspace.frame is None or self._is_reading)
+        waits = names and (self.workspace.data.frame is None or self._is_reading)
         say(self.dropped, f"Waiting for the table: {', '.join(names)}." if waits else "")
 
     def _forget(self, files: dict[str, tuple[float, Path]], name: str) -> None:
@@ -432,7 +441,7 @@ class DataScreen(pn.viewable.Viewer):
 
     def _open_waiting(self) -> None:
         """Open the flow that came along, once its table is there; without a file of its own, it waits for the next."""
-        if not self._flows or self._is_reading or self.workspace.frame is None:
+        if not self._flows or self._is_reading or self.workspace.data.frame is None:
             return
         name, (when, path) = next(iter(self._flows.items()))
         if time.monotonic() - when > TOGETHER:
@@ -440,7 +449,7 @@ class DataScreen(pn.viewable.Viewer):
             return
         self._aside(
             f"Reading {name}.",
-            lambda: self.workspace.read_project_file(path),
+            lambda: self.workspace.opener.read_project_file(path),
             opened=lambda: self._forget(self._flows, name),
         )
 
@@ -458,7 +467,7 @@ class DataScreen(pn.viewable.Viewer):
 
         self._aside(
             f"Reading {name}.",
-            lambda: workspace.read_file(name, path, tell=self.reading.tell, **form),
+            lambda: workspace.opener.read_file(name, path, tell=self.reading.tell, **form),
             failed,
         )
 
@@ -466,20 +475,21 @@ class DataScreen(pn.viewable.Viewer):
         if self._refused_file is not None:
             self._read(*self._refused_file)
         else:
-            form, name = self._written("table.csv"), self.workspace.table_name
+            form, name = self._written("table.csv"), self.workspace.data.table_name
             self._ask(
                 name,
                 lambda: self._aside(
-                    "Reading the file again.", lambda: self.workspace.reread(tell=self.reading.tell, **form)
+                    "Reading the file again.",
+                    lambda: self.workspace.opener.reread(tell=self.reading.tell, **form),
                 ),
             )
 
     def _open_project(self, name: str, path: Path) -> None:
-        kept = self.workspace.set_aside(path)
+        kept = self.workspace.opener.set_aside(path)
 
         def read() -> Any:
             try:
-                return self.workspace.read_project_file(kept)
+                return self.workspace.opener.read_project_file(kept)
             finally:
                 kept.unlink(missing_ok=True)
 
@@ -494,9 +504,9 @@ class DataScreen(pn.viewable.Viewer):
         n: int | None = None,
     ) -> None:
         """Read something in a thread, or at once if it has `n` records and these are few; what comes back opens it here."""
-        workspace, before = self.workspace, self.workspace.status
+        workspace, before = self.workspace, self.workspace.runs.status
         self._refused("")
-        workspace.status = status
+        workspace.runs.status = status
         self._ways_in.loading = self._is_reading = True
 
         def done(opening: Any) -> None:
@@ -507,13 +517,13 @@ class DataScreen(pn.viewable.Viewer):
             if self._try(opening):  # what failed is tried again when another file comes
                 opened()
                 self._attach()
-            if workspace.waits_for:
+            if workspace.opener.waits_for:
                 self.way.value = OWN
             self._show_waiting()
 
         def refused(sentence: str) -> None:
             self._ways_in.loading = self._is_reading = False
-            workspace.status = before if workspace.frame is not None else NOTHING_OPENED
+            workspace.runs.status = before if workspace.data.frame is not None else NOTHING_OPENED
             self._refused(sentence)
             failed()
 
@@ -527,11 +537,11 @@ class DataScreen(pn.viewable.Viewer):
             self.reading.of_records(n, read, done, refused, status[:-1], stopped)
 
     def _forget_project(self) -> None:
-        self.workspace.forget_project()
+        self.workspace.opener.forget_project()
         self._show_waiting()
 
     def _show_waiting(self) -> None:
-        name = self.workspace.waits_for
+        name = self.workspace.opener.waits_for
         self.without.visible = bool(name)
         text = Markup("<p>A flow or project waits for its table: <b>{}</b>.</p>").format(name)
         say(self.waiting, text if name else "")
@@ -541,7 +551,7 @@ class DataScreen(pn.viewable.Viewer):
         if self._refused_file is not None:
             self._refused_file[1].unlink(missing_ok=True)
             self._refused_file = None
-        self.again.visible = self.workspace.source.csv is not None
+        self.again.visible = self.workspace.data.source.csv is not None
 
     def _try(self, opening: Any) -> bool:
         self._refused("")
@@ -560,7 +570,7 @@ class DataScreen(pn.viewable.Viewer):
         self._refused(" ".join(map(on_screen, problems[:3])))
 
     def _refused(self, sentence: str) -> None:
-        open_still = self.workspace.table_name
+        open_still = self.workspace.data.table_name
         still = Markup(" <b>{}</b> is still open.").format(open_still) if open_still else ""
         text = Markup("<p role='alert'><b>Not opened.</b> {}{}</p>").format(sentence, still)
         say(self.wrong, text if sentence else "")
@@ -611,7 +621,7 @@ class DataScreen(pn.viewable.Viewer):
         self.price = button("What does each way cost?", self.advice.price)
         self.linked = notice("af-warn")
         self.guess = button("First guess again", self.choice.infer)
-        self.code = button("Code the table", self.workspace.code_again, visible=False)
+        self.code = button("Code the table", self.workspace.data.code_again, visible=False)
         self.sentence, self.bars, self.counts = html("", "af-unique"), html(), html()
         self.first = pn.widgets.Tabulator(
             pd.DataFrame(),
@@ -720,31 +730,33 @@ class DataScreen(pn.viewable.Viewer):
     def _say(self) -> None:
         say(self.refusal, self.choice.refusal)
 
-    @param.depends("workspace.problems", "workspace.table", "workspace.frame", watch=True)
+    @param.depends("workspace.data.problems", "workspace.data.table", "workspace.data.frame", watch=True)
     def _show_trouble(self) -> None:
         """Show the problems of the column declarations; Protect shows the others."""
         workspace = self.workspace
-        wrong = workspace.frame is not None and workspace.table is None and not workspace.coding
-        self.code.visible = workspace.problems == (UNCODED,)
+        wrong = (
+            workspace.data.frame is not None and workspace.data.table is None and not workspace.data.coding
+        )
+        self.code.visible = workspace.data.problems == (UNCODED,)
         wrongly = "" if self.code.visible else Markup("<p><b>The columns cannot be used like this.</b></p>")
-        say(self.trouble, wrongly + items(workspace.problems[:6]) if wrong else "")
+        say(self.trouble, wrongly + items(workspace.data.problems[:6]) if wrong else "")
 
-    @param.depends("workspace.frame", watch=True)
+    @param.depends("workspace.data.frame", watch=True)
     def _show_frame(self) -> None:
-        frame = self.workspace.frame
+        frame = self.workspace.data.frame
         self.unfold.visible = frame is not None
         self.open.color = "primary" if frame is None else "default"
-        self.again.visible = self.workspace.source.csv is not None or self._refused_file is not None
+        self.again.visible = self.workspace.data.source.csv is not None or self._refused_file is not None
         self._show_waiting()
         if frame is None:
             self._ways_in.visible = True
             self._above.objects, self._below.objects = [], [self._steps_card]
             self.first.value = pd.DataFrame()
             return
-        if self.workspace.source.dataset in self._about:
-            self.dataset.value = self.workspace.source.dataset
+        if self.workspace.data.source.dataset in self._about:
+            self.dataset.value = self.workspace.data.source.dataset
         self._show_counts()
-        first = self.workspace.named.head(FIRST).reset_index(drop=True)
+        first = self.workspace.data.named.head(FIRST).reset_index(drop=True)
         # a title is markup to the table: names are anybody's
         self.first.titles = {str(name): escape(str(name)) for name in first.columns}
         self.first.value = first
@@ -753,10 +765,10 @@ class DataScreen(pn.viewable.Viewer):
         self._above.objects = [self._columns_card, self._blanks_card, self._unique_card, self._first_card]
         self._below.objects = [self._keep_card]
 
-    @param.depends("workspace.answers", "workspace.draft.spec", "workspace.frame", watch=True)
+    @param.depends("workspace.data.answers", "workspace.draft.spec", "workspace.data.frame", watch=True)
     def _show_guessed(self) -> None:
         """Say of which columns nobody has confirmed the role."""
-        names = self.workspace.unconfirmed(self.workspace.draft.spec)
+        names = self.workspace.data.unconfirmed(self.workspace.draft.spec)
         self.confirm.visible = bool(names)
         say(self.guessed, roles_wait(names) if names else "")
 
@@ -781,7 +793,7 @@ class DataScreen(pn.viewable.Viewer):
                 )
                 for each in advice.prices
             ]
-            records = min(QUICK, len(self.workspace.frame))
+            records = min(QUICK, len(self.workspace.data.frame))
             table += Markup("<p>{}</p>{}").format(
                 f"Information loss (GCP) of a quick run on {records:,} records, by the way with the blanks of each column:",
                 facts(("column", "blanks", *ways), rows, range(1, 2 + len(ways))),
@@ -800,7 +812,7 @@ class DataScreen(pn.viewable.Viewer):
         return Markup("<b>{} ✓</b>").format(text) if is_chosen else text
 
     def _show_counts(self) -> None:
-        frame, about = self.workspace.frame, self.choice.about()
+        frame, about = self.workspace.data.frame, self.choice.about()
         if frame is None:
             return
         missing = sum(column.missing for column in about.values())

@@ -49,14 +49,14 @@ class AssociationCard(pn.viewable.Viewer):
 
     def compute(self) -> None:
         """Compute those of the chosen run, aside."""
-        run = self.workspace.chosen_run
+        run = self.workspace.runs.chosen_run
         if run is None or run.result.anonymization is None or self.computing:
             return
         anonymization = run.result.anonymization
 
         def done(result: Associations) -> None:
-            if any(each.id == run.id for each in self.workspace.runs):
-                self.workspace.noted.associations[run.id] = result
+            if any(each.id == run.id for each in self.workspace.runs.finished):
+                self.workspace.runs.noted.associations[run.id] = result
 
         self.background.compute(
             self,
@@ -66,10 +66,12 @@ class AssociationCard(pn.viewable.Viewer):
             "comparing all pairs of columns with plausible tables",
         )
 
-    @param.depends("workspace.chosen", "workspace.runs", "computing", "problem", watch=True)
+    @param.depends("workspace.runs.chosen", "workspace.runs.finished", "computing", "problem", watch=True)
     def _show(self) -> None:
-        run = self.workspace.chosen_run
-        shown: Associations | None = None if run is None else self.workspace.noted.associations.get(run.id)
+        run = self.workspace.runs.chosen_run
+        shown: Associations | None = (
+            None if run is None else self.workspace.runs.noted.associations.get(run.id)
+        )
         self.start.disabled = self.computing or run is None
         self.start.visible = shown is None
         self.start.label = "Comparing…" if self.computing else COMPARE

@@ -98,7 +98,7 @@ class ExploreModel(param.Parameterized):
     @property
     def run(self) -> FinishedRun | None:
         """The chosen run, None if no run with a result is chosen."""
-        return self.workspace.chosen_run
+        return self.workspace.runs.chosen_run
 
     @property
     def anonymization(self) -> Anonymization | None:
@@ -113,7 +113,7 @@ class ExploreModel(param.Parameterized):
 
     def heat(self) -> tuple[list[str], list[str], list[list[float | None]]]:
         """Return loss by attribute and run: columns, runs, and the losses between 0 and 1."""
-        runs = [run for run in self.workspace.runs if run.result.anonymization is not None]
+        runs = [run for run in self.workspace.runs.finished if run.result.anonymization is not None]
         shown = runs[-HEAT:]
         if self.run is not None and self.run not in shown:
             shown = [self.run, *shown[1:]]
@@ -206,7 +206,9 @@ class ExploreModel(param.Parameterized):
             raise ParameterError("there is no such node; choose one of those that are drawn")
         node = part.nodes[at]
         needed = math.ceil(1e4 * node.suppressed / anonymization.n) / 1e4
-        self.workspace.run_again(run.id, levels=part.named(node), limit=max(part.limit, min(1.0, needed)))
+        self.workspace.runs.run_again(
+            run.id, levels=part.named(node), limit=max(part.limit, min(1.0, needed))
+        )
 
     def sizes(self) -> tuple[tuple[int, int], ...]:
         """Return how many generalized records (second) stand for, or share a class with, how many originals (first)."""
@@ -220,8 +222,8 @@ class ExploreModel(param.Parameterized):
         run, anonymization = self.run, self.anonymization
         if run is None or anonymization is None or self.attacking:
             return
-        strangers = self.workspace.known_to_strangers(anonymization.table.qi_columns)
-        published = self.workspace.noted.publications.get(run.id)
+        strangers = self.workspace.data.known_to_strangers(anonymization.table.qi_columns)
+        published = self.workspace.runs.noted.publications.get(run.id)
         drawn = None if published is None else published.release
 
         def work() -> Attacks:
@@ -254,8 +256,10 @@ class ExploreModel(param.Parameterized):
             return Attacks(rows, covering, card)
 
         def done(attacks: Attacks) -> dict[str, Any]:
-            self.workspace.noted.attacks[run.id] = attacks
-            return {"attacks": None if self.run is None else self.workspace.noted.attacks.get(self.run.id)}
+            self.workspace.runs.noted.attacks[run.id] = attacks
+            return {
+                "attacks": None if self.run is None else self.workspace.runs.noted.attacks.get(self.run.id)
+            }
 
         self.background.compute(self, "attacking", work, done, "drawing a release for the attack")
 
@@ -266,7 +270,7 @@ class ExploreModel(param.Parameterized):
             return
 
         def done(card: ReleaseCard | None) -> dict[str, Any]:
-            priced = self.workspace.noted.attacks[run.id] = replace(attacks, card=card)
+            priced = self.workspace.runs.noted.attacks[run.id] = replace(attacks, card=card)
             return {"attacks": priced} if self.run is not None and self.run.id == run.id else {}
 
         self.background.compute(
@@ -279,10 +283,10 @@ class ExploreModel(param.Parameterized):
 
     # --------------------------------------------------------------------------------------- inside
 
-    @param.depends("workspace.chosen", "workspace.runs", watch=True)
+    @param.depends("workspace.runs.chosen", "workspace.runs.finished", watch=True)
     def _chosen_changed(self) -> None:
-        known = {run.id for run in self.workspace.runs}
-        self.workspace.noted.keep(known)
+        known = {run.id for run in self.workspace.runs.finished}
+        self.workspace.runs.noted.keep(known)
         run, anonymization = self.run, self.anonymization
         if self._view is not None and self._view[0] not in known:
             self._view = None
@@ -294,7 +298,7 @@ class ExploreModel(param.Parameterized):
         self.param.update(
             column=self.column if self.column in columns else columns[0],
             record=min(self.record, anonymization.n - 1),
-            attacks=self.workspace.noted.attacks.get(run.id),
+            attacks=self.workspace.runs.noted.attacks.get(run.id),
             problem="",
         )
 

@@ -84,8 +84,8 @@ class ExploreScreen(ShownPart):
             self._of_run("Risk: what attackers achieve", self.attack, AtWork(self.model.background), self.attacked, self.remedies, lead="Each attacker has the release and the knowledge that is named beside it."),
             visible=self.model.run is not None,
         )  # fmt: skip
-        self.draw_after(workspace, ["chosen", "runs"], self._show)
-        self.draw_after(workspace, ["runs", "running"], self._offer_repeat)
+        self.draw_after(workspace.runs, ["chosen", "finished"], self._show)
+        self.draw_after(workspace.runs, ["finished", "running"], self._offer_repeat)
         self.draw_after(self.model, "column", self._show_distribution)
         self.draw_after(self.model, "record", self._show_graph)
         self.draw_after(self.model, ["attacks", "attacking", "problem"], self._show_attacks)
@@ -100,9 +100,9 @@ class ExploreScreen(ShownPart):
 
     def _offer_repeat(self) -> None:
         """Offer to run again what came without its results, with a project."""
-        without = self.workspace.repeatable
+        without = self.workspace.runs.repeatable
         self.repeat.visible = bool(without)
-        self.repeat.disabled = self.workspace.running
+        self.repeat.disabled = self.workspace.runs.running
         self.repeat.label = REPEAT if len(without) < 2 else f"{REPEAT}: {len(without):,} runs"
 
     def _show(self) -> None:
@@ -150,7 +150,9 @@ class ExploreScreen(ShownPart):
 
     def _make_loss(self) -> None:
         self.nothing = empty("No run yet: go to Compare and press Run; then a tap on a run shows it here.")
-        self.repeat = button(REPEAT, self.workspace.repeat, css="af-repeat", color="primary", visible=False)
+        self.repeat = button(
+            REPEAT, self.workspace.runs.repeat, css="af-repeat", color="primary", visible=False
+        )
         self.chosen = RunSelect(self.workspace, "Run").select
         self.facts = html("")
         self.losses = html("", "af-heat")

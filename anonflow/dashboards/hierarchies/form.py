@@ -98,7 +98,7 @@ class HierarchyChoice(DraftForm):
 
     def values(self) -> tuple[list[str], np.ndarray]:
         """Return the column's distinct values as its form has them plainly, and their counts."""
-        frame, column = self.workspace.named, self.column
+        frame, column = self.workspace.data.named, self.column
         if frame is None or column not in frame.columns:
             return [], np.zeros(0, np.int64)
         form = form_of(written(self.entry))
@@ -151,7 +151,7 @@ class HierarchyChoice(DraftForm):
 
     def _built_in(self) -> dict[str, Any] | str | None:
         """Return the hierarchy that a built-in table has for the column, if it has one."""
-        name = self.workspace.source.dataset
+        name = self.workspace.data.source.dataset
         if name is None:
             return None
         entry: dict[str, Any] = datasets.schema(name, hierarchies=True).get(self.column or "", {})
@@ -296,7 +296,7 @@ class HierarchyChoice(DraftForm):
 
         def use(column: str) -> None:
             declared = declared_hierarchy(self.entry, self.spec())
-            self.workspace.set_column(column, **declared, boundary=boundary or None)
+            self.workspace.data.set_column(column, **declared, boundary=boundary or None)
 
         self.attempt(partial(use, self.column), "problem")
 
@@ -337,11 +337,11 @@ class HierarchyChoice(DraftForm):
         if self.column is None or not self.has_hierarchy:
             return
         if self.is_sensitive:
-            self.workspace.set_column(self.column, hierarchy=None)
+            self.workspace.data.set_column(self.column, hierarchy=None)
             return
         values = self.values()[0]
         numbers = bool(values) and all(map(is_number, values))
-        self.workspace.set_column(self.column, kind="numeric" if numbers else "categorical")
+        self.workspace.data.set_column(self.column, kind="numeric" if numbers else "categorical")
 
     def click(self, key: str) -> None:
         """Answer a click on the drawing, ``node:`` or ``open:`` and a number: a boundary, or a label that is picked for a group."""
@@ -434,7 +434,7 @@ class HierarchyChoice(DraftForm):
 
     def _read(self) -> None:
         names = self.columns
-        frame = self.workspace.named
+        frame = self.workspace.data.named
         if names != (self.param.column.objects or []):
             self.param.column.objects = names or [None]
         other = self._values is not None and self._values[0] is not frame

@@ -142,7 +142,7 @@ class PrepareScreen(pn.viewable.Viewer):
     def _take(self, steps: list[Any]) -> None:
         """Put the steps into the draft, if they go with the table; of many records that is seen in a thread of its own."""
         workspace = self.workspace
-        frame = workspace.frame
+        frame = workspace.data.frame
         if frame is None:
             return
         try:
@@ -153,7 +153,7 @@ class PrepareScreen(pn.viewable.Viewer):
 
         def fits() -> None:
             self._refuse("")
-            if workspace.frame is frame:
+            if workspace.data.frame is frame:
                 workspace.draft.put(spec)
 
         self._count(frame, steps, fits)
@@ -167,11 +167,11 @@ class PrepareScreen(pn.viewable.Viewer):
     def _refuse(self, sentence: str) -> None:
         say(self.wrong, Markup("<p><b>Not added.</b> {}</p>").format(sentence) if sentence else "")
 
-    @param.depends("workspace.frame", "workspace.table", "workspace.problems", watch=True)
+    @param.depends("workspace.data.frame", "workspace.data.table", "workspace.data.problems", watch=True)
     def _show(self) -> None:
-        frame = self.workspace.frame
+        frame = self.workspace.data.frame
         self.nothing.visible, self.steps.visible = frame is None, frame is not None
-        named = self.workspace.named
+        named = self.workspace.data.named
         names = [] if named is None else [str(name) for name in named.columns]
         if self.column.options != names:
             self.column.options = names

@@ -92,17 +92,17 @@ class LimitTable(DraftForm, pn.viewable.Viewer):
             raise ParameterError(f"column {column!r}: {field} is a number {words}")
         plain = plain_number(number)
         if field == "weight":
-            self.workspace.set_column(column, weight=None if plain == 1 else plain)
+            self.workspace.data.set_column(column, weight=None if plain == 1 else plain)
         elif field == "interval":
-            self.workspace.set_column(column, boundary=None if plain is None else {"width": plain})
+            self.workspace.data.set_column(column, boundary=None if plain is None else {"width": plain})
         else:
-            self.workspace.set_column(column, **{field: plain})
+            self.workspace.data.set_column(column, **{field: plain})
 
     def _now(self) -> tuple[Any, ...]:
-        return self.workspace.named, self.flow.columns
+        return self.workspace.data.named, self.flow.columns
 
     def _read(self) -> None:
-        self.rows = None if self.workspace.named is None else self._table()
+        self.rows = None if self.workspace.data.named is None else self._table()
 
     def edited(self, event: Any) -> None:
         """Take a number that was typed."""

@@ -109,7 +109,7 @@ class DiversityChoice(DraftForm):
         self._judge()
 
     def _judge(self) -> None:
-        table = self.workspace.table
+        table = self.workspace.data.table
         seen = (table, self.step())
         if seen == self._seen:
             return

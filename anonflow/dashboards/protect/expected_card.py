@@ -54,9 +54,9 @@ class ExpectedCard(pn.viewable.Viewer):
         workspace = self.workspace
         if self.computing:
             return
-        table = workspace.table
-        if table is None or workspace.problems:
-            self.problem = "; ".join(workspace.problems) or OPEN_FIRST
+        table = workspace.data.table
+        if table is None or workspace.data.problems:
+            self.problem = "; ".join(workspace.data.problems) or OPEN_FIRST
             return
         try:
             flow = workspace.draft.flow()
@@ -82,19 +82,19 @@ class ExpectedCard(pn.viewable.Viewer):
             answers=(),
         )
 
-    @param.depends("workspace.draft.spec", "workspace.frame", watch=True)
+    @param.depends("workspace.draft.spec", "workspace.data.frame", watch=True)
     def _changed(self) -> None:
         if self.workspace.draft.spec != self._of:
             self.background.forget()
             self.param.update(computing=False, answers=(), problem="")
 
-    @param.depends("workspace.runs", watch=True)
+    @param.depends("workspace.runs.finished", watch=True)
     def _ended(self) -> None:
         """Keep what was expected of runs that are over now."""
         named = {answer.name: answer for answer in self.answers}
-        ids = {run.id for run in self.workspace.runs}
+        ids = {run.id for run in self.workspace.runs.finished}
         known = {id: answer for id, answer in self.known.items() if id in ids}
-        for run in self.workspace.runs:
+        for run in self.workspace.runs.finished:
             if run.id not in known and run.result.name in named and not self.computing:
                 known[run.id] = named[run.result.name]
         self.known = known
@@ -102,7 +102,9 @@ class ExpectedCard(pn.viewable.Viewer):
     def errors(self) -> list[tuple[str, ExpectedRun, float]]:
         """Return the finished runs of which something was expected: name, what, and the seconds that it took."""
         place = {answer.name: at for at, answer in enumerate(self.answers)}
-        ended = [run for run in self.workspace.runs if run.id in self.known and run.result.problem is None]
+        ended = [
+            run for run in self.workspace.runs.finished if run.id in self.known and run.result.problem is None
+        ]
         ended.sort(
             key=lambda run: place.get(run.result.name, len(place))
         )  # as they are expected, not as they ended

@@ -121,7 +121,7 @@ class PatternBoard(ShownPart):
             ["form", "at_most", "never", "together", "at_most_one_of", "rows", "weights", "grid", "problem"],
             self._show,
         )
-        self.draw_after(choice.workspace, ["table", "algorithms"], self._show)
+        self.draw_after(choice.workspace.data, ["table", "algorithms"], self._show)
         self.draw_once_shown(self._show)
 
     def _set_never(self, names: list[str]) -> None:
@@ -184,7 +184,7 @@ class PatternBoard(ShownPart):
         n = 0 if choice.grid is None else len(choice.grid)
         if choice.form == "list" and n:
             n = len(dict.fromkeys(map(tuple, choice.rows)))
-        used = [name for name in choice.workspace.algorithms if name in METHODS]
+        used = [name for name in choice.workspace.data.algorithms if name in METHODS]
         more = f" The first {SHOWN} are shown." if n > SHOWN else ""
         whom = (
             f"Used by {' and '.join(used)}."

@@ -68,7 +68,7 @@ class PatternChoice(DraftForm):
     @property
     def names(self) -> tuple[str, ...]:
         """The coded quasi-identifiers: columns, or positions of codes; empty while the columns are not valid."""
-        table = self.workspace.table
+        table = self.workspace.data.table
         return () if table is None else tuple(domain.name for domain in columns_to_hide(table.domains))
 
     @property
@@ -187,7 +187,7 @@ class PatternChoice(DraftForm):
     def _rows(self, patterns: list[Any]) -> list[tuple[str, ...]]:
         if all(isinstance(row, list) and all(name in self.names for name in row) for row in patterns):
             return [tuple(name for name in self.names if name in row) for row in patterns]
-        table = self.workspace.table
+        table = self.workspace.data.table
         if table is None:
             return []
         try:  # texts of 0 and 1, whole codes, predicates in a list
@@ -217,7 +217,7 @@ class PatternChoice(DraftForm):
 
     def _judge(self) -> None:
         """Show the grid of the choice, or why there is none."""
-        table, problem, grid = self.workspace.table, "", None
+        table, problem, grid = self.workspace.data.table, "", None
         seen = (table, self.form, self.value(), dict(self.weights), self.rows)
         if seen == self._seen and not self.problem:
             return

@@ -99,7 +99,7 @@ class ProtectScreen(pn.viewable.Viewer):
             self.protection.more = more
 
     @param.depends(
-        "protection.k", "protection.more", "protection.uniqueness", "workspace.frame", "workspace.table", watch=True
+        "protection.k", "protection.more", "protection.uniqueness", "workspace.data.frame", "workspace.data.table", watch=True
     )  # fmt: skip
     def _show_k(self) -> None:
         choice = self.protection
@@ -181,15 +181,15 @@ class ProtectScreen(pn.viewable.Viewer):
     # --------------------------------------------------------------------------------------- verdict
 
     @param.depends(
-        "workspace.problems", "workspace.impossible", "workspace.frame", "workspace.table",
-        "workspace.algorithms", "workspace.ks", "diversity.problem", watch=True,
+        "workspace.data.problems", "workspace.data.impossible", "workspace.data.frame", "workspace.data.table",
+        "workspace.data.algorithms", "workspace.data.ks", "diversity.problem", watch=True,
     )  # fmt: skip
     def _judge(self) -> None:
         workspace = self.workspace
-        problems = list(dict.fromkeys(workspace.problems))
-        if workspace.frame is None:
+        problems = list(dict.fromkeys(workspace.data.problems))
+        if workspace.data.frame is None:
             kind, text = "af-note", Markup("<p>No table is open: begin with the screen Data.</p>")
-        elif workspace.coding:
+        elif workspace.data.coding:
             kind = "af-note"
             text = Markup("<p role='status'>The table is being coded under its columns…</p>")
         elif problems:
@@ -197,11 +197,14 @@ class ProtectScreen(pn.viewable.Viewer):
             kind = "af-bad"
             text = Markup("<p><b>This cannot run yet.</b></p>") + items([*problems[:8], *more])
         else:
-            methods, ks = plural(len(workspace.algorithms), "method"), plural(len(workspace.ks), "value")
-            wrong = list(workspace.impossible.items())[:8]
+            methods, ks = (
+                plural(len(workspace.data.algorithms), "method"),
+                plural(len(workspace.data.ks), "value"),
+            )
+            wrong = list(workspace.data.impossible.items())[:8]
             kind = "af-warn" if wrong else "af-good"
             text = Markup("<p><b>Ready to run.</b> {}</p>").format(
-                f"{methods} × {ks} of k: {plural(workspace.possible, 'run')}, on the screen Compare."
+                f"{methods} × {ks} of k: {plural(workspace.runs.possible, 'run')}, on the screen Compare."
             )
             if wrong:
                 text += items(Markup("<b>{}</b> cannot run: {}").format(*each) for each in wrong)

@@ -67,12 +67,12 @@ class Protection(DraftForm):
 
     def _count(self) -> None:
         """Count the classes of equal records, once for a table and its quasi-identifiers."""
-        frame, names = self.workspace.named, self.quasi_identifiers
+        frame, names = self.workspace.data.named, self.quasi_identifiers
         if frame is None or not names:
             self.background.forget()
             self._counted, self.uniqueness = None, None
         elif self._counted is None or self._counted[0] is not frame or self._counted[1] != names:
-            noted, self._counted = self.workspace.noted, (frame, names)
+            noted, self._counted = self.workspace.runs.noted, (frame, names)
             known = noted.uniqueness
             if known is not None and known[0] is frame and known[1] == names:
                 self.background.forget()
@@ -109,7 +109,7 @@ class Protection(DraftForm):
     @property
     def largest(self) -> int:
         """The right end of the slider."""
-        frame = self.workspace.named
+        frame = self.workspace.data.named
         return LARGEST_K if frame is None else max(3, min(LARGEST_K, len(frame)), self.k)
 
     # -------------------------------------------------------------------------------------- methods
@@ -136,7 +136,7 @@ class Protection(DraftForm):
 
     def _read(self) -> None:
         self._count()
-        if self.workspace.named is None:
+        if self.workspace.data.named is None:
             return
         spec, method, cut = self.flow, self.flow.method, self.flow.partition
         k = self.k if self.k in spec.ks else next((k for k in spec.ks if k not in self.more), spec.ks[0])

@@ -77,8 +77,8 @@ class TargetChoice(param.Parameterized):
             return
         workspace = self.workspace
         try:
-            if workspace.table is None or workspace.problems:
-                raise FlowError.collected("this cannot run", workspace.problems or (OPEN_FIRST,))
+            if workspace.data.table is None or workspace.data.problems:
+                raise FlowError.collected("this cannot run", workspace.data.problems or (OPEN_FIRST,))
             target = self.target
             draft = workspace.draft.flow()
             first = draft.runs[0]
@@ -89,8 +89,8 @@ class TargetChoice(param.Parameterized):
                 boundaries=first.anonymize.boundaries,
             )
             run = replace(first, anonymize=method, partition=PartitionSpec(order=first.partition.order))
-            single, flow = workspace.draft.spec.single(run), running_flow(draft, run, workspace.table)
-            space = Space(tuple(workspace.algorithms) if self.chosen_only else ())
+            single, flow = workspace.draft.spec.single(run), running_flow(draft, run, workspace.data.table)
+            space = Space(tuple(workspace.data.algorithms) if self.chosen_only else ())
             work = engine.TargetSearch(
                 flow,
                 target,
@@ -121,7 +121,7 @@ class TargetChoice(param.Parameterized):
         if self._work is not None:
             self._work.cancel()
 
-    @param.depends("workspace.frame", watch=True)
+    @param.depends("workspace.data.frame", watch=True)
     def _table_changed(self) -> None:
         """Forget the search: its table is no longer open."""
         self.stop()
@@ -148,13 +148,13 @@ class TargetChoice(param.Parameterized):
                 if report is not None:
                     document["target"] = target_section(report, at)
                 results.append((DraftSpec.of(document), work.seed, trial.result))
-        self._ids = self.workspace.keep_results(results, self._ids)
+        self._ids = self.workspace.runs.keep_results(results, self._ids)
         best = None if report is None or report.best is None else report.best.result
-        if best is not None and self.workspace.chosen in self._ids:
+        if best is not None and self.workspace.runs.chosen in self._ids:
             # no run of the user's own is looked at: the next screens show what was picked
             shown = zip(self._ids, results, strict=False)
             picked = [id for id, (*_, result) in shown if result is best]
-            self.workspace.chosen = picked[0] if picked else self.workspace.chosen
+            self.workspace.runs.chosen = picked[0] if picked else self.workspace.runs.chosen
         self.param.update(trials=trials, doing=work.doing)
 
     def sentence(self) -> str:

@@ -67,26 +67,26 @@ class TwoQuestions(pn.viewable.Viewer):
 
     def find(self) -> None:
         """Run the candidates; the draft becomes that of the first, the method that is chosen for the time."""
-        workspace, table = self.workspace, self.workspace.table
+        workspace, table = self.workspace, self.workspace.data.table
         self.problem = ""
-        if workspace.running or table is None:
-            self.problem = "; ".join(workspace.problems)
+        if workspace.runs.running or table is None:
+            self.problem = "; ".join(workspace.data.problems)
             return
         folder, draft = workspace.draft.folder, workspace.draft.spec
         specs = self.specs(draft)
         ready = []
         for spec in specs:
-            judgement = judged(spec, folder, table, workspace.source)
+            judgement = judged(spec, folder, table, workspace.data.source)
             if judgement.flow is not None:
                 ready += [(judgement.flow, run, spec.single(run)) for run in judgement.runs]
             elif not ready and spec is specs[-1]:
                 self.problem = "; ".join(judgement.problems)
         if ready:
-            self._after = max((run.id for run in workspace.runs), default=0)
+            self._after = max((run.id for run in workspace.runs.finished), default=0)
             self.candidates = ()
             try:
                 workspace.draft.put(specs[0])
-                workspace.start_flows(ready)
+                workspace.runs.start_flows(ready)
             except AnonflowError as error:
                 self.problem = on_screen(error.message)
 
@@ -119,25 +119,25 @@ class TwoQuestions(pn.viewable.Viewer):
             default=None,
         )
 
-    @param.depends("workspace.runs", "workspace.running", watch=True)
+    @param.depends("workspace.runs.finished", "workspace.runs.running", watch=True)
     def _ended(self) -> None:
         if self._after is None:
             return
-        self.candidates = tuple(run for run in self.workspace.runs if run.id > self._after)
-        if not self.workspace.running:
+        self.candidates = tuple(run for run in self.workspace.runs.finished if run.id > self._after)
+        if not self.workspace.runs.running:
             self._after = None
             if self.best is not None:
-                self.workspace.choose(self.best.id)
+                self.workspace.runs.choose(self.best.id)
         self._show()
 
-    @param.depends("workspace.problems", "problem", watch=True)
+    @param.depends("workspace.data.problems", "problem", watch=True)
     def _show(self) -> None:
         running = self._after is not None
-        self.start.disabled = self.workspace.running or bool(self.workspace.problems)
+        self.start.disabled = self.workspace.runs.running or bool(self.workspace.data.problems)
         self.start.label = "Running the candidates…" if running else FIND
         answer = Markup("<p role='alert'>{}</p>").format(self.problem) if self.problem else Markup("")
-        if self.workspace.problems and not self.problem:
-            answer = soft(f"These questions wait: {'; '.join(self.workspace.problems[:3])}.", "status")
+        if self.workspace.data.problems and not self.problem:
+            answer = soft(f"These questions wait: {'; '.join(self.workspace.data.problems[:3])}.", "status")
         best = self.best
         if best is not None and not running:
             answer += Markup("<p><b>Best for you: {}</b>, because {}</p>").format(

@@ -193,7 +193,7 @@ class PublishModel(param.Parameterized):
     @property
     def run(self) -> FinishedRun | None:
         """The chosen run, None if no run with a result is chosen."""
-        return self.workspace.chosen_run
+        return self.workspace.runs.chosen_run
 
     @property
     def drawn(self) -> list[str]:
@@ -201,7 +201,7 @@ class PublishModel(param.Parameterized):
         run = self.run
         return [
             f"{name} (#{id})"
-            for id, name in self.workspace.noted.drawn.get(self._table(), [])
+            for id, name in self.workspace.runs.noted.drawn.get(self._table(), [])
             if run is None or id != run.id
         ]
 
@@ -212,43 +212,43 @@ class PublishModel(param.Parameterized):
             self.run is not None
             and bool(self.drawn or self.earlier)
             and not self.agreed
-            and self.run.id not in self.workspace.noted.publications
+            and self.run.id not in self.workspace.runs.noted.publications
         )
 
     @property
     def unconfirmed(self) -> list[str]:
         """Columns of the chosen run that are published though nobody confirmed their roles."""
-        return [] if self.run is None else self.workspace.unconfirmed(self.run.spec)
+        return [] if self.run is None else self.workspace.data.unconfirmed(self.run.spec)
 
     def confirm(self) -> None:
         """Confirm the roles that the columns have in the chosen run."""
-        self.workspace.confirm(dict.fromkeys(self.unconfirmed, ""))
+        self.workspace.data.confirm(dict.fromkeys(self.unconfirmed, ""))
 
     @property
     def earlier(self) -> str:
         """How many people of the chosen run are in an earlier release, once it was tried; empty if none is known to be."""
         run = self.run
-        return "" if run is None else self.workspace.noted.earlier.get(run.id, "")
+        return "" if run is None else self.workspace.runs.noted.earlier.get(run.id, "")
 
     def draw(self) -> None:
         """Draw, verify, attack and report the chosen run in the background; ``publication`` has the result."""
         run = self.run
         if run is None or self.drawing or self.needs_agreement or self.unconfirmed:
             return
-        if run.id in self.workspace.noted.publications:
-            self.publication = self.workspace.noted.publications[run.id]
+        if run.id in self.workspace.runs.noted.publications:
+            self.publication = self.workspace.runs.noted.publications[run.id]
             return
         table, agreed = self._table(), self.agreed
 
         def done(publication: Publication) -> None:
             if publication.again and not agreed:
-                self.workspace.noted.earlier[run.id] = publication.again
+                self.workspace.runs.noted.earlier[run.id] = publication.again
                 self._changed()
                 return
-            self.workspace.noted.publications[run.id] = publication
+            self.workspace.runs.noted.publications[run.id] = publication
             self.workspace.drawings += 1
             if publication.ok:
-                self.workspace.note_drawn(table, run)
+                self.workspace.runs.note_drawn(table, run)
             self._changed()
 
         tell = self.background.tell
@@ -290,9 +290,9 @@ class PublishModel(param.Parameterized):
         run = self.run
         if run is None:
             return None
-        settings = self.workspace.settings_of(run.id).changed([(("earlier",), None)])
-        for other in reversed(self.workspace.runs):
-            if other.spec.earlier is None and self.workspace.settings_of(other.id) == settings:
+        settings = self.workspace.runs.settings_of(run.id).changed([(("earlier",), None)])
+        for other in reversed(self.workspace.runs.finished):
+            if other.spec.earlier is None and self.workspace.runs.settings_of(other.id) == settings:
                 return other
         return None
 
@@ -304,7 +304,7 @@ class PublishModel(param.Parameterized):
         people = min(self.people, run.result.k)
         earlier = ({"people": people} if self.divides else {}) if goes_on else None
         try:
-            self.workspace.apply(run.id, [(("earlier",), earlier)])
+            self.workspace.runs.apply(run.id, [(("earlier",), earlier)])
         except AnonflowError as error:
             self.problem = on_screen(error.message)
 
@@ -315,7 +315,7 @@ class PublishModel(param.Parameterized):
             return
 
         def done(card: ReleaseCard | None) -> None:
-            self.workspace.noted.publications[run.id] = replace(publication, card=card)
+            self.workspace.runs.noted.publications[run.id] = replace(publication, card=card)
             self._changed()
 
         self.background.compute(
@@ -414,12 +414,12 @@ class PublishModel(param.Parameterized):
 
     def link(self) -> str:
         """Return the query that restores the draft's configuration: names and parameters, never data."""
-        return "" if self.workspace.frame is None else self.workspace.link()
+        return "" if self.workspace.data.frame is None else share_link.link(self.workspace.draft.spec)
 
     def not_in_the_link(self) -> list[str]:
         """Return settings of the draft that the link does not bring back, by name; none while they are looked for."""
         spec, columns = self.workspace.draft.spec, self._first_columns()
-        if self.workspace.frame is None or columns is None:
+        if self.workspace.data.frame is None or columns is None:
             return []
         first = spec.with_table(columns=columns_of(columns))
         back = share_link.merged(first, share_link.configuration(self.link()))
@@ -429,7 +429,7 @@ class PublishModel(param.Parameterized):
 
     def _first_columns(self) -> dict[str, Any] | None:
         """Return the columns that opening the draft's table begins with; None while they are guessed, off the event loop."""
-        frame, source = self.workspace.frame, self.workspace.source
+        frame, source = self.workspace.data.frame, self.workspace.data.source
         if frame is None:
             return {}
         if source.dataset is not None:
@@ -439,22 +439,22 @@ class PublishModel(param.Parameterized):
             self.guess = None
             self.guessing.of_records(
                 len(frame),
-                lambda: entries_of(self.workspace.advice(frame, self.guessing.tell)),
+                lambda: entries_of(self.workspace.data.advice(frame, self.guessing.tell)),
                 lambda columns: self.param.update(guess=columns),
                 lambda problem: None,
             )
         return self.guess
 
     def _table(self) -> str:
-        return json.dumps(written(self.workspace.source), sort_keys=True, default=str)
+        return json.dumps(written(self.workspace.data.source), sort_keys=True, default=str)
 
-    @param.depends("workspace.chosen", "workspace.runs", watch=True)
+    @param.depends("workspace.runs.chosen", "workspace.runs.finished", watch=True)
     def _changed(self) -> None:
-        known = {run.id for run in self.workspace.runs}
-        self.workspace.noted.keep(known)
+        known = {run.id for run in self.workspace.runs.finished}
+        self.workspace.runs.noted.keep(known)
         run = self.run
         self.param.update(
-            publication=None if run is None else self.workspace.noted.publications.get(run.id),
+            publication=None if run is None else self.workspace.runs.noted.publications.get(run.id),
             problem="",
             agreed=False,
         )

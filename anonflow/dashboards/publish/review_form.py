@@ -12,7 +12,7 @@ from markupsafe import Markup
 from anonflow.dashboards.components.at_work import AtWork
 from anonflow.dashboards.components.html import badge, button, card, html, in_lines, refused, soft
 from anonflow.dashboards.publish.model import PublishModel
-from anonflow.dashboards.session.workspace import LONGEST_FIELD
+from anonflow.dashboards.session.review import LONGEST_FIELD
 from anonflow.dashboards.work.screen_work import Background
 from anonflow.engine.report.pdf import browser, printed
 from anonflow.engine.report.reviewer import FIELDS, SECTIONS, filled_in
@@ -76,7 +76,7 @@ class ReviewForm(pn.viewable.Viewer):
 
     def page(self) -> str:
         """Return the report with its fields; empty before the draw, or after a failed check."""
-        return filled_in(self.model.content("review").decode(), self.workspace.review)
+        return filled_in(self.model.content("review").decode(), self.workspace.review.fields)
 
     def print_page(self) -> None:
         """Print the page, aside; ``pdf`` has it then."""
@@ -103,20 +103,20 @@ class ReviewForm(pn.viewable.Viewer):
             )
 
         def changed(text: str | None) -> None:
-            if (text or "") == self.workspace.review.get(key, ""):
+            if (text or "") == self.workspace.review.fields.get(key, ""):
                 return
             try:
-                self.workspace.fill_in(key, text or "")
+                self.workspace.review.fill_in(key, text or "")
             except AnonflowError as error:
                 self.problem = error.message
 
         pn.bind(changed, field, watch=True)
         return field
 
-    @param.depends("model.workspace.review", watch=True)
+    @param.depends("model.workspace.review.fields", watch=True)
     def _review_changed(self) -> None:
         for key, field in self.fields.items():
-            field.value = self.workspace.review.get(key, "")
+            field.value = self.workspace.review.fields.get(key, "")
         self._page_changed()
 
     @param.depends("model.publication", watch=True)

@@ -112,7 +112,7 @@ class PublishScreen(ShownPart):
         self.released = ReleasedCard(self.model.releases, self.people, self.go_on)
 
     @param.depends(
-        "model.releases.known", "workspace.chosen", "workspace.runs", "workspace.running", "workspace.uploads", watch=True
+        "model.releases.known", "workspace.runs.chosen", "workspace.runs.finished", "workspace.runs.running", "workspace.uploads", watch=True
     )  # fmt: skip
     def _show_released(self) -> None:
         model, run, known = self.model, self.model.run, self.model.releases.known
@@ -138,11 +138,11 @@ class PublishScreen(ShownPart):
         self.people.end = run.result.k
         self.go_on.label = WITHOUT if model.goes_on else GO_ON
         self.go_on.color = "default" if model.goes_on else "primary"
-        self.go_on.disabled = bool(obstacle) or self.workspace.running
+        self.go_on.disabled = bool(obstacle) or self.workspace.runs.running
 
     @param.depends(
-        "workspace.chosen", "workspace.runs", "workspace.running", "model.publication", "model.drawing",
-        "model.pricing", "model.problem", "model.agreed", "workspace.answers", watch=True,
+        "workspace.runs.chosen", "workspace.runs.finished", "workspace.runs.running", "model.publication", "model.drawing",
+        "model.pricing", "model.problem", "model.agreed", "workspace.data.answers", watch=True,
     )  # fmt: skip
     def _show(self) -> None:
         model, run = self.model, self.model.run
@@ -275,7 +275,7 @@ class PublishScreen(ShownPart):
         text = Markup(
             '<code class="link" tabindex="0">{0}</code><button class="bk-btn" data-copy="{0}">Copy</button>'
         ).format(f"{_address()}?{query}")
-        if self.workspace.source.dataset is None:
+        if self.workspace.data.source.dataset is None:
             text += Markup("<p>{}</p>").format(
                 "It contains nothing of your file, not even column names: whoever opens it uploads a file first."
             )

@@ -76,7 +76,7 @@ class RiskModel(param.Parameterized):
     @property
     def table(self) -> Table | None:
         """The open table under the draft's columns; None if no table is open, or the columns cannot be used."""
-        return self.workspace.table
+        return self.workspace.data.table
 
     @property
     def weighted(self) -> bool:
@@ -132,7 +132,7 @@ class RiskModel(param.Parameterized):
         most = min(self.most, max(self.sizes(), default=1))
         return self.table, most, None if self.weighted else self.fraction
 
-    @param.depends("workspace.table", "most", "fraction", watch=True)
+    @param.depends("workspace.data.table", "most", "fraction", watch=True)
     def _changed(self) -> None:
         if self.table is None:
             self.background.forget()

@@ -59,7 +59,7 @@ class RegisterModel(param.Parameterized):
 
     def take(self, name: str, path: Path) -> None:
         """Take a file that was uploaded, aside; the draft names it once it can be used."""
-        table = self.workspace.table
+        table = self.workspace.data.table
         if table is None:
             self.problem = "no table is open with these columns; open one first"
             return
@@ -98,7 +98,7 @@ class RegisterModel(param.Parameterized):
 
     def compute(self) -> None:
         """Compute the figures of the draft's register aside, if those of the table are not there."""
-        table, file = self.workspace.table, self.file
+        table, file = self.workspace.data.table, self.file
         if table is None or file is None:
             self._computed = None
             if self.figures is not None:
@@ -119,7 +119,7 @@ class RegisterModel(param.Parameterized):
 
     def _read(self, place: Path) -> Any:
         """Return the register, read as a run reads it."""
-        frame = read_frame(place, **self.workspace.source.csv_form)
+        frame = read_frame(place, **self.workspace.data.source.csv_form)
         self.workspace.limits.check_rows(len(frame))
         return frame
 

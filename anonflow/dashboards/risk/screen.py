@@ -98,7 +98,13 @@ class RiskScreen(pn.viewable.Viewer):
         if self._root.visible:
             self.model.compute()
 
-    @param.depends("workspace.frame", "workspace.table", "workspace.coding", "workspace.answers", watch=True)
+    @param.depends(
+        "workspace.data.frame",
+        "workspace.data.table",
+        "workspace.data.coding",
+        "workspace.data.answers",
+        watch=True,
+    )
     def _show(self) -> None:
         """Show the settings of the open table, and its picture if the screen is visible."""
         workspace, table = self.workspace, self.model.table
@@ -106,9 +112,9 @@ class RiskScreen(pn.viewable.Viewer):
         self.nothing.visible, self.inside.visible = not usable, usable
         if not usable:
             why = "No column is a quasi-identifier yet: choose on the screen Data which columns others can know."
-            if workspace.frame is None:
+            if workspace.data.frame is None:
                 why = NO_TABLE
-            elif workspace.coding:
+            elif workspace.data.coding:
                 why = "The table is being coded under its columns: this takes some seconds."
             elif table is None:
                 why = "The columns cannot be used like this yet; the screen Data says why."
@@ -128,7 +134,7 @@ class RiskScreen(pn.viewable.Viewer):
         say(self.sampled, "" if weight is None else of_weight)
         left = table.dropped + table.filtered
         note = f" {plural(left, 'record')} of the file {'is' if left == 1 else 'are'} left out, by the steps on the screen Prepare or for a missing value."
-        strangers = workspace.known_to_strangers(table.qi_columns)
+        strangers = workspace.data.known_to_strangers(table.qi_columns)
         others = [name for name in table.qi_columns if name not in strangers]
         known = [("Others can know:", others)]
         if strangers:

@@ -40,7 +40,7 @@ class Seat:
     def has_work(self) -> bool:
         """Whether work would be lost with it."""
         workspace = self.workspace
-        return bool(workspace.runs or workspace.running) or workspace.draft.spec != self.begun
+        return bool(workspace.runs.finished or workspace.runs.running) or workspace.draft.spec != self.begun
 
     @property
     def is_free(self) -> bool:
@@ -127,7 +127,7 @@ class Seats:
             return [
                 seat.workspace
                 for seat in self._seats
-                if seat.key and seat.has_work and seat.workspace.frame is not None
+                if seat.key and seat.has_work and seat.workspace.data.frame is not None
             ]
 
     def make_room(self) -> bool:
@@ -164,7 +164,7 @@ class Seats:
 
     def _close(self, seat: Seat, keep: bool = False) -> None:
         self._remove(seat)
-        seat.workspace.close(keep=keep and bool(seat.key) and seat.workspace.frame is not None)
+        seat.workspace.close(keep=keep and bool(seat.key) and seat.workspace.data.frame is not None)
 
     def _remove(self, seat: Seat) -> None:
         with self._guard:

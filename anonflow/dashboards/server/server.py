@@ -33,9 +33,10 @@ from anonflow.dashboards.server.seats import Seat, Seats
 from anonflow.dashboards.server.workers import SharedCluster
 from anonflow.dashboards.session.draft_spec import NO_FLOW, DraftSpec
 from anonflow.dashboards.session.folders import KEPT, SessionFolders
+from anonflow.dashboards.session.opener import NOTHING_OPENED
 from anonflow.dashboards.session.share_link import flow_words
 from anonflow.dashboards.session.table_sources import TableReading
-from anonflow.dashboards.session.workspace import NOTHING_OPENED, Workspace
+from anonflow.dashboards.session.workspace import Workspace
 from anonflow.dashboards.work.fair_queue import FairQueue, local_line
 from anonflow.dashboards.work.user_limits import HOSTED, Limits, local_limits
 from anonflow.errors import AnonflowError, ParameterError, unforeseen
@@ -264,7 +265,9 @@ class Server:
             while most is not None and self.sessions + self.seats.kept >= most and self.seats.make_room():
                 pass
             workspace = self._workspace()
-            again = self.settings.start is not None and not self._is_fresh() and not workspace.is_resumed
+            again = (
+                self.settings.start is not None and not self._is_fresh() and not workspace.opener.is_resumed
+            )
             seat = self.seats.add(key, workspace, document, workspace.draft.spec if again else NO_FLOW)
         LOG.info("a session begins", extra={"sessions": self.sessions})
         shown = seat
@@ -306,11 +309,11 @@ class Server:
         """Return the other tables of a page's browser: what its address says of each, its name, and what there is of it."""
         listed = []
         for seat in self.seats.of_key(shown.key):
-            if seat is not shown and seat.workspace.frame is not None:
-                runs = plural(len(seat.workspace.runs), "run")
-                runs += ", running" if seat.workspace.running else ""
+            if seat is not shown and seat.workspace.data.frame is not None:
+                runs = plural(len(seat.workspace.runs.finished), "run")
+                runs += ", running" if seat.workspace.runs.running else ""
                 runs += "" if seat.is_free else ", in another tab"
-                listed.append((seat.number, seat.workspace.table_name, runs))
+                listed.append((seat.number, seat.workspace.data.table_name, runs))
         for number, flow in self.folders.lost(shown.key).items():
             with suppress(AnonflowError):
                 source = DraftSpec.of(strict_yaml.loads(flow).data).table.source
@@ -354,24 +357,24 @@ class Server:
         try:
             self._begin(workspace)
         except AnonflowError as error:
-            workspace.status, workspace.not_opened = NOTHING_OPENED, error.problems
+            workspace.runs.status, workspace.opener.not_opened = NOTHING_OPENED, error.problems
         return workspace
 
     def _begin(self, workspace: Workspace) -> None:
         start = self.settings.start
         link = self._named("c")
-        if workspace.is_resumed:
-            workspace.resume()
+        if workspace.opener.is_resumed:
+            workspace.opener.resume()
         elif link:
-            workspace.open_link(link)
+            workspace.opener.open_link(link)
         elif self._is_fresh():
             pass
         elif start is not None and start.suffix.lower() in (".yaml", ".yml"):
-            workspace.open_own_flow(start)
+            workspace.opener.open_own_flow(start)
         elif start is not None:
             copy = workspace.folder / f"begin-{start.name}"
             shutil.copy2(start, copy)
-            workspace.read_file(start.name, copy, reading=self._reading)()
+            workspace.opener.read_file(start.name, copy, reading=self._reading)()
 
     def _cookies(self) -> Mapping[str, str]:
         context = pn.state.curdoc.session_context if pn.state.curdoc is not None else None

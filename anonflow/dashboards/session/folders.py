@@ -12,11 +12,11 @@ import tempfile
 import threading
 import time
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
-from anonflow.errors import AnonflowError, ParameterError
+from anonflow.errors import AnonflowError, DataError, ParameterError
 from anonflow.system import NO_FOLLOW, RENAMES_OPEN, is_owners_alone, open_descriptor, take_lock, user_tag
 from anonflow.whole_file import OWNER_ONLY, write_whole
 
@@ -47,6 +47,28 @@ class SessionFolder:
         self.draft = draft
         self.is_held = True
         self._lock = lock
+        self._writes = True
+
+    def checked_files(self) -> Path:
+        """Return the folder of the uploads.
+
+        Raises
+        ------
+        DataError
+            If the session is over.
+        """
+        if not self.files.exists():
+            raise DataError("this session is over; reload the page")
+        return self.files
+
+    @contextmanager
+    def unchanged(self) -> Iterator[None]:
+        """Keep nothing meanwhile: what was kept before stays."""
+        self._writes = False
+        try:
+            yield
+        finally:
+            self._writes = True
 
     def keep(self, draft: str) -> None:
         """Put the session's flow beside its uploads; otherwise nobody can continue the session later."""
@@ -54,6 +76,8 @@ class SessionFolder:
 
     def keep_runs(self, runs: str, seeds: Collection[int]) -> None:
         """Put the session's runs beside its flow, as text; the stored results of runs with other seeds are deleted."""
+        if not self._writes:
+            return
         self._write(_RUNS, runs)
         with suppress(OSError):
             kept = {self.results(seed).name for seed in seeds}
@@ -101,6 +125,8 @@ class SessionFolder:
         return {}
 
     def _write(self, name: str, text: str) -> None:
+        if not self._writes:
+            return
         with suppress(OSError, AnonflowError):
             write_whole(
                 self.path / name,

@@ -87,7 +87,7 @@ def attach(workspace: Workspace, files: Mapping[str, Path]) -> Attached:
     steps: dict[str, dict[str, Any]] = {}
     refusals: list[str] = []
     columns = workspace.draft.spec.columns
-    names = [] if workspace.named is None else [str(column) for column in workspace.named.columns]
+    names = [] if workspace.data.named is None else [str(column) for column in workspace.data.named.columns]
     for name, path in files.items():
         column = matched_column(name, names)
         if column is None:
@@ -119,7 +119,7 @@ def attach(workspace: Workspace, files: Mapping[str, Path]) -> Attached:
         spec = place if delimiter == ";" else {"csv": place, "delimiter": delimiter}
         edits[column] = {**declared_hierarchy(before, spec), "boundary": None}
     if edits:
-        workspace.set_columns(edits)
+        workspace.data.set_columns(edits)
     if steps:
         before_them = workspace.draft.spec.table.prepare
         workspace.draft.put(with_steps(workspace, [*before_them, *steps.values()]))
@@ -143,7 +143,7 @@ def with_steps(workspace: Workspace, steps: Sequence[Mapping[str, Any]]) -> Draf
 
     Of a numeric column whose numbers a new step makes labels, all of them or some codes, the kind is guessed again.
     """
-    spec, folder, frame = workspace.draft.spec, workspace.draft.folder, workspace.frame
+    spec, folder, frame = workspace.draft.spec, workspace.draft.folder, workspace.data.frame
     names = [str(name) for name in frame.columns]
     known = spec.table.prepare
     before, after = (Preparation(list(each), folder).renamed(names) for each in (known, steps))
@@ -165,7 +165,7 @@ def copy_hierarchy(workspace: Workspace, spec: Any, column: str) -> None:
     values = [value for value in _values(workspace, column)[0] if value]
     _check(workspace, Hierarchy.from_mapping(spec, folder=workspace.draft.folder, values=values), column)
     before = workspace.draft.spec.columns.get(column, ColumnSpec())
-    workspace.set_column(column, **declared_hierarchy(before, spec), boundary=None)
+    workspace.data.set_column(column, **declared_hierarchy(before, spec), boundary=None)
 
 
 def declared_hierarchy(before: ColumnSpec, spec: Any) -> dict[str, Any]:
@@ -183,5 +183,5 @@ def _check(workspace: Workspace, tree: Hierarchy, column: str) -> None:
 
 
 def _values(workspace: Workspace, column: str) -> tuple[list[str], np.ndarray]:
-    assert workspace.named is not None
-    return column_values(workspace.named[column], column)
+    assert workspace.data.named is not None
+    return column_values(workspace.data.named[column], column)

@@ -37,11 +37,11 @@ from tests.dashboards.conftest import Hand
 def done() -> Iterator[Workspace]:
     """A workspace with four runs over 150 records; tests that change runs make their own."""
     workspace = Workspace()
-    workspace.open_dataset("census_like", n=150, seed=2)
+    workspace.opener.open_dataset("census_like", n=150, seed=2)
     workspace.draft.set_algorithms(["greedy", "mondrian"])
     workspace.draft.set_ks([3, 5])
-    workspace.start()
-    workspace.wait(300)
+    workspace.runs.start()
+    workspace.runs.wait(300)
     yield workspace
     workspace.close()
 
@@ -49,7 +49,7 @@ def done() -> Iterator[Workspace]:
 @pytest.fixture
 def small() -> Iterator[Workspace]:
     workspace = Workspace()
-    workspace.open_dataset("census_like", n=60, seed=2)
+    workspace.opener.open_dataset("census_like", n=60, seed=2)
     yield workspace
     workspace.close()
 
@@ -61,7 +61,7 @@ def test_every_run_is_a_row_with_its_pictures(done: Workspace) -> None:
     assert set(rows["checks"]) == {"✓ 2 of 2 hold"}
     assert rows["columns"].str.startswith("<svg").all()
     assert rows["records"].str.startswith("<svg").all()
-    for run in done.runs:
+    for run in done.runs.finished:
         row = rows[rows["id"] == run.id].iloc[0]
         assert row["gcp"] == pytest.approx(run.result.anonymization.loss("gcp"))
         assert row["seconds"] > 0
@@ -75,8 +75,8 @@ def test_every_run_is_a_row_with_its_pictures(done: Workspace) -> None:
 def test_no_cell_of_the_table_is_in_the_table_of_runs(done: Workspace) -> None:
     text = CompareModel(done).rows().to_csv()
     for column in ("Marital", "Education", "Workclass"):
-        if column in done.frame:
-            for value in done.frame[column].astype(str).unique():
+        if column in done.data.frame:
+            for value in done.data.frame[column].astype(str).unique():
                 assert len(value) < 4 or value not in text
 
 
@@ -84,8 +84,8 @@ def test_points_are_the_measures_of_the_runs(done: Workspace) -> None:
     model = CompareModel(done)
     for measure in ("gcp", "usefulness", "seconds"):
         points = model.points(measure)
-        assert [point.id for point in points] == [run.id for run in done.runs]
-        for point, run in zip(points, done.runs, strict=True):
+        assert [point.id for point in points] == [run.id for run in done.runs.finished]
+        for point, run in zip(points, done.runs.finished, strict=True):
             assert point.x == run.result.k
             expected = run.result.seconds if measure == "seconds" else run.result.measures[measure]
             assert point.y == pytest.approx(expected)
@@ -104,20 +104,20 @@ def test_the_frontier_is_that_of_risk_and_loss(done: Workspace) -> None:
 def test_a_method_that_promises_no_probability_is_not_drawn_at_one_in_k(hand: Hand) -> None:
     """k-concealment stood on the frontier with 1/k, which it does not promise."""
     workspace = Workspace()
-    workspace.open_dataset("census_like", n=60, seed=2)
+    workspace.opener.open_dataset("census_like", n=60, seed=2)
     workspace.draft.set_algorithms(["k-concealment", "greedy"])
     workspace.draft.set_ks([3])
-    workspace.start()
+    workspace.runs.start()
     hand.do_all()
     screen = CompareScreen(workspace=workspace)
     model = screen.model
-    by_name = {run.name: run.id for run in workspace.runs}
+    by_name = {run.name: run.id for run in workspace.runs.finished}
     assert [point.id for point in model.frontier_points()] == model.best() == [by_name["greedy k=3"]]
     assert "Not drawn: k-concealment k=3" in screen.risk_said.object
     model.risk = "measured"
     hand.do_all()
     assert {point.id for point in model.frontier_points()} == set(by_name.values())
-    for run in workspace.runs:
+    for run in workspace.runs.finished:
         card = card_of_run(run.seed, run.result)
         (line,) = [line for line in card.lines if line.name == "measured"]
         assert f"the probability is {100 * model.measured[run.id]:.2f}".rstrip("0").rstrip(".") in line.says
@@ -127,11 +127,11 @@ def test_a_method_that_promises_no_probability_is_not_drawn_at_one_in_k(hand: Ha
 def test_measured_risk_is_that_of_the_most_exposed_person(done: Workspace) -> None:
     model = CompareModel(done)
     model.risk = "measured"
-    for _ in range(len(done.runs)):
+    for _ in range(len(done.runs.finished)):
         model.background.wait(300)
     assert not model.measuring
-    assert set(model.measured) == {run.id for run in done.runs}
-    for run in done.runs:
+    assert set(model.measured) == {run.id for run in done.runs.finished}
+    for run in done.runs.finished:
         rate = model.measured[run.id]
         assert 0 < rate <= 1 / run.result.k + 1e-9
         if run.result.algorithm == "mondrian":
@@ -142,7 +142,7 @@ def test_measured_risk_is_that_of_the_most_exposed_person(done: Workspace) -> No
 
 
 def test_column_losses_are_the_mean_costs_of_the_cells(done: Workspace) -> None:
-    run = done.runs[0]
+    run = done.runs.finished[0]
     anon = run.result.anonymization
     expected = dict(
         zip([d.name for d in anon.table.domains], cell_costs(anon.generalization).mean(axis=1), strict=True)
@@ -152,7 +152,7 @@ def test_column_losses_are_the_mean_costs_of_the_cells(done: Workspace) -> None:
 
 def test_two_runs_side_by_side(done: Workspace) -> None:
     model = CompareModel(done)
-    by_name = {run.name: run.id for run in done.runs}
+    by_name = {run.name: run.id for run in done.runs.finished}
     model.param.update(first=by_name["greedy k=3"], second=by_name["mondrian k=5"])
     answers = {name: (a, b) for name, a, b in model.what_differs()}
     assert answers["method"] == ("greedy", "mondrian")
@@ -169,7 +169,7 @@ def test_two_runs_side_by_side(done: Workspace) -> None:
     screen = CompareScreen(workspace=done)
     screen.model.param.update(first=model.first, second=model.second)
     for id in (model.first, model.second):
-        for loss in done.run_of(id).losses.values():
+        for loss in done.runs.of(id).losses.values():
             assert f"{100 * loss:.1f} %" in screen.losses.object
     model.second = model.first
     assert model.pair() is None
@@ -182,19 +182,19 @@ def test_history_undo_and_taking_up_a_run(small: Workspace) -> None:
     small.draft.set_ks([4])
     small.draft.set_algorithms(["mondrian"])
     assert model.history() == ["method: greedy → mondrian", "k: 10 → 4"]
-    small.start()
-    small.wait(300)
-    run = small.runs[0]
+    small.runs.start()
+    small.runs.wait(300)
+    run = small.runs.finished[0]
     small.draft.undo()
-    assert small.algorithms == ["greedy"]
+    assert small.data.algorithms == ["greedy"]
     assert len(model.history()) == 1
-    assert small.runs == [run], "undo leaves the runs"
+    assert small.runs.finished == [run], "undo leaves the runs"
     small.draft.set_algorithms(["greedy", "nh"])
     model.take_up(run.id)
-    assert (small.algorithms, small.ks) == (["mondrian"], [4])
-    assert small.problems == ()
+    assert (small.data.algorithms, small.data.ks) == (["mondrian"], [4])
+    assert small.data.problems == ()
     small.draft.undo()
-    assert small.algorithms == ["greedy", "nh"]
+    assert small.data.algorithms == ["greedy", "nh"]
 
 
 def test_differences_are_named_by_their_place() -> None:
@@ -213,10 +213,10 @@ def test_differences_are_named_by_their_place() -> None:
 
 
 def test_a_run_without_a_result_is_a_row_that_says_so(small: Workspace) -> None:
-    small.limits = Limits(seconds=1e-6)
+    small.runs.limits = Limits(seconds=1e-6)
     small.draft.set_ks([3])
-    small.start()
-    small.wait(300)
+    small.runs.start()
+    small.runs.wait(300)
     model = CompareModel(small)
     row = model.rows().iloc[0]
     assert row["checks"] == "✗ no result"
@@ -235,26 +235,26 @@ def test_usefulness_is_not_shown_of_runs_that_treat_missing_values_differently(
     blank = np.arange(60) % 7 == 0
     towns = pd.Series(np.arange(60) % 3).map(["Volos", "Patras", "Arta"].__getitem__).mask(blank)
     categorical = {"role": "quasi-identifier", "kind": "categorical"}
-    small.open_frame(
+    small.opener.open_frame(
         pd.DataFrame({"town": towns, "sex": ["f", "m"] * 30}), {"town": categorical, "sex": categorical}
     )
     small.draft.set_algorithms(["mondrian"])
     small.draft.set_ks([3])
-    small.start()
+    small.runs.start()
     hand.do_all()
     screen = CompareScreen(workspace=small)
     (default, *_, other) = MISSING_RULES["categorical"]
     # the default, said or not, is one way; and a column without blanks has none to treat
     for column, way, shown in (("town", default, names), ("sex", other, names), ("town", other, ["gcp"])):
-        small.set_column(column, missing=way)
-        small.start()
+        small.data.set_column(column, missing=way)
+        small.runs.start()
         hand.do_all()
         assert [name for name in screen.model.measures() if name in names] == shown
         assert [name for name in names if name not in screen.table.hidden_columns] == shown
         assert ("treat missing values differently" in screen.blanks.object) is (shown != names)
-    screen.model.param.update(first=small.runs[0].id, second=small.runs[-1].id)
+    screen.model.param.update(first=small.runs.finished[0].id, second=small.runs.finished[-1].id)
     assert not any("usefulness" in name for name, _, _ in screen.model.what_differs())
-    small.delete_run(small.runs[-1].id)
+    small.runs.delete(small.runs.finished[-1].id)
     assert "usefulness" in screen.model.measures()
     assert "usefulness" not in screen.table.hidden_columns
 
@@ -262,15 +262,15 @@ def test_usefulness_is_not_shown_of_runs_that_treat_missing_values_differently(
 def test_a_new_table_forgets_what_was_measured(small: Workspace) -> None:
     model = CompareModel(small)
     small.draft.set_ks([3])
-    small.start()
-    small.wait(300)
+    small.runs.start()
+    small.runs.wait(300)
     model.risk = "measured"
     model.background.wait(300)
     assert model.measured
-    small.open_dataset("freeform_example")
+    small.opener.open_dataset("freeform_example")
     assert model.measured == {}
     assert (model.first, model.second) == (None, None)
-    assert af.datasets.freeform_example().shape[0] == len(small.frame)
+    assert af.datasets.freeform_example().shape[0] == len(small.data.frame)
 
 
 # ------------------------------------------------------------------------------------- the screen
@@ -292,15 +292,15 @@ def test_controls_and_workspace_say_the_same(small: Workspace) -> None:
     assert screen.methods.value == ["greedy"]
     screen.methods.value = ["greedy", "nh"]
     screen.ks.value = "5, 3"
-    assert (small.algorithms, small.ks) == (["greedy", "nh"], [3, 5])
+    assert (small.data.algorithms, small.data.ks) == (["greedy", "nh"], [3, 5])
     assert screen.run.label == "Run 4"
     screen.ks.value = "three"
     assert "whole number" in screen.notice.object
-    assert small.ks == [3, 5]
+    assert small.data.ks == [3, 5]
     screen.methods.value = []
     assert screen.methods.value == ["greedy", "nh"], "a flow without a method is none"
     screen.five.clicks += 1
-    assert small.algorithms == FIVE
+    assert small.data.algorithms == FIVE
     small.draft.undo()
     assert screen.methods.value == ["greedy", "nh"]
     screen.ks.value = "61"
@@ -318,7 +318,7 @@ def test_the_method_that_a_time_chooses_is_ticked_until_another_is(small: Worksp
     screen.methods.value = []
     assert screen.methods.value == ["auto"]
     screen.methods.value = ["auto", "nh"]
-    assert small.algorithms == ["nh"]
+    assert small.data.algorithms == ["nh"]
     assert "auto" not in screen.methods.options
     assert small.draft.spec.method.budget is None
 
@@ -328,27 +328,27 @@ def test_run_fills_the_table_and_a_tap_chooses(small: Workspace) -> None:
     screen.methods.value = ["greedy", "mondrian"]
     screen.ks.value = "3, 4"
     seen: list[int] = []
-    small.param.watch(lambda event: seen.append(len(screen.table.value)), "runs", precedence=1)
+    small.runs.param.watch(lambda event: seen.append(len(screen.table.value)), "finished", precedence=1)
     screen.run.clicks += 1
-    small.wait(300)
+    small.runs.wait(300)
     assert seen == [1, 2, 3, 4], "results arrive one by one"
     assert screen.results.visible
     assert screen.pair.visible
     other = int(screen.table.value["id"].iloc[-1])
     screen.frontier._handle_msg({"key": f"run:{other}"})
-    assert small.chosen == other
+    assert small.runs.chosen == other
     assert screen.table.selection == [screen.table.value["id"].tolist().index(other)]
     assert screen.shown.value == other
     screen.table.selection = [0]
-    assert small.chosen == screen.table.value["id"].iloc[0]
+    assert small.runs.chosen == screen.table.value["id"].iloc[0]
     screen.shown.value = other
-    assert small.chosen == other
+    assert small.runs.chosen == other
 
 
 def test_methods_differ_by_shape_and_have_the_colours_of_their_page(done: Workspace) -> None:
     screen = CompareScreen(workspace=done)
     drawn = screen.figures["gcp"].html
-    methods = {run.result.algorithm for run in done.runs}
+    methods = {run.result.algorithm for run in done.runs.finished}
     for name in methods:
         assert f'd="{SHAPES[look_of(name).shape]}"' in drawn
     colours = set(re.findall(r"#[0-9a-f]{6}", drawn))
@@ -359,21 +359,21 @@ def test_methods_differ_by_shape_and_have_the_colours_of_their_page(done: Worksp
 
 def test_every_measure_that_judges_can_be_drawn_with_its_direction() -> None:
     workspace = Workspace()
-    workspace.open_dataset("census_like", n=60, seed=2)
+    workspace.opener.open_dataset("census_like", n=60, seed=2)
     judging = ["c-avg", "row-types", "discernibility"]
     put_at(workspace.draft, ("steps", "measure"), ["min-class-size", *judging, "gcp"])
     workspace.draft.set_algorithms(["mondrian"])
     workspace.draft.set_ks([3, 5])
     screen = CompareScreen(workspace=workspace)
-    workspace.start()
-    workspace.wait(300)
+    workspace.runs.start()
+    workspace.runs.wait(300)
     labels = screen.model.measures()
     # in the order of the declarations; the size of the smallest class judges nothing
     assert list(labels) == ["gcp", "usefulness", "row-types", "c-avg", "discernibility", "seconds"]
     for name in ("gcp", *judging):
         assert labels[name].endswith(f", {MEASURES[name].better} is better")
         assert [point.y for point in screen.model.points(name)] == [
-            run.result.measures[name] for run in workspace.runs
+            run.result.measures[name] for run in workspace.runs.finished
         ]
     assert screen.drawn_box.visible
     assert list(screen.drawn.options) == list(labels)
@@ -401,8 +401,8 @@ def test_a_single_k_is_drawn_by_method() -> None:
 
 def test_the_ring_is_around_the_chosen_run_in_every_figure(done: Workspace) -> None:
     screen = CompareScreen(workspace=done)
-    for run in done.runs:
-        done.choose(run.id)
+    for run in done.runs.finished:
+        done.runs.choose(run.id)
         for figure in (*screen.figures.values(), screen.frontier):
             around = [mark for mark in figure.html.split("<g ")[1:] if 'class="ring"' in mark]
             assert [f'data-key="run:{run.id}"' in mark for mark in around] == [True]
@@ -432,28 +432,28 @@ def test_drawings_escape_what_they_are_given() -> None:
 
 def test_a_run_is_named_noted_pinned_filtered_and_deleted() -> None:
     workspace = Workspace()
-    workspace.open_dataset("census_like", n=60, seed=1)
+    workspace.opener.open_dataset("census_like", n=60, seed=1)
     workspace.draft.set_algorithms(["mondrian"])
     workspace.draft.set_ks([3, 5])
-    workspace.start()
-    workspace.wait(300)
+    workspace.runs.start()
+    workspace.runs.wait(300)
     screen = CompareScreen(workspace=workspace)
-    second = workspace.runs[1]
-    workspace.choose(second.id)
+    second = workspace.runs.finished[1]
+    workspace.runs.choose(second.id)
     screen.run_name.value = "for the board"
     screen.note.value = "keep the sexes apart"
     screen.pin.value = True
-    run = workspace.run_of(second.id)
+    run = workspace.runs.of(second.id)
     assert (run.name, run.note, run.pinned) == ("for the board", "keep the sexes apart", True)
-    assert screen.table.value["id"].tolist() == [second.id, workspace.runs[0].id]
+    assert screen.table.value["id"].tolist() == [second.id, workspace.runs.finished[0].id]
     screen.filter.value = "SEXES"
     assert screen.table.value["id"].tolist() == [second.id]
     screen.filter.value = "nothing like this"
     assert len(screen.table.value) == 0
     screen.filter.value = ""
     screen.delete.clicks += 1
-    assert [run.id for run in workspace.runs] == [1]
-    assert workspace.chosen == 1
+    assert [run.id for run in workspace.runs.finished] == [1]
+    assert workspace.runs.chosen == 1
     assert screen.run_name.value == ""
     workspace.close()
 
@@ -469,13 +469,13 @@ def test_a_run_whose_loss_comes_from_blanks_is_a_warning(algorithm: str) -> None
             "age": {"role": "quasi-identifier", "kind": "numeric"},
             "hours": {"role": "quasi-identifier", "kind": "numeric", "missing": rule},
         }
-        space.open_frame(frame, columns, "people")
+        space.opener.open_frame(frame, columns, "people")
         space.draft.set_algorithms([algorithm])
-        space.start()
-        space.wait(300)
+        space.runs.start()
+        space.runs.wait(300)
         screen = CompareScreen(workspace=space)
-        anonymization = space.chosen_run.result.anonymization
-        share, names = loss_of_blanks(space.chosen_run.result.anonymization)
+        anonymization = space.runs.chosen_run.result.anonymization
+        share, names = loss_of_blanks(space.runs.chosen_run.result.anonymization)
         assert screen.blanks.visible == (share > 0.5)
         if warns:
             published = anonymization.frame()["hours"].eq("*")

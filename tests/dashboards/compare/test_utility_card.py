@@ -41,11 +41,11 @@ def done() -> Iterator[Workspace]:
         "town": {"role": "quasi-identifier", "kind": "categorical"},
         "ill": {"role": "sensitive"},
     }
-    workspace.open_frame(frame, columns, "people")
+    workspace.opener.open_frame(frame, columns, "people")
     workspace.draft.set_algorithms(["mondrian"])
     workspace.draft.set_ks([4, 20])
-    workspace.start()
-    workspace.wait(WAIT)
+    workspace.runs.start()
+    workspace.runs.wait(WAIT)
     yield workspace
     workspace.close()
 
@@ -64,7 +64,7 @@ def test_every_measure_that_is_declared_is_offered_with_its_direction_and_cost(d
         assert f"{MEASURES[name].better} is better".capitalize() in about(name)
         assert MEASURES[name].cost in about(name)
         assert MEASURES[name].extra in about(name)
-        form = MeasureForm(name, done.table)
+        form = MeasureForm(name, done.data.table)
         plain = {key for key, option in MEASURES[name].options.items() if option.kind is not None}
         assert set(form.fields) == plain
         assert form.settings() == {}, "nothing is filled in yet"
@@ -90,7 +90,7 @@ def test_the_users_own_question_is_answered_for_every_run(done: Workspace) -> No
     waited(card.model)
     title = request_title("question", settings)
     assert title == "question: where age 30 to 39; among sex = f"
-    for run in done.runs:
+    for run in done.runs.finished:
         anon = run.result.anonymization
         expected = af.measure(anon.table, anon, {"question": settings})
         assert card.model.numbers[title][run.id] == expected
@@ -135,9 +135,9 @@ def test_all_that_needs_no_settings_is_measured_for_every_run(done: Workspace) -
         if len(set(values.values())) > 1:
             top = (min if MEASURES[name].better == "lower" else max)(values.values())
             assert best == {id for id, value in values.items() if value == top}
-        assert [point.id for point in card.model.points(name)] == [run.id for run in done.runs]
+        assert [point.id for point in card.model.points(name)] == [run.id for run in done.runs.finished]
     assert card.title.options == wanted
-    assert card.figure.html.count("data-key") >= len(done.runs)
+    assert card.figure.html.count("data-key") >= len(done.runs.finished)
     card.model.clear()
 
 
@@ -158,9 +158,9 @@ def test_the_associations_of_the_chosen_run_are_those_of_the_library(done: Works
     assert card.picture.object == ""
     card.start.clicks += 1
     card.background.wait(WAIT)
-    anon = done.chosen_run.result.anonymization
+    anon = done.runs.chosen_run.result.anonymization
     expected = associations_of(anon.table, anon)
-    shown = done.noted.associations[done.chosen]
+    shown = done.runs.noted.associations[done.runs.chosen]
     assert shown.columns == ("age", "sex", "town", "ill")
     assert np.allclose(shown.before, expected.before)
     assert np.allclose(shown.after, expected.after)
@@ -168,11 +168,11 @@ def test_the_associations_of_the_chosen_run_are_those_of_the_library(done: Works
         assert part in card.picture.object
     change = expected.after - expected.before
     assert f"{change[3, 0]:+.2f}" in card.picture.object
-    other = next(run.id for run in done.runs if run.id != done.chosen)
-    before, done.chosen = done.chosen, other
+    other = next(run.id for run in done.runs.finished if run.id != done.runs.chosen)
+    before, done.runs.chosen = done.runs.chosen, other
     assert card.picture.object == ""
     assert card.start.visible
-    done.chosen = before
+    done.runs.chosen = before
     assert "The difference" in card.picture.object
 
 

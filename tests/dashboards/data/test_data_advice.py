@@ -41,7 +41,7 @@ def people(n: int = 240) -> pd.DataFrame:
 @pytest.fixture
 def workspace() -> Workspace:
     space = Workspace()
-    space.open_frame(people(), None, "people")
+    space.opener.open_frame(people(), None, "people")
     return space
 
 
@@ -49,7 +49,7 @@ def test_each_column_has_its_values_drawn_its_guess_and_the_reason(workspace: Wo
     rows = ColumnChoice(workspace).rows.set_index("column")
     assert rows["values"].str.startswith("<svg").all()
     assert "different" in rows.loc["age", "values"]
-    assert f"{workspace.frame['hours'].isna().sum()} blank" in rows.loc["hours", "values"]
+    assert f"{workspace.data.frame['hours'].isna().sum()} blank" in rows.loc["hours", "values"]
     assert rows.loc["name", "why"] == "its name is that of a name of a person"
     assert rows.loc["age", "who"] == "everybody?"
     assert rows.loc["income", "who"] == "nobody?"
@@ -71,7 +71,7 @@ def test_an_answer_sets_the_roles_of_many_columns_and_confirms_them(
     rows = choice.rows.set_index("column")
     assert set(rows.loc[["age", "income"], "who"]) == {answer}
     assert set(rows.loc[["age", "income"], "role"]) <= set(ANSWERS[answer])
-    assert {"age", "income"}.isdisjoint(workspace.unconfirmed(workspace.draft.spec))
+    assert {"age", "income"}.isdisjoint(workspace.data.unconfirmed(workspace.draft.spec))
     assert not choice.choose("age", "who", "the king")
     assert "is one of" in choice.refusal
 
@@ -84,8 +84,8 @@ def test_an_answer_that_goes_with_the_role_leaves_it(workspace: Workspace) -> No
 
 
 def test_nothing_is_published_whose_role_nobody_confirmed(workspace: Workspace) -> None:
-    workspace.start()
-    workspace.wait(WAIT)
+    workspace.runs.start()
+    workspace.runs.wait(WAIT)
     model = PublishModel(workspace)
     published = [
         name for name, column in workspace.draft.spec.columns.items() if column.role not in UNPUBLISHED
@@ -103,10 +103,10 @@ def test_nothing_is_published_whose_role_nobody_confirmed(workspace: Workspace) 
 
 def test_roles_that_were_declared_need_no_answer() -> None:
     space = Workspace()
-    space.open_dataset("census_like", n=60, seed=1)
-    assert space.unconfirmed(space.draft.spec) == []
-    space.open_frame(people(), {"age": {"role": "quasi-identifier", "kind": "numeric"}}, "people")
-    assert space.unconfirmed(space.draft.spec) == []
+    space.opener.open_dataset("census_like", n=60, seed=1)
+    assert space.data.unconfirmed(space.draft.spec) == []
+    space.opener.open_frame(people(), {"age": {"role": "quasi-identifier", "kind": "numeric"}}, "people")
+    assert space.data.unconfirmed(space.draft.spec) == []
 
 
 def test_an_answer_goes_with_a_column_that_is_renamed(workspace: Workspace) -> None:
@@ -116,7 +116,7 @@ def test_an_answer_goes_with_a_column_that_is_renamed(workspace: Workspace) -> N
     form.fields["to"].value = "years"
     form.add.clicks += 1
     assert "years" in workspace.draft.spec.columns
-    assert "years" not in workspace.unconfirmed(workspace.draft.spec)
+    assert "years" not in workspace.data.unconfirmed(workspace.draft.spec)
 
 
 def test_numbers_with_blanks_are_proposed_with_value(workspace: Workspace) -> None:
@@ -133,7 +133,7 @@ def test_each_way_with_blanks_has_its_price(workspace: Workspace) -> None:
     advice.price()
     advice.background.wait(WAIT)
     (price,) = advice.prices
-    assert (price.column, price.blanks) == ("hours", int(workspace.frame["hours"].isna().sum()))
+    assert (price.column, price.blanks) == ("hours", int(workspace.data.frame["hours"].isna().sum()))
     assert list(price.losses) == ["value", "suppress", "drop"]
     assert all(0 < loss < 1 for loss in price.losses.values())
     assert price.losses["value"] < price.losses["suppress"]
@@ -168,7 +168,7 @@ def test_what_opens_files_is_folded_while_a_table_is_open(workspace: Workspace) 
 def test_the_list_of_tables_shows_the_open_table() -> None:
     space = Workspace()
     screen = DataScreen(workspace=space)
-    space.open_dataset("nursery")
+    space.opener.open_dataset("nursery")
     assert screen.dataset.value == "nursery" != screen.dataset.options[0]
     space.close()
 
@@ -177,7 +177,7 @@ def test_answers_outlive_a_server(workspace: Workspace, tmp_path: Path) -> None:
     ColumnChoice(workspace).choose("age", "who", "acquaintances")
     from anonflow.dashboards.session.project import read_session_runs
 
-    kept = workspace._place.runs
+    kept = workspace.place.runs
     assert kept is not None
     assert read_session_runs(kept, tmp_path)[3] == {"age": "acquaintances"}
 
@@ -189,7 +189,7 @@ def test_what_only_acquaintances_know_is_counted_apart(workspace: Workspace) -> 
     choice.choose(names[0], "who", "acquaintances")
     assert choice.known == (*names[1:], names[0])
     assert [bar[0] for bar in choice.bars] == [*names[1:], names[0]]
-    sizes = workspace.frame.groupby(names[1:], dropna=False, observed=True).size()
+    sizes = workspace.data.frame.groupby(names[1:], dropna=False, observed=True).size()
     assert f"only, {(sizes == 1).sum():,} (" in choice.sentence()
     risk = RiskScreen(workspace)
     assert f"Acquaintances also: <b>{names[0]}</b>" in risk.known.object

@@ -46,7 +46,7 @@ def opened(
 ) -> ColumnChoice:
     (tmp_path / "given").write_text(text, encoding="utf-8")
     choice = ColumnChoice(workspace)
-    workspace.open_file(name, tmp_path / "given")
+    workspace.opener.open_file(name, tmp_path / "given")
     return choice
 
 
@@ -58,11 +58,11 @@ def test_the_first_guess_stands_in_the_table(workspace: Workspace, tmp_path: Pat
     assert rows.loc["id", "role"] == "identifier"
     assert rows.loc["income", "role"] == "sensitive"
     assert rows.loc["age", "kind"] == "numeric"
-    assert rows.loc["age", "missing"] == int(workspace.frame["age"].isna().sum()) > 0
+    assert rows.loc["age", "missing"] == int(workspace.data.frame["age"].isna().sum()) > 0
     assert rows.loc["age", "no value"] == "value"
     assert rows.loc["city", "no value"] == ""  # nothing is missing: nothing to say
     assert rows.loc["city", "distinct"] == 3
-    assert workspace.problems == ()
+    assert workspace.data.problems == ()
 
 
 def test_each_choice_is_one_step_that_can_be_undone(workspace: Workspace, tmp_path: Path) -> None:
@@ -100,13 +100,13 @@ def test_kind_hierarchy_comes_with_a_hierarchy_to_start_from(
     choice = opened(workspace, tmp_path)
     assert choice.choose(column, "kind", "hierarchy")
     assert start in value_at(workspace.draft, ("table", "columns", column, "hierarchy"))
-    assert workspace.problems == ()
-    assert workspace.table is not None
+    assert workspace.data.problems == ()
+    assert workspace.data.table is not None
 
 
 def test_a_built_in_table_gives_its_own_hierarchy(workspace: Workspace) -> None:
     choice = ColumnChoice(workspace)
-    workspace.open_dataset("patients_example")
+    workspace.opener.open_dataset("patients_example")
     choice.choose("zipcode", "kind", "categorical")
     assert choice.choose("zipcode", "kind", "hierarchy")
     known = datasets.schema("patients_example", hierarchies=True)["zipcode"]["hierarchy"]
@@ -142,18 +142,18 @@ def test_a_kind_that_the_values_do_not_have_is_a_problem_before_run(
 ) -> None:
     choice = opened(workspace, tmp_path)
     choice.choose("city", "kind", "numeric")
-    assert workspace.table is None
-    assert "city" in " ".join(workspace.problems)
+    assert workspace.data.table is None
+    assert "city" in " ".join(workspace.data.problems)
     assert choice.sentence()  # the counts do not need a valid table
 
 
 def test_unique_records_as_columns_are_added(workspace: Workspace, tmp_path: Path) -> None:
     choice = opened(workspace, tmp_path)
     names = choice.quasi_identifiers
-    rows = [tuple(map(str, row)) for row in workspace.frame[list(names)].itertuples(index=False)]
+    rows = [tuple(map(str, row)) for row in workspace.data.frame[list(names)].itertuples(index=False)]
     counts = [unique_on(rows, a + 1) for a in range(len(names))]
     assert [many for _, many, _, _ in choice.bars] == counts
-    n = len(workspace.frame)
+    n = len(workspace.data.frame)
     assert (
         choice.sentence()
         == f"{counts[-1]:,} records ({100 * counts[-1] / n:.1f}%) are unique on these quasi-identifiers."
@@ -180,13 +180,14 @@ def test_back_to_the_first_guess(workspace: Workspace, tmp_path: Path) -> None:
     assert value_at(workspace.draft, ("table", "columns")) == guessed
 
 
-def test_built_in_tables_are_made_inside_the_caps(workspace: Workspace) -> None:
-    workspace.limits = Limits(rows=1_000, columns=20)
+def test_built_in_tables_are_made_inside_the_caps() -> None:
+    workspace = Workspace(limits=Limits(rows=1_000, columns=20))
     for request in ({"n": 1_001}, {"n": 100, "q": 21}):
         with pytest.raises(DataError, match="at most"):
-            workspace.open_dataset("random_normal", **request)
-    workspace.open_dataset("random_normal", n=100, q=20)
-    assert workspace.frame.shape == (100, 20)
+            workspace.opener.open_dataset("random_normal", **request)
+    workspace.opener.open_dataset("random_normal", n=100, q=20)
+    assert workspace.data.frame.shape == (100, 20)
+    workspace.close()
 
 
 def test_the_type_of_a_column_is_recognized() -> None:
@@ -298,7 +299,7 @@ def test_hostile_uploads_are_one_sentence_and_change_nothing(
         screen.wrong.visible = False
         send(screen.dropper, name, content, size=100_000)
         hand.do_all()
-        assert workspace.frame is None, name
+        assert workspace.data.frame is None, name
         assert screen.wrong.visible, name
         assert "Not opened" in screen.wrong.object, name
         assert "\n" not in screen.wrong.object, name
@@ -315,7 +316,7 @@ def test_a_very_wide_table_is_refused_before_it_is_read(
     monkeypatch.setattr("anonflow.dashboards.session.table_sources.read_frame", read)
     (tmp_path / "given").write_text('"one\nname";' + ";".join(f"c{i}" for i in range(10_000)) + "\n")
     with pytest.raises(DataError, match="10,001 columns"):
-        workspace.open_file("wide.csv", tmp_path / "given", delimiter=";")
+        workspace.opener.open_file("wide.csv", tmp_path / "given", delimiter=";")
 
 
 def test_an_upload_opens_and_the_message_goes(workspace: Workspace) -> None:
@@ -328,11 +329,11 @@ def test_an_upload_opens_and_the_message_goes(workspace: Workspace) -> None:
     send(screen.dropper, "good.csv", PEOPLE.replace(",", ";").replace("Volos", "NA").encode(), size=1000)
     screen.reading.wait(300)
     assert not screen.wrong.visible
-    assert len(workspace.frame) == 60
-    assert workspace.frame["city"].isna().sum() == 20
-    assert workspace.source == SourceSpec(csv="good.csv", delimiter=";", missing=("?", "NA"))
+    assert len(workspace.data.frame) == 60
+    assert workspace.data.frame["city"].isna().sum() == 20
+    assert workspace.data.source == SourceSpec(csv="good.csv", delimiter=";", missing=("?", "NA"))
     assert len(screen.first.value) == 60
-    assert list(screen.columns.value["column"]) == list(workspace.frame.columns)
+    assert list(screen.columns.value["column"]) == list(workspace.data.frame.columns)
     assert f"{screen.choice.unique()[-1]:,} records (" in screen.sentence.object
 
 
@@ -341,12 +342,12 @@ def test_the_screen_opens_built_in_tables_with_their_options(workspace: Workspac
     screen.dataset.value = "census_like"
     screen._options["n"].value = 300
     screen.open.clicks += 1
-    assert workspace.source == SourceSpec(dataset="census_like", n=300)
-    assert len(workspace.frame) == 300
+    assert workspace.data.source == SourceSpec(dataset="census_like", n=300)
+    assert len(workspace.data.frame) == 300
     assert "unique on these quasi-identifiers" in screen.sentence.object
     screen._options["n"].value = 5000  # beyond this server's rows
     screen.open.clicks += 1
-    assert len(workspace.frame) == 300
+    assert len(workspace.data.frame) == 300
     assert "at most 1,000" in screen.wrong.object
 
 
@@ -358,9 +359,9 @@ def test_whatever_replaces_work_asks(workspace: Workspace, tmp_path: Path, hand:
     screen._options["n"].value = 40
     screen.open.clicks += 1
     assert not screen._question.visible  # nothing is lost
-    first = workspace.table_name
+    first = workspace.data.table_name
     workspace.draft.set_algorithms(["mondrian"])
-    workspace.start()
+    workspace.runs.start()
     hand.do_all()
     assert screen.open.color == "default"
     files = sorted(workspace.folder.iterdir())
@@ -376,20 +377,18 @@ def test_whatever_replaces_work_asks(workspace: Workspace, tmp_path: Path, hand:
         send(screen.dropper, "hierarchy_age.csv", b"20,*\n", size=100_000)  # dropped with it: it waits
         screen.keep_open.clicks += 1
         assert not screen._question.visible
-        assert (workspace.table_name, len(workspace.runs)) == (first, 1)
+        assert (workspace.data.table_name, len(workspace.runs.finished)) == (first, 1)
         assert sorted(workspace.folder.iterdir()) == files
         assert not screen.dropped.visible
-        assert not list(workspace._place.path.glob("upload-*")) + list(
-            workspace._place.path.glob("shelved-*")
-        )
+        assert not list(workspace.place.path.glob("upload-*")) + list(workspace.place.path.glob("shelved-*"))
     ways[1]()
     screen.replace.clicks += 1
     hand.do_all()
-    assert (workspace.table_name, workspace.runs) == ("people.csv", [])
+    assert (workspace.data.table_name, workspace.runs.finished) == ("people.csv", [])
     send(screen.dropper, "hierarchy_city.csv", b"Athens,*\nVolos,*\nPatras,*\n", size=100_000)
     assert value_at(workspace.draft, ("table", "columns", "city", "hierarchy")) is not None
     assert not workspace.has_work  # what came with the table is none
-    workspace.set_column("city", role="insensitive")
+    workspace.data.set_column("city", role="insensitive")
     screen.open.clicks += 1
     assert "closes people.csv: its settings are given up" in screen.replaced.object
 
@@ -424,14 +423,14 @@ def test_a_picture_of_dates_counts_those_of_equal_spans(
     rows = "".join(f"{i},{written.format(day)}\n" for i, day in enumerate(days))
     (tmp_path / "stays").write_text(f"stay,admitted\n{rows}", encoding="utf-8")
     choice = ColumnChoice(workspace)
-    workspace.open_file("stays.csv", tmp_path / "stays")
+    workspace.opener.open_file("stays.csv", tmp_path / "stays")
     assert choice.about()["admitted"].heights == (10.0,) * 20
 
 
 def test_edits_in_the_table_reach_the_draft_and_come_back(workspace: Workspace, tmp_path: Path) -> None:
     screen = DataScreen(workspace=workspace)
     (tmp_path / "given").write_text(PEOPLE, encoding="utf-8")
-    workspace.open_file("people.csv", tmp_path / "given")
+    workspace.opener.open_file("people.csv", tmp_path / "given")
     screen._edited(SimpleNamespace(row=2, column="role", value="sensitive"))
     assert value_at(workspace.draft, ("table", "columns", "city")) == {"role": "sensitive"}
     assert screen.columns.value["role"].iloc[2] == "sensitive"
@@ -452,7 +451,7 @@ def test_edits_in_the_table_reach_the_draft_and_come_back(workspace: Workspace, 
 def test_titles_of_the_first_rows_are_no_markup(workspace: Workspace, tmp_path: Path) -> None:
     screen = DataScreen(workspace=workspace)
     (tmp_path / "given").write_text('"<b onclick=x>a</b>",b\n1,2\n3,4\n', encoding="utf-8")
-    workspace.open_file("x.csv", tmp_path / "given")
+    workspace.opener.open_file("x.csv", tmp_path / "given")
     assert next(iter(screen.first.titles.values())).startswith("&lt;b")
 
 
@@ -460,12 +459,12 @@ def test_a_table_without_a_guess_at_quasi_identifiers_is_opened_to_be_edited(
     workspace: Workspace, tmp_path: Path
 ) -> None:
     choice = opened(workspace, tmp_path, "id,same\n" + "".join(f"{i},x\n" for i in range(30)))
-    assert workspace.table is None
-    assert workspace.problems != ()
+    assert workspace.data.table is None
+    assert workspace.data.problems != ()
     assert "choose at least one" in choice.sentence()
     assert choice.choose("id", "role", "quasi-identifier")
     assert choice.choose("id", "kind", "numeric")
-    assert workspace.problems == ()
+    assert workspace.data.problems == ()
 
 
 def test_no_table_no_rows(workspace: Workspace) -> None:
@@ -479,14 +478,14 @@ def test_a_file_is_read_aside_while_everybody_else_is_answered(tmp_path: Path, h
     path = item.folder / "upload-1"
     path.write_text("age,city\n" + "".join(f"{20 + i % 50},Athens\n" for i in range(60)))
     screen._open_file("people.csv", path)  # as the drop area does, on the event loop
-    assert item.frame is None
+    assert item.data.frame is None
     assert screen.reading.busy
-    other.open_dataset("census_like", n=40)  # on the same loop, meanwhile
-    assert len(other.frame) == 40
+    other.opener.open_dataset("census_like", n=40)  # on the same loop, meanwhile
+    assert len(other.data.frame) == 40
     hand.do_all()
     assert not screen.reading.busy
-    assert len(item.frame) == 60
-    assert item.status.startswith("60 records")
+    assert len(item.data.frame) == 60
+    assert item.runs.status.startswith("60 records")
     assert sorted(place.name for place in item.folder.iterdir()) == ["people.csv"]
     # what is no table is said in a sentence, and nothing of it is kept
     path.write_bytes(b"\x00\xff" * 50)
@@ -504,12 +503,12 @@ def test_while_a_large_table_is_coded_nothing_is_called_wrong(
     monkeypatch.setattr(screen_work, "FEW", 30)
     workspace = Workspace(aside=True)
     screen, app = DataScreen(workspace=workspace), App(workspace=workspace)
-    workspace.open_dataset("census_like", n=60, seed=3)
+    workspace.opener.open_dataset("census_like", n=60, seed=3)
     assert not screen.trouble.visible
     assert "Counting" in screen.sentence.object or "unique" in screen.sentence.object
     assert app.bar.troubles == 0
     assert app.at_work.line.visible
-    assert workspace.coder.doing == "coding the table"
+    assert workspace.data.coder.doing == "coding the table"
     for step in ("Risk", "Protect", "Compare"):
         app.step = STEPS.index(step)
     hand.do_all()
@@ -538,7 +537,7 @@ def coded(workspace: Workspace, tmp_path: Path) -> ColumnChoice:
     )
     (tmp_path / "wages").write_text(f"age,income\n{rows}", encoding="utf-8")
     choice = ColumnChoice(workspace)
-    workspace.open_file("wages.csv", tmp_path / "wages")
+    workspace.opener.open_file("wages.csv", tmp_path / "wages")
     choice.choose("age", "role", "quasi-identifier")
     choice.choose("income", "role", "quasi-identifier")
     return choice
@@ -552,19 +551,19 @@ def test_codes_beside_numbers_are_typed_and_shown(workspace: Workspace, tmp_path
     assert "choose the kind numeric first" in choice.refusal
     assert choice.choose("income", "kind", "numeric")  # the codes that are there are proposed with it
     assert choice.rows.set_index("column").loc["income", "codes"] == "N, R"
-    assert workspace.problems == ()
+    assert workspace.data.problems == ()
     assert choice.choose("income", "codes", "N")
     assert value_at(workspace.draft, ("table", "columns", "income", "codes")) == ["N"]
-    assert workspace.table is None  # R is no number
-    assert any("income" in problem for problem in workspace.problems)
+    assert workspace.data.table is None  # R is no number
+    assert any("income" in problem for problem in workspace.data.problems)
     assert choice.choose("income", "codes", " N ,R, ")
     assert value_at(workspace.draft, ("table", "columns", "income", "codes")) == ["N", "R"]
-    assert [domain.kind for domain in workspace.table.domains] == ["numeric", "numeric", "codes"]
+    assert [domain.kind for domain in workspace.data.table.domains] == ["numeric", "numeric", "codes"]
     workspace.draft.set_algorithms(["mondrian"])
     workspace.draft.set_ks([3])
-    workspace.start()
-    workspace.wait(300)
-    assert [run.result.ok for run in workspace.runs] == [True]
+    workspace.runs.start()
+    workspace.runs.wait(300)
+    assert [run.result.ok for run in workspace.runs.finished] == [True]
     assert choice.choose("income", "codes", "")
     assert value_at(workspace.draft, ("table", "columns", "income", "codes")) is None
 
@@ -574,7 +573,7 @@ def written_by_people(workspace: Workspace, tmp_path: Path) -> ColumnChoice:
     rows = "".join(f"{100 + n},5;{n + 1}.{n % 12 + 1}.2013\n" for n in range(28))
     (tmp_path / "wages").write_text(f"income;hired\n{rows}", encoding="utf-8")
     choice = ColumnChoice(workspace)
-    workspace.open_file("wages.csv", tmp_path / "wages")
+    workspace.opener.open_file("wages.csv", tmp_path / "wages")
     return choice
 
 
@@ -595,24 +594,24 @@ def test_the_form_of_numbers_and_dates_is_guessed_shown_and_typed(
     assert choice.choose("income", "kind", "categorical")
     assert choice.choose("income", "kind", "numeric")
     assert choice.rows.set_index("column").loc["income", "form"] == 'decimal: ","'
-    assert workspace.table.domains[0].labels[0] == "100.5"
+    assert workspace.data.table.domains[0].labels[0] == "100.5"
     assert choice.choose("income", "form", "")
-    assert workspace.table is None
+    assert workspace.data.table is None
     assert any(
-        'type decimal: "," under Form, on the screen Data' in problem for problem in workspace.problems
+        'type decimal: "," under Form, on the screen Data' in problem for problem in workspace.data.problems
     )
     assert choice.choose("income", "form", ' decimal: ",", write: source')
     assert value_at(workspace.draft, ("table", "columns", "income", "write")) == "source"
-    assert workspace.table is not None
+    assert workspace.data.table is not None
 
 
 def test_the_separators_of_the_source_are_those_of_its_numbers(workspace: Workspace, tmp_path: Path) -> None:
     rows = "".join(f"{n}.{n}00;Ulm\n{n}.234;Bonn\n" for n in range(1, 10))
     (tmp_path / "two").write_text(f"pay;city\n{rows}", encoding="utf-8")
-    workspace.open_file("two.csv", tmp_path / "two", shape=CsvShape(thousands="."))
-    workspace.set_column("pay", role="quasi-identifier", kind="numeric")
-    assert workspace.problems == ()
-    assert workspace.table.domains[0].labels[0] == "1100"
+    workspace.opener.open_file("two.csv", tmp_path / "two", shape=CsvShape(thousands="."))
+    workspace.data.set_column("pay", role="quasi-identifier", kind="numeric")
+    assert workspace.data.problems == ()
+    assert workspace.data.table.domains[0].labels[0] == "1100"
 
 
 @pytest.mark.parametrize(

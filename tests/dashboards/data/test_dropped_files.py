@@ -70,19 +70,19 @@ def test_a_codebook_finds_its_column_by_its_name(workspace: Workspace, first: st
     table = PEOPLE.replace("low", "1").replace("high", "9")
     files = {"people.csv": table, "income.csv": "value,label\n1,below 2000\n9,refused\n"}
     screen = drop(workspace, {name: files[name] for name in sorted(files, key=lambda name: name != first)})
-    assert workspace.table_name == "people.csv"
+    assert workspace.data.table_name == "people.csv"
     labels = {"1": "below 2000", "9": "refused"}
     assert value_at(workspace.draft, ("table", "prepare")) == [
         {"recode": {"column": "income", "values": labels}}
     ]
-    assert set(workspace.table.frame["income"]) == set(labels.values())
+    assert set(workspace.data.table.frame["income"]) == set(labels.values())
     assert "Labels stand in place of codes: income" in screen.dropped.object
     assert not workspace.has_work
 
     # one that comes later is no table, and one that cannot be read changes nothing
     screen._arrived = -1e9
     send(screen.dropper, "codebook-age.csv", b"value,label\n20,twenty\n20,twenty\n", size=100_000)
-    assert workspace.table_name == "people.csv"
+    assert workspace.data.table_name == "people.csv"
     assert "codebook-age.csv" in screen.dropped.object
     assert "line 3" in screen.dropped.object
     assert len(workspace.draft.spec.table.prepare) == 1
@@ -95,8 +95,8 @@ def test_table_and_hierarchies_find_each_other_in_any_order(
     workspace: Workspace, names: tuple[str, ...]
 ) -> None:
     screen = drop(workspace, {name: FILES[name] for name in names})
-    assert workspace.table_name == "people.csv"
-    assert workspace.problems == ()
+    assert workspace.data.table_name == "people.csv"
+    assert workspace.data.problems == ()
     columns = value_at(workspace.draft, ("table", "columns"))
     assert columns["age"] == {
         "role": "quasi-identifier", "kind": "hierarchy", "hierarchy": "people_hierarchy_age.csv"
@@ -106,9 +106,9 @@ def test_table_and_hierarchies_find_each_other_in_any_order(
     assert "attached" in screen.dropped.object
     workspace.draft.set_algorithms(["mondrian"])
     workspace.draft.set_ks([3])
-    workspace.start()
-    workspace.wait(300)
-    assert workspace.runs[0].ok
+    workspace.runs.start()
+    workspace.runs.wait(300)
+    assert workspace.runs.finished[0].ok
 
 
 @pytest.mark.parametrize(
@@ -119,11 +119,11 @@ def test_a_flow_comes_with_its_table(workspace: Workspace, names: tuple[str, ...
              "flow.yaml": FLOW.replace("hierarchies/age.csv", "hierarchies/age-hierarchy.csv")}  # fmt: skip
     screen = drop(workspace, {name: files[name] for name in names})
     assert not screen.wrong.visible or "age-hierarchy.csv" in screen.wrong.object
-    assert workspace.table_name == "people.csv"
+    assert workspace.data.table_name == "people.csv"
     assert value_at(workspace.draft, ("flow",)) == "dropped"
-    assert workspace.problems == ()
-    assert workspace.table is not None
-    assert workspace.table.domains[0].kind == "hierarchy"
+    assert workspace.data.problems == ()
+    assert workspace.data.table is not None
+    assert workspace.data.table.domains[0].kind == "hierarchy"
 
 
 def test_files_that_fit_nothing_are_told(workspace: Workspace) -> None:
@@ -141,7 +141,7 @@ def test_files_that_fit_nothing_are_told(workspace: Workspace) -> None:
     assert "hierarchy_income.csv: column &#39;income&#39;" in text, "its values are no leaves"
     assert "hierarchy_town.csv: " in text
     assert "attached" not in text
-    assert workspace.problems == ()
+    assert workspace.data.problems == ()
     assert not list(workspace.folder.glob("*shoe*"))
 
 
@@ -203,14 +203,14 @@ def test_a_workbook_is_read_where_its_reader_is(
     send(screen.dropper, "people.xlsx", data, size=100_000)
     screen.reading.wait(300)
     assert not screen.wrong.visible, screen.wrong.object
-    assert workspace.source == SourceSpec(excel="people.xlsx")
-    assert workspace.table_name == "people.xlsx"
-    assert len(workspace.frame) == 40
+    assert workspace.data.source == SourceSpec(excel="people.xlsx")
+    assert workspace.data.table_name == "people.xlsx"
+    assert len(workspace.data.frame) == 40
     workspace.draft.set_algorithms(["mondrian"])
     workspace.draft.set_ks([3])
-    workspace.start()
-    workspace.wait(300)
-    assert workspace.publish(workspace.runs[0].id).ok
+    workspace.runs.start()
+    workspace.runs.wait(300)
+    assert workspace.publish(workspace.runs.finished[0].id).ok
     kept = workspace.save_project(with_table=True)
     (tmp_path / "p.zip").write_bytes(kept)
     assert any("people.xlsx" in name for name in zipfile.ZipFile(tmp_path / "p.zip").namelist())
@@ -229,8 +229,8 @@ def test_utf_16_is_recognized(workspace: Workspace) -> None:
     screen = DataScreen(workspace=workspace)
     send(screen.dropper, "people.csv", PEOPLE.encode("utf-16"), size=100_000)
     screen.reading.wait(300)
-    assert len(workspace.frame) == 40
-    assert workspace.source.encoding.startswith("utf-16")
+    assert len(workspace.data.frame) == 40
+    assert workspace.data.source.encoding.startswith("utf-16")
 
 
 def test_a_hierarchy_is_exported_and_copied_between_columns(workspace: Workspace, tmp_path: Path) -> None:
@@ -255,4 +255,4 @@ def test_a_hierarchy_is_exported_and_copied_between_columns(workspace: Workspace
     assert len(workspace.draft.past) == steps + 1
     entry = value_at(workspace.draft, ("table", "columns", "home-town"))
     assert entry["hierarchy"] == value_at(workspace.draft, ("table", "columns", "town", "hierarchy"))
-    assert workspace.problems == ()
+    assert workspace.data.problems == ()

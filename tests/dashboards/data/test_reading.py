@@ -12,7 +12,7 @@ pytest.importorskip("panel", reason="the dashboards are an extra")
 from anonflow.dashboards import Workspace
 from anonflow.dashboards.app import App
 from anonflow.dashboards.data.screen import OWN, DataScreen
-from anonflow.dashboards.session.workspace import UNCODED
+from anonflow.dashboards.session.open_table import UNCODED
 from anonflow.dashboards.work import screen_work
 from anonflow.errors import DataError, FlowError
 from anonflow.table import infer
@@ -87,12 +87,12 @@ def test_a_file_whose_reading_is_cancelled_is_gone(
     line = screen._source[2]
     send(screen.dropper, "first.csv", PEOPLE.encode())
     hand.do_all()
-    frame, status = workspace.frame, workspace.status
+    frame, status = workspace.data.frame, workspace.runs.status
     heard(screen.reading, at)
     send(screen.dropper, "people.csv", PEOPLE.encode())
     hand.do_all()
-    assert workspace.frame is frame
-    assert workspace.status == status
+    assert workspace.data.frame is frame
+    assert workspace.runs.status == status
     assert not screen.reading.busy
     assert not line.visible
     assert not screen._ways_in.loading
@@ -101,15 +101,15 @@ def test_a_file_whose_reading_is_cancelled_is_gone(
     assert not (workspace.folder / "people.csv").exists()
     send(screen.dropper, "people.csv", PEOPLE.encode())  # it is taken again
     hand.do_all()
-    assert workspace.table_name == "people.csv"
+    assert workspace.data.table_name == "people.csv"
 
 
 def test_a_file_that_is_refused_leaves_the_open_one_of_its_name(workspace: Workspace, tmp_path: Path) -> None:
     for name, text in (("good", PEOPLE), ("bad", "age,age\n1,2\n")):
         (tmp_path / name).write_text(text, encoding="utf-8")
-    workspace.open_file("people.csv", tmp_path / "good")
+    workspace.opener.open_file("people.csv", tmp_path / "good")
     with pytest.raises(DataError):
-        workspace.open_file("people.csv", tmp_path / "bad")
+        workspace.opener.open_file("people.csv", tmp_path / "bad")
     assert (workspace.folder / "people.csv").read_text(encoding="utf-8") == PEOPLE
 
 
@@ -138,17 +138,17 @@ def test_coding_that_is_cancelled_says_how_to_go_on(hand: Hand, monkeypatch: pyt
     space = Workspace(aside=True)
     app = App(workspace=space)
     screen = DataScreen(workspace=space)
-    words, shares = heard(space.coder, "coding column Gender"), []
-    space.coder.param.watch(lambda event: shares.append(event.new), "share")
-    space.open_dataset("census_like", n=60, seed=3)
+    words, shares = heard(space.data.coder, "coding column Gender"), []
+    space.data.coder.param.watch(lambda event: shares.append(event.new), "share")
+    space.opener.open_dataset("census_like", n=60, seed=3)
     assert app.at_work.line.visible
     hand.do_all()
     assert words == ["coding the table", "coding column Age", "coding column Gender", ""]
     assert shares == [0.0, 0.125]
     assert not app.at_work.line.visible
-    assert not space.coding
-    assert space.table is None
-    assert space.problems == (UNCODED,)
+    assert not space.data.coding
+    assert space.data.table is None
+    assert space.data.problems == (UNCODED,)
     assert "cancelled" in screen.trouble.object
     assert "cannot be used" not in screen.trouble.object
 
@@ -156,18 +156,18 @@ def test_coding_that_is_cancelled_says_how_to_go_on(hand: Hand, monkeypatch: pyt
     space.draft.set_ks([3])
     assert not hand.works
     with pytest.raises(FlowError, match="cancelled"):
-        space.start()
+        space.runs.start()
     assert screen.code.visible
     screen.code.param.trigger("clicks")
     hand.do_all()
-    assert space.table.n == 60
-    assert space.problems == ()
+    assert space.data.table.n == 60
+    assert space.data.problems == ()
     assert not screen.trouble.visible
     assert not screen.code.visible
-    space.set_column("Education", role="insensitive")
+    space.data.set_column("Education", role="insensitive")
     app.at_work.cancel.param.trigger("clicks")
-    assert space.table is None
+    assert space.data.table is None
     space.draft.undo()
     hand.do_all()
-    assert space.table.n == 60
+    assert space.data.table.n == 60
     space.close()

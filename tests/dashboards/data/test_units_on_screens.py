@@ -22,7 +22,7 @@ def opened(tmp_path: Path, text: str) -> tuple[Workspace, ColumnChoice]:
     workspace = Workspace()
     (tmp_path / "visits").write_text(text, encoding="utf-8")
     choice = ColumnChoice(workspace)
-    workspace.open_file("visits.csv", tmp_path / "visits")
+    workspace.opener.open_file("visits.csv", tmp_path / "visits")
     for column, role in {"age": "quasi-identifier", "ward": "quasi-identifier", "ill": "sensitive"}.items():
         assert choice.choose(column, "role", role)
     return workspace, choice
@@ -33,8 +33,8 @@ def test_the_role_unit_is_chosen_and_the_verdict_says_units(tmp_path: Path) -> N
     assert choice.choose("patient", "role", "unit")
     workspace.draft.set_algorithms(["mondrian"])
     workspace.draft.set_ks([3])
-    workspace.start()
-    workspace.wait(300)
+    workspace.runs.start()
+    workspace.runs.wait(300)
     model = PublishModel(workspace)
     model.draw()
     model.background.wait(300)
@@ -48,7 +48,7 @@ def test_the_role_unit_is_chosen_and_the_verdict_says_units(tmp_path: Path) -> N
 def test_a_unit_column_with_blanks_is_one_sentence(tmp_path: Path) -> None:
     workspace, choice = opened(tmp_path, VISITS.replace("p3,", ",", 1))
     choice.choose("patient", "role", "unit")
-    messages = [str(problem) for problem in workspace.problems]
+    messages = [str(problem) for problem in workspace.data.problems]
     assert any("1 rows have no unit; every row needs one" in text for text in messages), messages
     workspace.close()
 
@@ -72,7 +72,7 @@ def test_weights_that_none_can_be_are_one_sentence(
     """On Data and Protect, and on Risk, which computes with them."""
     workspace, choice = opened(tmp_path, WEIGHED.format(*weights * 10))
     assert choice.choose("w", "role", "weight")
-    sentences = [str(problem) for problem in workspace.problems]
+    sentences = [str(problem) for problem in workspace.data.problems]
     assert sum(words in sentence for sentence in sentences) == 1, sentences
     model = RiskModel(workspace)
     model.compute()

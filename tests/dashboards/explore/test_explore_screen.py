@@ -35,17 +35,19 @@ from tests.dashboards.conftest import Hand
 @pytest.fixture(scope="module")
 def done() -> Iterator[Workspace]:
     workspace = Workspace()
-    workspace.open_dataset("census_like", n=120, seed=2)
+    workspace.opener.open_dataset("census_like", n=120, seed=2)
     workspace.draft.set_algorithms(["greedy", "mondrian", "k-concealment"])
     workspace.draft.set_ks([4])
-    workspace.start()
-    workspace.wait(300)
+    workspace.runs.start()
+    workspace.runs.wait(300)
     yield workspace
     workspace.close()
 
 
 def chosen(workspace: Workspace, algorithm: str) -> ExploreModel:
-    workspace.choose(next(run.id for run in workspace.runs if run.result.algorithm == algorithm))
+    workspace.runs.choose(
+        next(run.id for run in workspace.runs.finished if run.result.algorithm == algorithm)
+    )
     return ExploreModel(workspace)
 
 
@@ -69,7 +71,7 @@ def test_the_heat_map_has_every_run_and_column(done: Workspace) -> None:
     assert columns == [*model.columns, "all (GCP)"]
     assert len(runs) == len(values) == 3
     assert sum(name.startswith("▶") for name in runs) == 1
-    for run, line in zip(done.runs, values, strict=True):
+    for run, line in zip(done.runs.finished, values, strict=True):
         assert line[-1] == pytest.approx(np.mean(line[:-1]))
         assert line[-1] == pytest.approx(run.result.anonymization.loss("gcp"))
 
@@ -81,7 +83,7 @@ def test_records_before_and_after(done: Workspace, algorithm: str) -> None:
     anon = model.run.result.anonymization
     assert records.after.to_numpy().tolist() == anon.frame().to_numpy().tolist()
     for name in records.before:
-        assert records.before[name].tolist() == done.frame[name].astype(str).tolist()
+        assert records.before[name].tolist() == done.data.frame[name].astype(str).tolist()
     assert (records.changed == (records.before.to_numpy() != records.after.to_numpy())).all()
     assert records.changed.any()
     assert model.view().records is records
@@ -116,7 +118,7 @@ def test_distribution_and_neighbourhood_follow_the_choice(done: Workspace) -> No
     model.record = 7
     around = model.neighbourhood()
     assert (around.kind, around.record, len(around.originals)) == ("matches", 7, 4)
-    done.choose(next(run.id for run in done.runs if run.result.algorithm == "mondrian"))
+    done.runs.choose(next(run.id for run in done.runs.finished if run.result.algorithm == "mondrian"))
     assert model.column == "Age", "the column stays while runs change"
     assert model.neighbourhood().kind == "class"
     assert sum(count for _, count in model.sizes()) == 120
@@ -128,20 +130,20 @@ def test_runs_of_a_project_are_offered_to_be_run_again(tmp_path: Path) -> None:
     workspace, other = Workspace(), Workspace()
     table = tmp_path / "people.csv"
     af.datasets.census_like(40, seed=1).to_csv(table, index=False)
-    workspace.open_file("people.csv", table)
+    workspace.opener.open_file("people.csv", table)
     workspace.draft.set_algorithms(["mondrian"])
     workspace.draft.set_ks([4])
-    workspace.start()
-    workspace.wait(300)
+    workspace.runs.start()
+    workspace.runs.wait(300)
     saved = tmp_path / "people.anonflow.zip"
     saved.write_bytes(workspace.save_project(with_table=True))
-    other.read_project_file(saved)()
+    other.opener.read_project_file(saved)()
     screen = ExploreScreen(workspace=other)
     assert screen.repeat.visible
     assert not screen.inside.visible
     screen.repeat.clicks += 1
-    other._restorer.wait(300)
-    other.wait(300)
+    other.runs.restorer.wait(300)
+    other.runs.wait(300)
     assert screen.inside.visible
     assert not screen.repeat.visible
     workspace.close()
@@ -151,7 +153,7 @@ def test_runs_of_a_project_are_offered_to_be_run_again(tmp_path: Path) -> None:
 def test_a_stranger_attacks_with_what_everybody_could_know(done: Workspace) -> None:
     model = chosen(done, "mondrian")
     names = model.anonymization.table.qi_columns
-    done.confirm({names[0]: "acquaintances"})
+    done.data.confirm({names[0]: "acquaintances"})
     try:
         model.attack()
         model.background.wait(300)
@@ -162,8 +164,8 @@ def test_a_stranger_attacks_with_what_everybody_could_know(done: Workspace) -> N
         assert stranger["success"] <= prosecutor["success"]
         assert [line.name for line in model.attacks.card.lines].count("prosecutor") <= 1
     finally:
-        done.answers = {}
-        done.noted.attacks.clear()
+        done.data.answers = {}
+        done.runs.noted.attacks.clear()
 
 
 def test_attacks_run_aside_and_are_told_in_plain_words(done: Workspace) -> None:
@@ -196,25 +198,25 @@ def test_attacks_run_aside_and_are_told_in_plain_words(done: Workspace) -> None:
     assert "between 20.0 % and 30.0 %, with confidence 95 %" in in_plain_words(
         linker | {"low": 0.2, "high": 0.3}
     )
-    done.choose(next(run.id for run in done.runs if run.result.algorithm == "mondrian"))
+    done.runs.choose(next(run.id for run in done.runs.finished if run.result.algorithm == "mondrian"))
     assert model.attacks is None
-    done.choose(next(run.id for run in done.runs if run.result.algorithm == "greedy"))
+    done.runs.choose(next(run.id for run in done.runs.finished if run.result.algorithm == "greedy"))
     assert model.attacks is attacks
 
 
 def test_a_new_table_ends_what_was_explored() -> None:
     workspace = Workspace()
-    workspace.open_dataset("census_like", n=60, seed=2)
+    workspace.opener.open_dataset("census_like", n=60, seed=2)
     workspace.draft.set_ks([3])
-    workspace.start()
-    workspace.wait(300)
+    workspace.runs.start()
+    workspace.runs.wait(300)
     model = ExploreModel(workspace)
     model.record = 59
     assert model.view() is not None
-    workspace.open_dataset("freeform_example")
+    workspace.opener.open_dataset("freeform_example")
     assert model.run is None
     assert (model.record, model.column, model.attacks) == (0, "", None)
-    assert len(workspace.frame) == len(af.datasets.freeform_example())
+    assert len(workspace.data.frame) == len(af.datasets.freeform_example())
     workspace.close()
 
 
@@ -231,8 +233,8 @@ def test_the_screen_without_a_run_says_how_to_get_one() -> None:
 
 
 def test_the_screen_follows_the_chosen_run(done: Workspace) -> None:
-    by_name = {run.result.algorithm: run.id for run in done.runs}
-    done.choose(by_name["greedy"])
+    by_name = {run.result.algorithm: run.id for run in done.runs.finished}
+    done.runs.choose(by_name["greedy"])
     screen = ExploreScreen(workspace=done)
     assert screen.inside.visible
     assert "k-regular" in screen.facts.object
@@ -246,15 +248,15 @@ def test_the_screen_follows_the_chosen_run(done: Workspace) -> None:
     assert "#17: " in screen.graph.object
     assert screen.graph.object.count("<circle") == 8
     screen.chosen.value = by_name["mondrian"]
-    assert done.chosen == by_name["mondrian"]
+    assert done.runs.chosen == by_name["mondrian"]
     assert "class of" in screen.graph.object
-    done.choose(by_name["k-concealment"])
+    done.runs.choose(by_name["k-concealment"])
     assert "not that each is equally likely" in screen.graph.object
     assert "owner" in str(screen.__panel__()[0].object).lower()
 
 
 def test_changed_cells_are_marked_and_searched(done: Workspace) -> None:
-    done.choose(done.runs[0].id)
+    done.runs.choose(done.runs.finished[0].id)
     screen = ExploreScreen(workspace=done)
     records = screen.model.view().records
     table = screen.table.value
@@ -312,7 +314,7 @@ def test_a_missing_original_is_called_missing_beside_those_it_is_hidden_among() 
 
 
 def test_attack_on_the_screen(done: Workspace) -> None:
-    done.choose(next(run.id for run in done.runs if run.result.algorithm == "mondrian"))
+    done.runs.choose(next(run.id for run in done.runs.finished if run.result.algorithm == "mondrian"))
     screen = ExploreScreen(workspace=done)
     assert "Nobody has attacked" in screen.attacked.object
     screen.attack.clicks += 1
@@ -347,13 +349,13 @@ def test_a_click_on_a_node_of_the_lattice_runs_it() -> None:
     )
     qi = {"role": "quasi-identifier", "kind": "suppression"}
     workspace = Workspace()
-    workspace.open_table(af.Table(frame, {"sex": qi, "town": qi, "ill": {"role": "sensitive"}}))
+    workspace.opener.open_table(af.Table(frame, {"sex": qi, "town": qi, "ill": {"role": "sensitive"}}))
     screen = ExploreScreen(workspace)
     assert not screen.levels.visible
     workspace.draft.set_algorithms(["full-domain"])
     workspace.draft.set_ks([6])
-    workspace.start()
-    workspace.wait(300)
+    workspace.runs.start()
+    workspace.runs.wait(300)
     assert screen.levels.visible
     part = screen.model.lattice()
     assert part is not None
@@ -361,16 +363,16 @@ def test_a_click_on_a_node_of_the_lattice_runs_it() -> None:
     draft = workspace.draft.text()
     for at, node in enumerate(part.nodes):
         screen._node_clicked(f"node:{at}")
-        workspace.wait(300)
-        run = workspace.runs[-1]
-        assert workspace.chosen == run.id
+        workspace.runs.wait(300)
+        run = workspace.runs.finished[-1]
+        assert workspace.runs.chosen == run.id
         assert run.result.anonymization.facts["levels"] == part.named(node)
         assert run.result.suppressed == node.suppressed
         shown = screen.model.lattice()
         assert shown is not None
         assert shown.nodes[shown.of_run].levels == node.levels
-        workspace.choose(workspace.runs[0].id)
-    assert len(workspace.runs) == 5
+        workspace.runs.choose(workspace.runs.finished[0].id)
+    assert len(workspace.runs.finished) == 5
     assert workspace.draft.text() == draft
     assert not screen.levels_problem.visible  # an empty bar in the colour of errors
     screen._node_clicked("node:99")
@@ -398,7 +400,7 @@ def test_many_records_are_computed_and_searched_off_the_event_loop(
 
     monkeypatch.setattr(RunView, "of", watched_of)
     monkeypatch.setattr(BeforeAfter, "containing", watched_containing)
-    done.choose(next(run.id for run in done.runs if run.result.algorithm == "mondrian"))
+    done.runs.choose(next(run.id for run in done.runs.finished if run.result.algorithm == "mondrian"))
     screen = ExploreScreen(workspace=done)
     hand.do_all()
     assert "120 of 120 records" in screen.matching.object
@@ -421,11 +423,11 @@ def test_every_attacker_has_its_words() -> None:
 def test_the_attackers_of_a_table_with_people_of_several_rows_are_drawn() -> None:
     people = af.datasets.census_like(120, seed=2).assign(person=[str(i // 2) for i in range(120)])
     workspace = Workspace()
-    workspace.open_frame(people, {**af.datasets.schema("census_like"), "person": {"role": "unit"}})
+    workspace.opener.open_frame(people, {**af.datasets.schema("census_like"), "person": {"role": "unit"}})
     workspace.draft.set_algorithms(["greedy"])
     workspace.draft.set_ks([4])
-    workspace.start()
-    workspace.wait(300)
+    workspace.runs.start()
+    workspace.runs.wait(300)
     screen = ExploreScreen(workspace=workspace)
     screen.model.attack()
     screen.model.background.wait(300)

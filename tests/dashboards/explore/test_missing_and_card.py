@@ -39,11 +39,11 @@ def blanks() -> Iterator[Workspace]:
         "income": {"role": "sensitive"},
     }
     workspace = Workspace()
-    workspace.open_frame(frame, columns)
+    workspace.opener.open_frame(frame, columns)
     workspace.draft.set_algorithms(["greedy"])
     workspace.draft.set_ks([4])
-    workspace.start()
-    workspace.wait(300)
+    workspace.runs.start()
+    workspace.runs.wait(300)
     yield workspace
     workspace.close()
 
@@ -53,11 +53,11 @@ def test_missing_originals_are_shown_as_missing(blanks: Workspace) -> None:
     records = model.view().records
     assert isinstance(records, BeforeAfter)
     for name in ("age", "town"):
-        without = blanks.frame[name].isna().to_numpy()
+        without = blanks.data.frame[name].isna().to_numpy()
         assert set(records.before[name][without]) == {MISSING}
         assert "*" not in set(records.before[name])
         assert MISSING not in set(records.before[name][~without])
-    ages = blanks.frame["age"].isna().to_numpy()
+    ages = blanks.data.frame["age"].isna().to_numpy()
     assert set(records.after["age"][ages]) == {"*"}
     assert records.changed[ages, 0].all(), "no value that is published as * has changed"
     towns = records.before["town"] == MISSING
@@ -76,7 +76,7 @@ def test_the_loss_of_missing_values_is_told_apart(blanks: Workspace) -> None:
     lost = {each.column: each for each in model.view().missing}
     assert list(lost) == ["age", "town"]
     for name, each in lost.items():
-        without = blanks.frame[name].isna().to_numpy()
+        without = blanks.data.frame[name].isna().to_numpy()
         assert each.cells == without.sum()
         assert each.loss == pytest.approx(costs[name][without].mean())
         assert each.others == pytest.approx(costs[name][~without].mean())
@@ -96,14 +96,14 @@ def test_of_numbers_with_codes_the_text_says_what_the_map_says() -> None:
         "town": {"role": "quasi-identifier", "kind": "categorical"},
     }
     workspace = Workspace()
-    workspace.open_frame(frame, columns, "people")
+    workspace.opener.open_frame(frame, columns, "people")
     workspace.draft.set_ks([4])
-    workspace.start()
-    workspace.wait(300)
+    workspace.runs.start()
+    workspace.runs.wait(300)
     (lost,) = ExploreModel(workspace).view().missing
     assert lost.cells == blank.sum(), "a code is a value"
     both = (lost.cells * lost.loss + (90 - lost.cells) * lost.others) / 90
-    assert both == pytest.approx(workspace.runs[0].losses["age"])
+    assert both == pytest.approx(workspace.runs.finished[0].losses["age"])
     workspace.close()
 
 
@@ -142,11 +142,11 @@ def test_directions_are_those_of_the_declarations() -> None:
 def test_card_and_attackers_have_one_figure_of_the_insider() -> None:
     """The card, which may be published, must not use whose row is whose; the list beside it says the same."""
     workspace = Workspace()
-    workspace.open_dataset("census_like", n=300, seed=1)
+    workspace.opener.open_dataset("census_like", n=300, seed=1)
     workspace.draft.set_algorithms(["hungarian"])
     workspace.draft.set_ks([3])
-    workspace.start()
-    workspace.wait(300)
+    workspace.runs.start()
+    workspace.runs.wait(300)
     model = ExploreModel(workspace)
     model.attack()
     model.background.wait(300)

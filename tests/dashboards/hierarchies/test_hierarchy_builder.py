@@ -44,11 +44,11 @@ def workspace() -> Workspace:
     item = Workspace()
     path = item.folder / "given.csv"
     PEOPLE.to_csv(path, index=False)
-    item.open_file("people.csv", path)
+    item.opener.open_file("people.csv", path)
     for name, kind in (("age", "numeric"), ("country", "categorical"), ("zip", "categorical")):
-        item.set_column(name, role="quasi-identifier", kind=kind)
-    item.set_column("illness", role="sensitive")
-    assert item.problems == ()
+        item.data.set_column(name, role="quasi-identifier", kind=kind)
+    item.data.set_column("illness", role="sensitive")
+    assert item.data.problems == ()
     return item
 
 
@@ -262,7 +262,7 @@ def test_intervals_are_previewed_and_used_as_one_step(workspace: Workspace) -> N
     assert value_at(workspace.draft, ("table", "columns", "age")) == {
         "role": "quasi-identifier", "kind": "hierarchy", "hierarchy": {"intervals": {"step": 10, "levels": 2}},
     }  # fmt: skip
-    assert workspace.problems == ()
+    assert workspace.data.problems == ()
     assert len(workspace.draft.past) == len(set(map(str, workspace.draft.past)))
     workspace.draft.undo()
     assert workspace.draft.spec == before
@@ -281,7 +281,7 @@ def test_prefixes_are_previewed_and_used(workspace: Workspace) -> None:
     assert value_at(workspace.draft, ("table", "columns", "country", "hierarchy")) == {
         "prefixes": {"lengths": [1, 2]}
     }
-    assert workspace.problems == ()
+    assert workspace.data.problems == ()
 
 
 def test_boundaries_are_clicked_and_taken_away(workspace: Workspace) -> None:
@@ -294,7 +294,7 @@ def test_boundaries_are_clicked_and_taken_away(workspace: Workspace) -> None:
     assert choice.used
     choice.click(key_of(choice, "40-49"))
     assert choice.boundary == ["20-39", "40-49"]
-    bound = workspace.table.domains[0].bound
+    bound = workspace.data.table.domains[0].bound
     assert bound is not None
     assert tuple(bound[0]) == (0, 19)
     assert "◆ 20-39" in choice.drawing().svg()
@@ -320,7 +320,7 @@ def test_limits_that_a_new_tree_still_has_are_kept(workspace: Workspace) -> None
     assert not choice.used
     choice.use()
     assert choice.boundary == ["20-29"]
-    assert workspace.problems == ()
+    assert workspace.data.problems == ()
 
 
 def test_groups_by_clicks(workspace: Workspace) -> None:
@@ -341,7 +341,7 @@ def test_groups_by_clicks(workspace: Workspace) -> None:
     choice.use()
     wanted = {"nested": {"*": ["<i>x</i>", {"Europe": ["France", "Spain"]}, "India", "Japan", "Peru"]}}
     assert value_at(workspace.draft, ("table", "columns", "country", "hierarchy")) == wanted
-    assert workspace.problems == ()
+    assert workspace.data.problems == ()
     choice.pick("Europe")
     choice.rename("West")
     assert not choice.used  # until it is used again
@@ -352,7 +352,7 @@ def test_groups_by_clicks(workspace: Workspace) -> None:
     choice.clicks = "boundary"
     choice.click(key_of(choice, "Peru"))
     assert value_at(workspace.draft, ("table", "columns", "country", "boundary")) == ["Peru"]
-    assert workspace.problems == ()
+    assert workspace.data.problems == ()
 
 
 def test_intervals_are_a_start_for_groups(workspace: Workspace) -> None:
@@ -364,8 +364,8 @@ def test_intervals_are_a_start_for_groups(workspace: Workspace) -> None:
     choice.pick("30-39")
     choice.group("young")
     choice.use()
-    assert workspace.problems == ()
-    assert "young" in workspace.table.domains[0].hierarchy
+    assert workspace.data.problems == ()
+    assert "young" in workspace.data.table.domains[0].hierarchy
 
 
 def test_positions_are_hidden_from_the_chosen_side(workspace: Workspace) -> None:
@@ -378,7 +378,7 @@ def test_positions_are_hidden_from_the_chosen_side(workspace: Workspace) -> None
     assert value_at(workspace.draft, ("table", "columns", "zip", "hierarchy")) == {
         "positions": {"hide": "left"}
     }
-    assert workspace.problems == ()
+    assert workspace.data.problems == ()
 
 
 def test_a_file_without_some_values_is_a_problem(workspace: Workspace, tmp_path: Path) -> None:
@@ -395,7 +395,7 @@ def test_a_file_without_some_values_is_a_problem(workspace: Workspace, tmp_path:
     choice.take_file(path)
     assert choice.problem == ""
     choice.use()
-    assert workspace.problems == ()
+    assert workspace.data.problems == ()
     assert "nested" in value_at(
         workspace.draft, ("table", "columns", "country", "hierarchy")
     )  # the flow needs no file
@@ -405,7 +405,7 @@ def test_a_file_without_some_values_is_a_problem(workspace: Workspace, tmp_path:
         assert choice.tree is None
         assert choice.problem
         assert str(tmp_path) not in choice.problem
-    assert workspace.problems == ()  # the draft keeps what it has
+    assert workspace.data.problems == ()  # the draft keeps what it has
 
 
 def test_ways_are_those_that_make_sense(workspace: Workspace) -> None:
@@ -424,13 +424,13 @@ def test_ways_are_those_that_make_sense(workspace: Workspace) -> None:
 def test_another_table_is_another_choice(workspace: Workspace) -> None:
     choice = HierarchyChoice(workspace)
     choice.param.update(step=10.0, levels=2)
-    workspace.open_dataset("patients_example")
+    workspace.opener.open_dataset("patients_example")
     assert choice.column == "age"
-    assert choice.tree.n_leaves == workspace.frame["age"].nunique()
+    assert choice.tree.n_leaves == workspace.data.frame["age"].nunique()
     choice.column = "zipcode"
     assert choice.way == "used"
     assert choice.used
-    workspace.set_column("zipcode", kind="categorical")
+    workspace.data.set_column("zipcode", kind="categorical")
     assert choice.way != "used"
     assert "given" in choice.ways.values()
 
@@ -483,7 +483,7 @@ def test_a_sensitive_column_has_a_hierarchy_for_t_closeness(workspace: Workspace
     choice.use()
     entry = value_at(workspace.draft, ("table", "columns", "illness"))
     assert entry == {"role": "sensitive", "hierarchy": {"nested": {"any": [{"lung": ["flu", "cough"]}]}}}
-    assert workspace.problems == ()
+    assert workspace.data.problems == ()
     assert choice.used
     assert "t-closeness measures along" in builder.state.object
     diversity = DiversityChoice(workspace)
@@ -491,7 +491,7 @@ def test_a_sensitive_column_has_a_hierarchy_for_t_closeness(workspace: Workspace
     assert "below one node" in diversity.distance
     assert diversity.problem == ""
     # it goes with the flow, and is taken away as it came
-    assert workspace.problems == ()
+    assert workspace.data.problems == ()
     choice.drop()
     assert value_at(workspace.draft, ("table", "columns", "illness")) == {"role": "sensitive"}
     assert "equally far" in diversity.distance
@@ -509,7 +509,7 @@ def test_a_hierarchy_file_named_for_a_sensitive_column_is_attached(
         "role": "sensitive",
         "hierarchy": tree.name,
     }
-    assert workspace.problems == ()
+    assert workspace.data.problems == ()
     short = tmp_path / "illness.csv"
     short.write_text("flu;any\n", encoding="utf-8")
     assert "illness" in attach(workspace, {short.name: short}).refusals[0]
@@ -522,9 +522,9 @@ def dates(cells: list[str], **entry: object) -> Workspace:
     item = Workspace()
     path = item.folder / "dates.csv"
     pd.DataFrame({"hired": cells, "sex": ["f", "m"] * (len(cells) // 2)}).to_csv(path, index=False)
-    item.open_file("dates.csv", path)
-    item.set_column("sex", role="quasi-identifier", kind="categorical")
-    item.set_column("hired", role="quasi-identifier", kind="categorical", **entry)
+    item.opener.open_file("dates.csv", path)
+    item.data.set_column("sex", role="quasi-identifier", kind="categorical")
+    item.data.set_column("hired", role="quasi-identifier", kind="categorical", **entry)
     return item
 
 
@@ -541,7 +541,7 @@ def test_periods_of_dates_are_chosen_previewed_and_used() -> None:
     assert value_at(item.draft, ("table", "columns", "hired")) == {
         "role": "quasi-identifier", "kind": "hierarchy", "hierarchy": {"calendar": ["month", "year"]},
     }  # fmt: skip
-    assert item.problems == ()
+    assert item.data.problems == ()
     again = HierarchyChoice(item)
     again.column = "hired"
     again.way = "calendar"
@@ -562,7 +562,7 @@ def test_dates_in_the_form_of_their_source_have_periods() -> None:
     assert choice.values()[0] == ["2021-02-15", "2021-03-01", "2022-12-31"]
     assert choice.counts() == [2, 1, 1]
     choice.use()
-    assert item.problems == ()
+    assert item.data.problems == ()
     assert value_at(item.draft, ("table", "columns", "hired", "dates")) == "d.m.y"
 
 

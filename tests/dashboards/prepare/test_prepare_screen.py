@@ -9,7 +9,8 @@ import pytest
 
 pytest.importorskip("panel", reason="the dashboards are an extra")
 from anonflow.dashboards.prepare.screen import PrepareScreen
-from anonflow.dashboards.session import workspace as workspace_module
+from anonflow.dashboards.session import open_table
+from anonflow.dashboards.session.share_link import link
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.dashboards.work import screen_work
 from anonflow.table.prepare import Preparation
@@ -33,7 +34,7 @@ def form() -> PrepareScreen:
         "age": {"role": "quasi-identifier", "kind": "numeric"},
         "town": {"role": "quasi-identifier", "kind": "categorical"},
     }
-    workspace.open_frame(FRAME, columns, "people")
+    workspace.opener.open_frame(FRAME, columns, "people")
     return PrepareScreen(workspace=workspace)
 
 
@@ -42,20 +43,20 @@ def test_a_step_is_added_and_what_it_changes_is_shown(form: PrepareScreen) -> No
     form.fields["at"].value = 90.0
     form.add.clicks += 1
     assert value_at(form.workspace.draft, ("table", "prepare")) == [{"top-code": {"column": "age", "at": 90}}]
-    assert form.workspace.table.frame["age"].max() == 90
+    assert form.workspace.data.table.frame["age"].max() == 90
     assert "top-code age: at 90" in form.changes.object
     form.step.value, form.column.value = "recode", "town"
     form.fields["values"].value = "x = Bonn, bonn = Bonn"
     form.add.clicks += 1
-    assert set(form.workspace.table.frame["town"]) == {"Kiel ", "kiel", "Bonn"}
+    assert set(form.workspace.data.table.frame["town"]) == {"Kiel ", "kiel", "Bonn"}
     form.step.value, form.column.value = "filter", "town"
     form.fields["without"].value = "kiel"
     form.add.clicks += 1
-    assert form.workspace.table.filtered == 1
+    assert form.workspace.data.table.filtered == 1
     for _ in range(3):
         form.remove.clicks += 1
     assert value_at(form.workspace.draft, ("table", "prepare")) is None
-    assert form.workspace.table.frame["age"].max() == 95
+    assert form.workspace.data.table.frame["age"].max() == 95
     assert form.remove.disabled
 
 
@@ -80,24 +81,26 @@ def test_the_data_screen_has_the_card() -> None:
     screen = PrepareScreen(workspace=workspace)
     assert screen.nothing.visible
     assert not screen.steps.visible
-    workspace.open_frame(FRAME, None, "people")
+    workspace.opener.open_frame(FRAME, None, "people")
     assert screen.steps.visible
     assert not screen.nothing.visible
 
 
 def test_a_link_keeps_steps_of_a_built_in_table_and_no_text_of_somebody() -> None:
     workspace = Workspace()
-    workspace.open_dataset("census_like", n=60, seed=1)
-    column = next(name for name in workspace.frame if pd.api.types.is_numeric_dtype(workspace.frame[name]))
+    workspace.opener.open_dataset("census_like", n=60, seed=1)
+    column = next(
+        name for name in workspace.data.frame if pd.api.types.is_numeric_dtype(workspace.data.frame[name])
+    )
     known = [{"top-code": {"column": column, "at": 60}}, {"round": {"column": column, "to": 5}}]
     other = {"rename": {"column": column, "to": "my secret"}}
     put_at(workspace.draft, ("table", "prepare"), [*known, other, known[0]])
-    link = workspace.link()
+    text = link(workspace.draft.spec)
     again = Workspace()
-    again.open_link(link)
+    again.opener.open_link(text)
     assert value_at(again.draft, ("table", "prepare")) == known
-    assert again.table is not None
-    assert again.table.frame[column].astype(float).max() <= 60
+    assert again.data.table is not None
+    assert again.data.table.frame[column].astype(float).max() <= 60
     for each in (workspace, again):
         each.close()
 
@@ -112,7 +115,7 @@ def test_many_records_are_prepared_off_the_event_loop(
 ) -> None:
     monkeypatch.setattr(screen_work, "FEW", 3)
     aside: list[bool] = []
-    changes, code = Preparation.changes, workspace_module.code
+    changes, code = Preparation.changes, open_table.code
 
     def watched_changes(steps: Preparation, frame: pd.DataFrame) -> pd.DataFrame:
         aside.append(hand.is_working)
@@ -123,12 +126,12 @@ def test_many_records_are_prepared_off_the_event_loop(
         return code(*args)
 
     monkeypatch.setattr(Preparation, "changes", watched_changes)
-    monkeypatch.setattr(workspace_module, "code", watched_code)
+    monkeypatch.setattr(open_table, "code", watched_code)
     form.step.value, form.column.value = "top-code", "age"
     form.fields["at"].value = 90.0
     form.add.clicks += 1
     hand.do_all()
-    assert form.workspace.table.frame["age"].max() == 90
+    assert form.workspace.data.table.frame["age"].max() == 90
     assert "top-code age: at 90" in form.changes.object
     assert not form.add.disabled
     assert not form.remove.disabled
@@ -158,14 +161,14 @@ def test_the_codes_of_a_column_stay_in_a_step_on_its_numbers() -> None:
         "age": {"role": "quasi-identifier", "kind": "numeric", "codes": ["unknown"]},
         "town": {"role": "quasi-identifier", "kind": "categorical"},
     }
-    workspace.open_frame(frame, columns, "people")
+    workspace.opener.open_frame(frame, columns, "people")
     form = PrepareScreen(workspace=workspace)
     form.step.value, form.column.value = "top-code", "age"
     assert form.fields["others"].value == "unknown"
     form.fields["at"].value = 90.0
     form.add.clicks += 1
     assert not form.wrong.visible
-    assert sorted(set(workspace.table.frame["age"])) == ["20", "30", "90", "unknown"]
+    assert sorted(set(workspace.data.table.frame["age"])) == ["20", "30", "90", "unknown"]
     form.column.value = "town"
     assert form.fields["others"].value == ""
 
@@ -184,7 +187,7 @@ def industries() -> PrepareScreen:
         "hours": {"role": "quasi-identifier", "kind": "numeric"},
         "sex": {"role": "quasi-identifier", "kind": "categorical"},
     }
-    workspace.open_frame(frame, columns, "people")
+    workspace.opener.open_frame(frame, columns, "people")
     return PrepareScreen(workspace=workspace)
 
 
@@ -195,17 +198,17 @@ def test_a_codebook_lets_labels_stand_in_place_of_codes_here_and_in_the_release(
     industries.column.value = "industry"
     send(industries.codebook, "industries.csv", CODEBOOK)
     assert not industries.wrong.visible
-    assert workspace.problems == ()
-    assert set(workspace.table.frame["industry"]) == {"Farming", "Mining", "Health"}
+    assert workspace.data.problems == ()
+    assert set(workspace.data.table.frame["industry"]) == {"Farming", "Mining", "Health"}
     assert workspace.draft.spec.columns["industry"].kind == "categorical"
     industries.column.value = "hours"
     send(industries.codebook, "hours.csv", b"value,label\n99,refused\n")
     assert workspace.draft.spec.columns["hours"].codes == ("refused",)
-    assert workspace.problems == ()
+    assert workspace.data.problems == ()
     workspace.draft.set_ks([20])
-    workspace.start()
-    workspace.wait(300)
-    published = workspace.chosen_run.result.anonymization.frame()["industry"].astype(str)
+    workspace.runs.start()
+    workspace.runs.wait(300)
+    published = workspace.runs.chosen_run.result.anonymization.frame()["industry"].astype(str)
     assert set("".join(published).replace("{", "").replace("}", "")) & set("0123456789") == set()
     assert any("|" in cell for cell in published)
 

@@ -21,13 +21,13 @@ COLUMNS = {"years": {"role": "quasi-identifier", "kind": "numeric"}, "ill": {"ro
 @pytest.fixture
 def form() -> Iterator[PrepareScreen]:
     workspace = Workspace()
-    workspace.open_frame(FRAME, COLUMNS, "people")
+    workspace.opener.open_frame(FRAME, COLUMNS, "people")
     yield PrepareScreen(workspace=workspace)
     workspace.close()
 
 
 def renamed(form: PrepareScreen, to: str) -> None:
-    form.step.value, form.column.value = "rename", form.workspace.named.columns[0]
+    form.step.value, form.column.value = "rename", form.workspace.data.named.columns[0]
     form.fields["to"].value = to
     form.add.clicks += 1
 
@@ -37,20 +37,20 @@ def test_a_column_is_renamed_with_all_that_is_declared(form: PrepareScreen) -> N
     renamed(form, "age")
     assert not form.wrong.visible
     assert value_at(workspace.draft, ("table", "columns")) == {"age": COLUMNS["years"], "ill": COLUMNS["ill"]}
-    assert workspace.problems == ()
-    assert list(workspace.table.frame.columns) == ["age", "ill"]
+    assert workspace.data.problems == ()
+    assert list(workspace.data.table.frame.columns) == ["age", "ill"]
     assert form.column.options == ["age", "ill"]
     assert list(ColumnChoice(workspace=workspace).table()["column"]) == ["age", "ill"]
-    workspace.set_column("age", weight=2.0)
-    assert workspace.table.schema["age"].weight == 2.0
+    workspace.data.set_column("age", weight=2.0)
+    assert workspace.data.table.schema["age"].weight == 2.0
     with pytest.raises(ParameterError, match="no such column"):
-        workspace.set_column("years", weight=1.0)
+        workspace.data.set_column("years", weight=1.0)
     # the next step is of the new name, the file's columns are as they were
     form.step.value, form.column.value = "top-code", "age"
     form.fields["at"].value = 90
     form.add.clicks += 1
-    assert workspace.table.frame["age"].max() == 90
-    assert list(workspace.frame.columns) == ["years", "ill"]
+    assert workspace.data.table.frame["age"].max() == 90
+    assert list(workspace.data.frame.columns) == ["years", "ill"]
 
 
 def test_it_is_taken_back_and_undone_as_one(form: PrepareScreen) -> None:
@@ -60,10 +60,10 @@ def test_it_is_taken_back_and_undone_as_one(form: PrepareScreen) -> None:
     assert value_at(workspace.draft, ("table", "columns")) == COLUMNS
     renamed(form, "age")
     renamed(form, "lived")
-    assert list(workspace.named.columns) == ["lived", "ill"]
+    assert list(workspace.data.named.columns) == ["lived", "ill"]
     workspace.draft.undo()
-    assert list(workspace.named.columns) == ["age", "ill"]
-    assert workspace.problems == ()
+    assert list(workspace.data.named.columns) == ["age", "ill"]
+    assert workspace.data.problems == ()
 
 
 def test_a_taken_name_is_refused(form: PrepareScreen) -> None:
@@ -75,8 +75,8 @@ def test_a_taken_name_is_refused(form: PrepareScreen) -> None:
 
 def test_screens_look_again_only_where_something_changed(form: PrepareScreen) -> None:
     workspace = form.workspace
-    assert workspace.named is workspace.frame
+    assert workspace.data.named is workspace.data.frame
     renamed(form, "age")
-    first = workspace.named
-    workspace.set_column("age", weight=2.0)
-    assert workspace.named is first
+    first = workspace.data.named
+    workspace.data.set_column("age", weight=2.0)
+    assert workspace.data.named is first

@@ -17,7 +17,7 @@ from tests.dashboards.conftest import Hand
 @pytest.fixture
 def workspace() -> Iterator[Workspace]:
     workspace = Workspace(line=FairQueue(1))
-    workspace.open_dataset("census_like", n=120, seed=1)
+    workspace.opener.open_dataset("census_like", n=120, seed=1)
     workspace.draft.set_algorithms(["mondrian"])
     workspace.draft.set_ks([3, 5])
     yield workspace
@@ -35,7 +35,7 @@ def test_each_run_has_an_expectation_and_after_it_the_error(workspace: Workspace
     assert all(answer.seconds and answer.memory is not None for answer in card.answers)
     assert "mondrian k=3" in card.shown.object
     assert "What it took" not in card.shown.object
-    workspace.start()
+    workspace.runs.start()
     hand.do_all()
     assert [name for name, _, _ in card.errors()] == ["mondrian k=3", "mondrian k=5"]
     assert "What it took" in card.shown.object
@@ -43,7 +43,7 @@ def test_each_run_has_an_expectation_and_after_it_the_error(workspace: Workspace
     workspace.draft.set_ks([4])
     assert card.answers == ()
     assert len(card.errors()) == 2
-    workspace.open_dataset("patients_example")
+    workspace.opener.open_dataset("patients_example")
     assert card.errors() == []
 
 

@@ -27,9 +27,9 @@ def patterns_of(workspace: Workspace) -> object:
 
 def test_the_grid_is_that_of_the_library(workspace: Workspace) -> None:
     choice = PatternChoice(workspace)
-    assert choice.grid.equals(pattern_grid(workspace.table, "all"))
+    assert choice.grid.equals(pattern_grid(workspace.data.table, "all"))
     choice.param.update(form="predicates", at_most=1, never=["age"])
-    assert choice.grid.equals(pattern_grid(workspace.table, {"at-most": 1, "never": ["age"]}))
+    assert choice.grid.equals(pattern_grid(workspace.data.table, {"at-most": 1, "never": ["age"]}))
     assert patterns_of(workspace) == {"at-most": 1, "never": ["age"]}
     choice.together = [["city", "job"]]
     assert "go together" in choice.problem
@@ -49,7 +49,7 @@ def test_a_column_called_cost_has_its_own_cells() -> None:
     workspace = Workspace()
     frame = pd.DataFrame({"cost": ["a", "b", "a"], "age": ["x", "y", "y"]})
     role = {"role": "quasi-identifier", "kind": "suppression"}
-    workspace.open_table(Table(frame, {"cost": role, "age": role}))
+    workspace.opener.open_table(Table(frame, {"cost": role, "age": role}))
     choice = PatternChoice(workspace)
     shown = board(choice)
     assert shown.count('aria-pressed="true"') == shown.count('aria-pressed="false"') == 4
@@ -59,7 +59,9 @@ def test_numbers_with_codes_are_one_column_of_the_grid() -> None:
     workspace = Workspace()
     role = {"role": "quasi-identifier", "kind": "categorical"}
     frame = pd.DataFrame({"age": ["30", "31", "N", "30", "N", "31"] * 3, "sex": list("fm" * 9)})
-    workspace.open_table(Table(frame, {"age": {**role, "kind": "numeric", "codes": ["N"]}, "sex": role}))
+    workspace.opener.open_table(
+        Table(frame, {"age": {**role, "kind": "numeric", "codes": ["N"]}, "sex": role})
+    )
     choice = PatternChoice(workspace)
     assert choice.names == ("age", "sex")
     assert len(choice.grid) == 4
@@ -68,11 +70,11 @@ def test_numbers_with_codes_are_one_column_of_the_grid() -> None:
     choice.start_list(row_per_column=True)
     choice.toggle(0, "age")
     assert patterns_of(workspace) == [["age"], ["sex"]]
-    assert (choice.problem, workspace.problems, workspace.impossible) == ("", (), {})
+    assert (choice.problem, workspace.data.problems, workspace.data.impossible) == ("", (), {})
     assert "age[code]" not in board(choice)
-    workspace.start()
-    workspace.wait(300)
-    assert workspace.runs[0].ok
+    workspace.runs.start()
+    workspace.runs.wait(300)
+    assert workspace.runs.finished[0].ok
     workspace.close()
 
 
@@ -80,7 +82,7 @@ def test_contradictory_patterns_are_said_before_run(workspace: Workspace) -> Non
     choice = PatternChoice(workspace)
     workspace.draft.set_algorithms(["pattern-guided"])
     choice.param.update(form="predicates", together=[["city", "job"]], never=["city"])
-    assert any("contradictory" in problem for problem in workspace.problems)
+    assert any("contradictory" in problem for problem in workspace.data.problems)
 
 
 def test_cells_are_clicked(workspace: Workspace) -> None:
@@ -134,10 +136,10 @@ def test_a_click_on_predicates_makes_a_list_of_them(workspace: Workspace) -> Non
 def test_methods_that_take_patterns_are_known_by_what_they_do(workspace: Workspace) -> None:
     """Another method whose name begins alike takes none: problems of patterns do not keep it from running."""
     view = PatternBoard(choice=PatternChoice(workspace))
-    workspace.algorithms = ["pattern-free"]
+    workspace.data.algorithms = ["pattern-free"]
     view._show()
     assert view.problem.css_classes == ["af-note"]
-    workspace.algorithms = ["pattern-guided"]
+    workspace.data.algorithms = ["pattern-guided"]
     view._show()
     assert view.problem.css_classes == ["af-bad"]
 
@@ -152,7 +154,7 @@ def test_weights_and_patterns_run(workspace: Workspace) -> None:
     choice.param.update(form="predicates", at_most=2, fallback="all")
     workspace.draft.set_algorithms(["pattern-guided", "pattern-guided-optimal"])
     workspace.draft.set_ks([3])
-    assert workspace.problems == ()
+    assert workspace.data.problems == ()
     for run in workspace.draft.flow().runs:
         assert run.anonymize.options["weights"] == {"age": 3}
         assert run.anonymize.options["patterns"]["at-most"] == 2
@@ -183,7 +185,7 @@ def test_patterns_with_levels_are_shown_and_stay_as_the_flow_has_them(workspace:
     patterns = [["city"], {"levels": {"age": ["width 10", "*"]}}]
     put_at(workspace.draft, place, patterns)
     assert choice.form == "levels"
-    assert choice.grid.equals(pattern_grid(workspace.table, patterns))
+    assert choice.grid.equals(pattern_grid(workspace.data.table, patterns))
     assert "width 10</div>" in view.grid.html
     for click in (lambda: view._click("cell:0:1"), choice.add, lambda: choice.remove(0)):
         click()
@@ -205,10 +207,10 @@ def test_all_patterns_are_counted_by_what_they_hide() -> None:
     schema = {name: {**role, "kind": "categorical"} for name in frame}
     schema["age"] = {**role, "kind": "numeric", "codes": ["N"]}
     workspace = Workspace()
-    workspace.open_table(Table(frame, schema))
+    workspace.opener.open_table(Table(frame, schema))
     assert len(PatternChoice(workspace).grid) == 2**12
     schema["zip"] = {**role, "kind": "positions"}
-    workspace.open_table(Table(frame, schema))
+    workspace.opener.open_table(Table(frame, schema))
     choice = PatternChoice(workspace)
     assert "of 14 quasi-identifiers, each position of a code counted, are 16,384: too many" in choice.problem
     form = PatternBoard(choice=choice)
@@ -222,7 +224,7 @@ def test_too_many_patterns_are_said() -> None:
     frame = pd.DataFrame({f"q{a}": list("abab") * 5 for a in range(14)})
     path = item.folder / "given.csv"
     frame.to_csv(path, index=False)
-    item.open_file("wide.csv", path)
+    item.opener.open_file("wide.csv", path)
     choice = PatternChoice(item)
     assert "too many to show" in choice.problem
     assert board(choice) == ""
@@ -237,5 +239,5 @@ def test_the_board_escapes_headers(tmp_path: object) -> None:
     item = Workspace()
     path = item.folder / "given.csv"
     path.write_text('"<img src=x>",b\n' + "".join(f"{'xy'[i % 2]},{i % 3}\n" for i in range(30)))
-    item.open_file("x.csv", path)
+    item.opener.open_file("x.csv", path)
     assert "<img" not in board(PatternChoice(item))

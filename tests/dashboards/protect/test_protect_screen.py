@@ -27,7 +27,7 @@ from anonflow.dashboards.protect.column_limits import LimitTable
 from anonflow.dashboards.protect.diversity import NONE, DiversityChoice
 from anonflow.dashboards.protect.screen import ProtectScreen
 from anonflow.dashboards.protect.settings import Protection, share
-from anonflow.dashboards.session import workspace as workspace_module
+from anonflow.dashboards.session import open_table
 from anonflow.dashboards.session.draft_spec import NO_FLOW
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.dashboards.work import screen_work
@@ -57,10 +57,10 @@ def test_records_at_risk_are_those_of_the_definition(workspace: Workspace) -> No
 def test_the_count_follows_the_roles(workspace: Workspace) -> None:
     choice = Protection(workspace)
     all_three = choice.at_risk(5)[0]
-    workspace.set_column("age", role="insensitive")
+    workspace.data.set_column("age", role="insensitive")
     assert choice.at_risk(5)[0] < all_three
     for name in ("city", "job"):
-        workspace.set_column(name, role="insensitive")
+        workspace.data.set_column(name, role="insensitive")
     assert choice.at_risk(5) == (0, 0)
     assert "quasi-identifiers" in choice.sentence(5)
 
@@ -70,12 +70,12 @@ def test_k_is_one_step_and_is_undone(workspace: Workspace) -> None:
     before = steps_back(workspace)
     first = choice.k
     choice.k = 4
-    assert workspace.ks == [4]
+    assert workspace.data.ks == [4]
     assert steps_back(workspace) == before + 1
     choice.more = [3, 8]
-    assert workspace.ks == [3, 4, 8]
+    assert workspace.data.ks == [3, 4, 8]
     choice.k = 5  # the other ks stay
-    assert workspace.ks == [3, 5, 8]
+    assert workspace.data.ks == [3, 5, 8]
     assert choice.more == [3, 8]
     workspace.draft.undo()
     assert (choice.k, choice.more) == (4, [3, 8])
@@ -89,9 +89,9 @@ def test_k_is_one_step_and_is_undone(workspace: Workspace) -> None:
 def test_more_than_there_are_is_said_before_run(workspace: Workspace) -> None:
     choice = Protection(workspace)
     choice.k = 81
-    assert any("80" in problem for problem in workspace.problems)
+    assert any("80" in problem for problem in workspace.data.problems)
     choice.k = 4
-    assert workspace.problems == ()
+    assert workspace.data.problems == ()
 
 
 def test_a_slider_change_counts_no_record_again(hand: Hand, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,25 +104,25 @@ def test_a_slider_change_counts_no_record_again(hand: Hand, monkeypatch: pytest.
     frame.to_csv(path, index=False)
     monkeypatch.setattr(screen_work, "FEW", 50)
     counts: list[bool] = []
-    count, code = uniqueness.class_labels, workspace_module.code
+    count, code = uniqueness.class_labels, open_table.code
 
     def counted(*args: Any) -> Any:
         counts.append(hand.is_working)
         return count(*args)
 
     monkeypatch.setattr(uniqueness, "class_labels", counted)
-    item.open_file("many.csv", path)
+    item.opener.open_file("many.csv", path)
     screen.k.value = 11
     hand.do_all()
     assert counts
     assert all(counts)
     counts.clear()
-    monkeypatch.setattr(workspace_module, "code", lambda *args: counts.append(False) or code(*args))
+    monkeypatch.setattr(open_table, "code", lambda *args: counts.append(False) or code(*args))
     for k in (12, 13, 14, 15, 16):
         screen.k.value = k
         assert f"fewer than {k - 1} others" in screen.risk.object
         screen._set_k(k)  # and let go: the draft and what follows from it
-        assert item.ks == [k]
+        assert item.data.ks == [k]
     assert counts == hand.works == []
     item.close()
 
@@ -150,13 +150,13 @@ def test_methods_are_those_of_the_registry_with_guidance_and_promise() -> None:
 def test_methods_are_toggled_and_the_last_one_stays(workspace: Workspace) -> None:
     screen = ProtectScreen(workspace=workspace)
     screen._toggle("mondrian")
-    assert workspace.algorithms == ["greedy", "mondrian"]
+    assert workspace.data.algorithms == ["greedy", "mondrian"]
     screen._toggle("greedy")
-    assert workspace.algorithms == ["mondrian"]
+    assert workspace.data.algorithms == ["mondrian"]
     screen._toggle("mondrian")
-    assert workspace.algorithms == ["mondrian"]
+    assert workspace.data.algorithms == ["mondrian"]
     workspace.draft.undo()
-    assert workspace.algorithms == ["greedy", "mondrian"]
+    assert workspace.data.algorithms == ["greedy", "mondrian"]
     assert screen.methods.html.count('aria-checked="true"') == 2
 
 
@@ -188,7 +188,7 @@ def test_options_go_for_their_method_alone(workspace: Workspace) -> None:
     choice.set_option("greedy", "reciprocal", True)
     choice.set_option("k-concealment", "randomized", False)
     assert steps_back(workspace) == before + 2
-    assert workspace.problems == ()
+    assert workspace.data.problems == ()
     runs = {run.anonymize.algorithm: run.anonymize.options for run in workspace.draft.flow().runs}
     assert runs == {"greedy": {"reciprocal": True}, "mondrian": {}, "k-concealment": {"randomized": False}}
     results = {o.name: choice.value_of("greedy", o) for o in choice.asked_options()["greedy"]}
@@ -213,7 +213,7 @@ def test_an_option_of_a_loaded_flow_is_seen_and_overruled(workspace: Workspace) 
 def test_levels_and_widths_are_typed(workspace: Workspace) -> None:
     """Mappings of columns, as a flow has them; what cannot be is said where all problems are."""
     for column in ("city", "job"):
-        workspace.set_column(column, kind="suppression")
+        workspace.data.set_column(column, kind="suppression")
     workspace.draft.set_algorithms(["full-domain"])
     screen = ProtectScreen(workspace=workspace)
     screen.__panel__()
@@ -223,11 +223,11 @@ def test_levels_and_widths_are_typed(workspace: Workspace) -> None:
     place = ("steps", "anonymize", "options")
     mine = {"levels": {"city": "*", "job": "values"}, "widths": {"age": [5, 20]}}
     assert value_at(workspace.draft, place) == {"full-domain": mine}
-    assert workspace.problems == ()
+    assert workspace.data.problems == ()
     assert levels.value == 'city: "*", job: values'
-    workspace.start()
-    workspace.wait(300)
-    (run,) = workspace.runs
+    workspace.runs.start()
+    workspace.runs.wait(300)
+    (run,) = workspace.runs.finished
     levels_of_run = run.result.anonymization.facts["levels"]
     assert (levels_of_run["city"], levels_of_run["job"]) == ("*", "values")
     assert levels_of_run["age"] in ("values", "width 5", "width 20", "*")
@@ -238,10 +238,10 @@ def test_levels_and_widths_are_typed(workspace: Workspace) -> None:
         ("jib: values", "names 'jib'"),
     ):
         levels.value = text
-        assert any(words in problem for problem in workspace.problems), (text, workspace.problems)
+        assert any(words in problem for problem in workspace.data.problems), (text, workspace.data.problems)
     levels.value = ""
     widths.value = "age: [5, 7]"
-    assert any("widths" in problem or "multiple" in problem for problem in workspace.problems)
+    assert any("widths" in problem or "multiple" in problem for problem in workspace.data.problems)
     widths.value = ""
     assert value_at(workspace.draft, place) is None
 
@@ -261,10 +261,10 @@ def test_sets_of_columns_are_typed(workspace: Workspace) -> None:
             "sets": [["age", "city"], ["job"]], "importance": {"city": 2}, "generalize": True,
         }
     }  # fmt: skip
-    assert workspace.problems == ()
-    workspace.start()
-    workspace.wait(300)
-    (run,) = workspace.runs
+    assert workspace.data.problems == ()
+    workspace.runs.start()
+    workspace.runs.wait(300)
+    (run,) = workspace.runs.finished
     assert run.result.guarantee == "key-sets(sets=[age+city|job], hidden=any, rows=matches)"
     assert all(finding.holds for finding in run.result.findings)
     assert "every person is compatible with at least k published rows" in promise_of(run.result.guarantee)
@@ -275,12 +275,14 @@ def test_sets_of_columns_are_typed(workspace: Workspace) -> None:
         ("age, city", "sets is a list of lists of columns"),
     ):
         sets.value = text
-        assert any(words in problem for problem in workspace.problems), (text, workspace.problems)
+        assert any(words in problem for problem in workspace.data.problems), (text, workspace.data.problems)
     sets.value, of.value = "", 4
-    assert any("of is 4, and there are 3 quasi-identifiers" in problem for problem in workspace.problems)
+    assert any("of is 4, and there are 3 quasi-identifiers" in problem for problem in workspace.data.problems)
     put_at(workspace.draft, ("steps", "diversify"), {"criterion": "l-diversity", "l": 2})
     of.value = 2
-    assert any("cannot be made diverse" in problem for problem in workspace.problems), workspace.problems
+    assert any("cannot be made diverse" in problem for problem in workspace.data.problems), (
+        workspace.data.problems
+    )
 
 
 def test_sets_of_columns_are_typed_for_methods_of_classes(workspace: Workspace) -> None:
@@ -289,12 +291,12 @@ def test_sets_of_columns_are_typed_for_methods_of_classes(workspace: Workspace) 
     screen.__panel__()
     of, importance = (screen._fields["k-member", name] for name in ("of", "importance"))
     importance.value = "city: 2"
-    assert any("importance goes with sets or of" in problem for problem in workspace.problems)
+    assert any("importance goes with sets or of" in problem for problem in workspace.data.problems)
     of.value = 2
-    assert workspace.problems == ()
-    workspace.start()
-    workspace.wait(300)
-    (run,) = workspace.runs
+    assert workspace.data.problems == ()
+    workspace.runs.start()
+    workspace.runs.wait(300)
+    (run,) = workspace.runs.finished
     assert run.result.guarantee == "key-sets(of=2, hidden=any, rows=matches)"
     assert all(finding.holds for finding in run.result.findings)
 
@@ -318,7 +320,7 @@ def test_partitions_loss_and_boundaries(workspace: Workspace) -> None:
     choice.cut = "time"
     choice.seconds = 5.0
     assert value_at(workspace.draft, ("partition",)) == {"size": "auto", "budget": 5.0}
-    assert workspace.problems == ()
+    assert workspace.data.problems == ()
     choice.cut = "whole"
     assert value_at(workspace.draft, ("partition",)) is None
     choice.loss = "entropy"
@@ -326,7 +328,7 @@ def test_partitions_loss_and_boundaries(workspace: Workspace) -> None:
     assert value_at(workspace.draft, ("steps", "anonymize"))["loss"] == "entropy"
     assert value_at(workspace.draft, ("steps", "anonymize"))["boundaries"] is False
     choice.cut, choice.size = "size", 5
-    assert any("smaller than k" in problem for problem in workspace.problems)
+    assert any("smaller than k" in problem for problem in workspace.data.problems)
     for _ in range(2):
         workspace.draft.undo()
     assert choice.cut == "whole"
@@ -341,7 +343,7 @@ def test_the_best_method_for_a_time(workspace: Workspace) -> None:
     choice.guarantee = "k-anonymity"
     step = value_at(workspace.draft, ("steps", "anonymize"))
     assert step == {"algorithm": "auto", "k": 10, "guarantee": "k-anonymity", "budget": 2.0}
-    assert workspace.algorithms == ["auto"]
+    assert workspace.data.algorithms == ["auto"]
     assert workspace.draft.flow().runs[0].name == "auto k=10"
     assert (choice.cut, choice.seconds, choice.algorithms) == ("auto", 2.0, [])
     workspace.draft.undo()
@@ -383,11 +385,11 @@ def test_infeasible_diversity_is_refused_with_the_largest_value(
     choice.criterion = criterion
     setattr(choice, name, large)
     assert largest in choice.problem
-    assert any(largest in problem for problem in workspace.problems)
+    assert any(largest in problem for problem in workspace.data.problems)
     setattr(choice, name, good)
     assert choice.problem == ""
     assert largest in choice.feasible
-    assert workspace.problems == ()
+    assert workspace.data.problems == ()
 
 
 def test_numbers_that_say_nothing_are_not_taken(workspace: Workspace) -> None:
@@ -411,7 +413,7 @@ def test_the_step_stands_where_the_loader_wants_it_and_goes_again(workspace: Wor
         "criterion": "t-closeness", "column": "illness", "t": 0.3,
     }  # fmt: skip
     choice.column = "nobody"
-    assert workspace.problems != ()
+    assert workspace.data.problems != ()
     workspace.draft.undo()
     workspace.draft.undo()
     assert workspace.draft.document == before
@@ -422,11 +424,11 @@ def test_the_step_stands_where_the_loader_wants_it_and_goes_again(workspace: Wor
 
 
 def test_without_a_sensitive_column_diversity_is_a_problem(workspace: Workspace) -> None:
-    workspace.set_column("illness", role="identifier")
+    workspace.data.set_column("illness", role="identifier")
     choice = DiversityChoice(workspace)
     assert choice.columns == []
     choice.criterion = "l-diversity"
-    assert workspace.problems != ()
+    assert workspace.data.problems != ()
 
 
 # ------------------------------------------------------------------------------------------- limits
@@ -442,9 +444,9 @@ def test_limits_are_typed_and_taken_away(workspace: Workspace) -> None:
         "role": "quasi-identifier", "kind": "numeric", "weight": 2.5, "max-width": 3,
     }  # fmt: skip
     assert value_at(workspace.draft, ("table", "columns", "city", "max-set")) == 2
-    assert workspace.problems == ()
+    assert workspace.data.problems == ()
     assert choice.choose("age", "interval", 5)
-    assert workspace.table.schema["age"].boundary == 5.0
+    assert workspace.data.table.schema["age"].boundary == 5.0
     assert choice.choose("age", "interval", "")
     assert choice.choose("age", "weight", None)
     assert choice.choose("age", "max-width", float("nan"))
@@ -522,10 +524,10 @@ def test_what_was_chosen_runs(workspace: Workspace) -> None:
     screen.protection.k = 3
     screen.diversity.param.update(criterion="p-sensitivity", p=2)
     LimitTable(workspace).choose("age", "weight", 2)
-    assert workspace.problems == ()
-    workspace.start()
-    workspace.wait(300)
-    (run,) = workspace.runs
+    assert workspace.data.problems == ()
+    workspace.runs.start()
+    workspace.runs.wait(300)
+    (run,) = workspace.runs.finished
     assert run.ok
     assert run.result.anonymization.facts["diversity"] == "p-sensitivity"
 
@@ -539,9 +541,9 @@ def test_the_flow_of_a_run_by_auto_names_what_was_picked(
     choice.k = 3
     choice.guarantee = "k-anonymity"
     choice.cut = "auto"
-    workspace.start()
-    workspace.wait(300)
-    (run,) = workspace.runs
+    workspace.runs.start()
+    workspace.runs.wait(300)
+    (run,) = workspace.runs.finished
     assert run.ok
     assert run.result.algorithm == "k-member"
     document = run.spec.document

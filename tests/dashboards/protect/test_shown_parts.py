@@ -39,7 +39,7 @@ def test_hidden_tabs_are_not_drawn_and_are_right_when_they_are_opened(
     screen.unfold.clicks += 1
     for k in range(3, 9):
         workspace.draft.set_ks([k])
-    workspace.set_column("job", role="insensitive")
+    workspace.data.set_column("job", role="insensitive")
     workspace.draft.set_algorithms(["pattern-guided"])
     assert drawn == {"board": 0, "tree": 0}
     tabs.active = PATTERNS
@@ -48,14 +48,14 @@ def test_hidden_tabs_are_not_drawn_and_are_right_when_they_are_opened(
     assert "Used by pattern-guided" in screen.board.summary.object
     workspace.draft.set_ks([4])
     assert drawn["board"] == 1  # a grid has no k
-    workspace.set_column("job", role="quasi-identifier", kind="categorical")
+    workspace.data.set_column("job", role="quasi-identifier", kind="categorical")
     assert "job" in screen.board.grid.html
     tabs.active = HIERARCHIES
     assert drawn["tree"] > 0
     assert screen.tree.column.value == "age"
     before = dict(drawn)
     page.visible = False  # another screen is shown
-    workspace.set_column("city", role="insensitive")
+    workspace.data.set_column("city", role="insensitive")
     assert drawn == before
     page.visible = True
     assert "city" not in screen.tree.column.options

@@ -37,7 +37,7 @@ def workspace() -> Iterator[Workspace]:
         "sex": {"role": "quasi-identifier", "kind": "categorical"},
         "ill": {"role": "sensitive"},
     }
-    workspace.open_frame(frame, columns, "people")
+    workspace.opener.open_frame(frame, columns, "people")
     workspace.draft.set_algorithms(["mondrian"])
     yield workspace
     workspace.close()
@@ -59,15 +59,15 @@ def test_trials_become_runs_and_the_flow_of_the_picked_one_repeats_it(
     report = choice.report
     assert report.ok
     assert workspace.draft.document == before
-    assert len(workspace.runs) == sum(trial.result is not None for trial in report.trials)
+    assert len(workspace.runs.finished) == sum(trial.result is not None for trial in report.trials)
     assert report.sentence() in card.state.object
     assert "meets the target" in card.tried.object
-    shown = [run for run in workspace.runs if run.result.anonymization is not None]
+    shown = [run for run in workspace.runs.finished if run.result.anonymization is not None]
     assert len(shown) == len({id(trial) for trial in (*report.frontier, report.best)})
-    assert set(CompareModel(workspace).best()) <= {run.id for run in workspace.runs}
+    assert set(CompareModel(workspace).best()) <= {run.id for run in workspace.runs.finished}
     best = report.best
     (run,) = [run for run in shown if run.result.anonymization is best.result.anonymization]
-    assert workspace.chosen == run.id
+    assert workspace.runs.chosen == run.id
     assert run.spec.document["target"]["risk"] == 0.2
     (entry,) = [entry for entry in run.spec.document["target"]["tried"] if entry.get("picked")]
     assert (entry["algorithm"], entry["k"]) == (best.candidate.setup.algorithm, best.candidate.k)
@@ -80,7 +80,7 @@ def test_trials_become_runs_and_the_flow_of_the_picked_one_repeats_it(
     assert files.release is not None
     CompareModel(workspace).take_up(run.id)
     assert "target" not in workspace.draft.document
-    assert workspace.ks == [best.candidate.k]
+    assert workspace.data.ks == [best.candidate.k]
 
 
 def test_it_is_stopped_at_will_and_a_new_table_forgets_it(
@@ -97,7 +97,7 @@ def test_it_is_stopped_at_will_and_a_new_table_forgets_it(
 
     def hear(*args: Any) -> None:  # a trial is over while the other table is opened
         if not late:
-            workspace.open_dataset("patients_example")
+            workspace.opener.open_dataset("patients_example")
         heard(*args)
         late.append(True)
 
@@ -108,7 +108,7 @@ def test_it_is_stopped_at_will_and_a_new_table_forgets_it(
     assert not choice.searching
     assert choice.trials == ()
     assert choice.report is None
-    assert workspace.runs == []
+    assert workspace.runs.finished == []
 
 
 def test_what_cannot_be_searched_is_a_sentence(workspace: Workspace) -> None:

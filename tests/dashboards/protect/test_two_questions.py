@@ -22,7 +22,7 @@ WAIT = 300
 @pytest.fixture
 def workspace() -> Iterator[Workspace]:
     space = Workspace()
-    space.open_dataset("census_like", n=120, seed=1)
+    space.opener.open_dataset("census_like", n=120, seed=1)
     yield space
     space.close()
 
@@ -31,14 +31,14 @@ def test_the_answer_sets_k_for_all_screens(workspace: Workspace) -> None:
     questions = TwoQuestions(Protection(workspace))
     for k in STRENGTHS.values():
         questions.strength.value = k
-        assert workspace.ks == [k]
+        assert workspace.data.ks == [k]
     workspace.draft.set_ks([7])
     assert questions.strength.value is None  # of no answer
     assert "hides among 7" in questions.without_answer.object
     workspace.draft.set_ks([5, 25])
     assert questions.strength.value == 5
     assert not questions.without_answer.visible
-    assert workspace.ks == [5, 25], "what follows the draft writes nothing"
+    assert workspace.data.ks == [5, 25], "what follows the draft writes nothing"
 
 
 def test_candidates_contrast_and_keep_all_other_settings(workspace: Workspace) -> None:
@@ -54,18 +54,18 @@ def test_candidates_contrast_and_keep_all_other_settings(workspace: Workspace) -
 def test_the_best_candidate_loses_least_is_chosen_and_has_its_reason(workspace: Workspace) -> None:
     app = App(workspace=workspace)
     (people, _), *others = [number[:2] for number in app.bar.numbers]
-    assert int(people) == Protection(workspace).at_risk(workspace.ks[0])[0]
+    assert int(people) == Protection(workspace).at_risk(workspace.data.ks[0])[0]
     assert [value for value, _ in others] == ["–"] * 3
     questions = TwoQuestions(Protection(workspace))
     questions.find()
     assert questions.start.disabled
-    workspace.wait(WAIT)
+    workspace.runs.wait(WAIT)
     assert len(questions.candidates) == 3
     best = questions.best
     losses = {run.id: float(run.result.measures["gcp"]) for run in questions.candidates}
     assert losses[best.id] == min(losses.values())
-    assert workspace.chosen == best.id
-    assert workspace.algorithms == [AUTO]
+    assert workspace.runs.chosen == best.id
+    assert workspace.data.algorithms == [AUTO]
     assert "Best for you: " in questions.answer.object
     assert all(run.result.algorithm in questions.answer.object for run in questions.candidates)
     assert [number[0] for number in app.bar.numbers] == [
@@ -85,11 +85,11 @@ def test_the_best_candidate_loses_least_is_chosen_and_has_its_reason(workspace: 
 def test_the_numbers_follow_each_choice(workspace: Workspace) -> None:
     app = App(workspace=workspace)
     workspace.draft.set_ks([3, 8])
-    workspace.start()
-    workspace.wait(WAIT)
+    workspace.runs.start()
+    workspace.runs.wait(WAIT)
     shown = set()
-    for run in workspace.runs:
-        workspace.choose(run.id)
+    for run in workspace.runs.finished:
+        workspace.runs.choose(run.id)
         assert app.bar.numbers[1][0] == f"{run.result.measures['gcp']:.3f}"
         shown.add(tuple(app.bar.numbers))
     assert len(shown) == 2
@@ -98,12 +98,12 @@ def test_the_numbers_follow_each_choice(workspace: Workspace) -> None:
 def test_what_cannot_run_is_said(workspace: Workspace) -> None:
     questions = TwoQuestions(Protection(workspace))
     for name in workspace.draft.spec.columns:
-        workspace.set_column(name, role="insensitive")
+        workspace.data.set_column(name, role="insensitive")
     assert questions.start.disabled
-    assert f"These questions wait: {workspace.problems[0]}" in questions.answer.object
+    assert f"These questions wait: {workspace.data.problems[0]}" in questions.answer.object
     questions.find()
     assert questions.problem
-    assert workspace.runs == []
+    assert workspace.runs.finished == []
 
 
 def test_k_and_methods_are_a_click_further(workspace: Workspace) -> None:

@@ -28,11 +28,11 @@ from tests.dashboards.publish.drawing import drawn
 @pytest.fixture(scope="module")
 def done() -> Iterator[Workspace]:
     workspace = Workspace()
-    workspace.open_dataset("census_like", n=60, seed=2)
+    workspace.opener.open_dataset("census_like", n=60, seed=2)
     workspace.draft.set_algorithms(["greedy", "mondrian"])
     workspace.draft.set_ks([3, 4])
-    workspace.start()
-    workspace.wait(300)
+    workspace.runs.start()
+    workspace.runs.wait(300)
     yield workspace
     workspace.close()
 
@@ -68,12 +68,12 @@ def test_the_screen_offers_every_kind_of_file_that_the_shell_writes(done: Worksp
         {"age": [20 + at % 9 for at in range(60)], "town": list("ab") * 30, "ill": list("xyz") * 20}
     )
     frame.to_csv(tmp_path / "people.csv", index=False)
-    workspace.open_file("people.csv", tmp_path / "people.csv")
-    workspace.confirm(dict.fromkeys(workspace.draft.spec.columns, ""))
+    workspace.opener.open_file("people.csv", tmp_path / "people.csv")
+    workspace.data.confirm(dict.fromkeys(workspace.draft.spec.columns, ""))
     workspace.draft.set_algorithms(["greedy"])
     workspace.draft.set_ks([3])
-    workspace.start()
-    workspace.wait(300)
+    workspace.runs.start()
+    workspace.runs.wait(300)
     model = drawn(workspace)
     for content_of, content in names(model.content("public")).items():
         path = tmp_path / content_of
@@ -100,8 +100,8 @@ def test_the_screen_offers_every_kind_of_file_that_the_shell_writes(done: Worksp
 
 
 def test_figures_stand_alone_and_hold_no_value(done: Workspace) -> None:
-    result = done.runs[0].result
-    files = figures_of_run(result) | figures_of_runs([run.result for run in done.runs])
+    result = done.runs.finished[0].result
+    files = figures_of_run(result) | figures_of_runs([run.result for run in done.runs.finished])
     assert {
         "loss-by-column.svg",
         "cells.svg",
@@ -111,7 +111,7 @@ def test_figures_stand_alone_and_hold_no_value(done: Workspace) -> None:
     values = {
         str(value)
         for name in ("Marital", "Education")
-        for value in done.frame[name]
+        for value in done.data.frame[name]
         if not str(value).isdecimal()
     }
     for name, content in files.items():
@@ -124,7 +124,7 @@ def test_figures_stand_alone_and_hold_no_value(done: Workspace) -> None:
 
 def test_figures_tell_nothing_that_no_cell_shows(done: Workspace) -> None:
     """Attack: solve the loss on the domain of the originals for a suppressed person's value."""
-    result = done.runs[0].result
+    result = done.runs.finished[0].result
     other = tuple(replace(column, loss=column.loss / 2, whole=0.0) for column in result.columns)
     assert figures_of_run(result) == figures_of_run(replace(result, columns=other, spread=((0, 1),)))
 
@@ -146,6 +146,6 @@ def test_the_script_gives_the_same_release(
 
 def test_the_address_is_there_to_be_copied(done: Workspace) -> None:
     screen = PublishScreen(workspace=done)
-    link = done.link()
+    link = PublishModel(done).link()
     assert link.startswith("c=")
     assert f'data-copy="?{escape(link)}"' in screen.link.object

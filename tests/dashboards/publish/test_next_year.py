@@ -26,11 +26,11 @@ from tests.dashboards.data.uploading import send
 
 def session(owner: Path | None, frame: pd.DataFrame, algorithm: str = "k-member", k: int = 10) -> Workspace:
     workspace = Workspace(owner=owner)
-    workspace.open_frame(frame, NAMED, "people")
+    workspace.opener.open_frame(frame, NAMED, "people")
     workspace.draft.set_algorithms([algorithm])
     workspace.draft.set_ks([k])
-    workspace.start()
-    workspace.wait(300)
+    workspace.runs.start()
+    workspace.runs.wait(300)
     return workspace
 
 
@@ -55,7 +55,7 @@ def second(tmp_path: Path) -> Iterator[Workspace]:
 
 def test_a_run_goes_on_from_the_releases_of_the_session_before(second: Workspace, tmp_path: Path) -> None:
     screen = PublishScreen(workspace=second)
-    model, plain = screen.model, second.chosen_run
+    model, plain = screen.model, second.runs.chosen_run
     assert screen.released.card.visible
     assert screen.inside[1] is screen.released.card, "known before the draw"
     assert "150" in screen.released.people.object
@@ -63,8 +63,8 @@ def test_a_run_goes_on_from_the_releases_of_the_session_before(second: Workspace
     assert screen.people.end == 10
     model.people = 4
     screen.go_on.clicks += 1
-    second.wait(300)
-    run = second.chosen_run
+    second.runs.wait(300)
+    run = second.runs.chosen_run
     assert run is not plain
     assert run.spec.document["earlier"] == {"people": 4}
     facts = run.result.anonymization.facts
@@ -85,8 +85,8 @@ def test_a_run_goes_on_from_the_releases_of_the_session_before(second: Workspace
     assert str(tmp_path) not in model.content("flow").decode()
     assert screen.go_on.label == "Run again without earlier releases"
     screen.go_on.clicks += 1
-    second.wait(300)
-    assert second.chosen_run.spec.earlier is None
+    second.runs.wait(300)
+    assert second.runs.chosen_run.spec.earlier is None
 
 
 def test_a_plain_second_release_says_whom_it_leaves_alone(second: Workspace) -> None:
@@ -129,12 +129,14 @@ def test_the_screens_say_beforehand_what_a_release_gives_away_and_costs(
     """At least so many as a plain release leaves alone, and exactly so many as a run holds back, of each number of people."""
     screen = PublishScreen(workspace=second)
     outlook = screen.model.releases.known.outlook
-    plain = Earlier(tmp_path).overlap(second.table, af.anonymize(second.table, "k-member", 10).release())
+    plain = Earlier(tmp_path).overlap(
+        second.data.table, af.anonymize(second.data.table, "k-member", 10).release()
+    )
     assert plain.few is not None
     assert 0 < outlook.few <= plain.few + 10  # ten left, whom a later release does not count
     assert outlook.alone <= plain.alone + 10
     for least, held in outlook.held_back.items():
-        again = af.anonymize(second.table, "k-member", 10, people=least, earlier=tmp_path)
+        again = af.anonymize(second.data.table, "k-member", 10, people=least, earlier=tmp_path)
         assert held == again.facts["held_back"]
     assert len(outlook.held_back) == 4
     for text in (screen.released.people.object, risk_of(second)[1]):
@@ -152,9 +154,9 @@ def test_of_components_no_number_of_people_can_be_chosen(tmp_path: Path) -> None
         assert screen.released.card.visible
         assert not screen.people.visible
         screen.go_on.clicks += 1
-        second.wait(300)
-        assert second.chosen_run.result.anonymization.facts["persisting"] == 60
-        assert second.chosen_run.spec.document["earlier"] == {}
+        second.runs.wait(300)
+        assert second.runs.chosen_run.result.anonymization.facts["persisting"] == 60
+        assert second.runs.chosen_run.spec.document["earlier"] == {}
     finally:
         first.close()
         second.close()
@@ -185,9 +187,9 @@ def test_releases_go_from_a_session_to_that_of_the_next_year(tmp_path: Path) -> 
                 assert screen.go_on.visible
                 screen.model.people = 4
                 screen.go_on.clicks += 1
-                workspace.wait(300)
+                workspace.runs.wait(300)
                 assert screen.people.visible is False
-                facts = workspace.chosen_run.result.anonymization.facts
+                facts = workspace.runs.chosen_run.result.anonymization.facts
                 held.append(facts["held_back"])
             publication = draw(workspace).model.publication
             assert publication.ok
@@ -238,8 +240,8 @@ def test_several_folders_are_uploaded_and_have_one_key(second: Workspace, tmp_pa
     assert "2 releases with" in upload(screen, both)
     model.people = 4
     model.go_on()
-    second.wait(300)
-    assert second.chosen_run.spec.document["earlier"] == {"people": 4}
+    second.runs.wait(300)
+    assert second.runs.chosen_run.spec.document["earlier"] == {"people": 4}
     publication = draw(second).model.publication
     assert publication.ok
     assert "which has another key than the uploaded ones" in " ".join(publication.warnings)
@@ -258,9 +260,9 @@ def test_a_folder_with_strangers_releases_is_not_handed_out(tmp_path: Path) -> N
     draw(first)
     first.close()
     stranger = Workspace(owner=place, shares_owner=True)
-    stranger.open_frame(frame.iloc[:60], NAMED, "people")
+    stranger.opener.open_frame(frame.iloc[:60], NAMED, "people")
     try:
-        assert sum(each.people for each in stranger.memory.known(stranger.table).shared) == 60
+        assert sum(each.people for each in stranger.memory.known(stranger.data.table).shared) == 60
         assert stranger.memory.packed() == b""
         screen = RiskScreen(workspace=stranger)
         assert "1 release with" in upload(screen, packed_release(tmp_path / "own", frame.iloc[5:50]))
@@ -303,7 +305,7 @@ def test_an_upload_that_is_no_owners_folder_is_one_sentence(second: Workspace) -
     assert screen.released.people.object == before
     assert second.memory.kept == (0, 1)
     assert set(second.folder.parent.rglob("*")) == files
-    assert not second.problems
+    assert not second.data.problems
 
 
 def test_a_hosted_server_bounds_what_is_uploaded(tmp_path: Path) -> None:

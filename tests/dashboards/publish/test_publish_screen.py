@@ -31,22 +31,22 @@ from tests.dashboards.publish.drawing import drawn
 @pytest.fixture
 def done() -> Iterator[Workspace]:
     workspace = Workspace()
-    workspace.open_dataset("census_like", n=90, seed=2)
+    workspace.opener.open_dataset("census_like", n=90, seed=2)
     workspace.draft.set_algorithms(["greedy", "mondrian"])
     workspace.draft.set_ks([3])
-    workspace.start()
-    workspace.wait(300)
+    workspace.runs.start()
+    workspace.runs.wait(300)
     yield workspace
     workspace.close()
 
 
 def ready_to_draw(owner: Path) -> Workspace:
     workspace = Workspace(owner=owner)
-    workspace.open_dataset("census_like", n=90, seed=2)
+    workspace.opener.open_dataset("census_like", n=90, seed=2)
     workspace.draft.set_algorithms(["mondrian"])
     workspace.draft.set_ks([3])
-    workspace.start()
-    workspace.wait(300)
+    workspace.runs.start()
+    workspace.runs.wait(300)
     return workspace
 
 
@@ -64,10 +64,10 @@ def test_the_files_are_what_they_say(done: Workspace, tmp_path: Path) -> None:
     assert model.publication.ok
     csv = pd.read_csv(io.BytesIO(model.content("csv")), dtype=str)
     parquet = pd.read_parquet(io.BytesIO(model.content("parquet"))).astype(str)
-    assert csv.shape == parquet.shape == (90, len(done.table.frame.columns))
+    assert csv.shape == parquet.shape == (90, len(done.data.table.frame.columns))
     path = tmp_path / "release.csv"
     path.write_bytes(model.content("csv"))
-    assert af.verify(done.table, str(path), ["covers", "k-regular"], k=3)
+    assert af.verify(done.data.table, str(path), ["covers", "k-regular"], k=3)
     proof = tmp_path / "certificate.npz"
     proof.write_bytes(model.content("certificate"))
     assert Certificate.load(proof).k == 3
@@ -99,17 +99,17 @@ def test_asking_again_gives_the_same_release(done: Workspace) -> None:
     first = model.publication
     model.draw()
     assert model.publication is first
-    done.choose(done.runs[1].id)
+    done.runs.choose(done.runs.finished[1].id)
     assert model.publication is None
-    done.choose(done.runs[0].id)
+    done.runs.choose(done.runs.finished[0].id)
     assert model.publication is first
 
 
 def test_a_second_draw_of_the_same_table_warns(done: Workspace) -> None:
     model = drawn(done)
-    first = done.run_of(done.chosen)
+    first = done.runs.of(done.runs.chosen)
     assert model.drawn == []
-    done.choose(next(run.id for run in done.runs if run is not first))
+    done.runs.choose(next(run.id for run in done.runs.finished if run is not first))
     assert model.drawn == [f"{first.name} (#{first.id})"]
     assert model.needs_agreement
     model.draw()
@@ -120,7 +120,7 @@ def test_a_second_draw_of_the_same_table_warns(done: Workspace) -> None:
     model.background.wait(300)
     assert model.publication.ok
     assert not model.agreed, "an agreement is for one draw"
-    done.open_dataset("freeform_example")
+    done.opener.open_dataset("freeform_example")
     assert model.drawn == [], "another table"
 
 
@@ -193,9 +193,9 @@ def test_the_link_holds_no_value_and_says_what_it_leaves_out(tmp_path: Path) -> 
     path = tmp_path / "people.csv"
     frame.to_csv(path, index=False)
     workspace = Workspace()
-    workspace.open_file("people.csv", path)
-    workspace.set_column("Confidential", role="quasi-identifier", kind="categorical")
-    workspace.set_column(
+    workspace.opener.open_file("people.csv", path)
+    workspace.data.set_column("Confidential", role="quasi-identifier", kind="categorical")
+    workspace.data.set_column(
         "Confidential", kind="hierarchy", hierarchy={"nested": {"all": ["Zaphod", "Trillian", "Arthur"]}}
     )
     workspace.draft.set_ks([3])
@@ -220,18 +220,18 @@ def test_a_large_table_is_looked_at_off_the_event_loop_and_only_for_who_sees_the
     workspace = Workspace()
     path = tmp_path / "people.csv"
     pd.DataFrame({"age": [20 + i % 9 for i in range(60)], "town": list("ab") * 30}).to_csv(path, index=False)
-    workspace.open_file("people.csv", path)
+    workspace.opener.open_file("people.csv", path)
     monkeypatch.setattr(screen_work, "FEW", 10)
-    monkeypatch.setattr(workspace, "advice", advice)
+    monkeypatch.setattr(workspace.data, "advice", advice)
     screen = PublishScreen(workspace)
     page = screen.__panel__()
     hand.do_all()
     assert aside == [True]
-    workspace.set_column("age", role="quasi-identifier", kind="numeric", weight=3)
+    workspace.data.set_column("age", role="quasi-identifier", kind="numeric", weight=3)
     assert "weight of age" in screen.link.object
     page.visible = False
     shown = screen.link.object
-    workspace.set_column("age", weight=None)
+    workspace.data.set_column("age", weight=None)
     assert screen.link.object == shown
     page.visible = True
     assert "weight of age" not in screen.link.object
@@ -245,9 +245,9 @@ def test_the_link_of_a_built_in_table_restores_it(done: Workspace) -> None:
     model = PublishModel(done)
     assert model.not_in_the_link() == []
     again = Workspace()
-    again.open_dataset("census_like", n=90, seed=2)
+    again.opener.open_dataset("census_like", n=90, seed=2)
     again.draft.put(share_link.merged(again.draft.spec, share_link.configuration(model.link())))
-    assert (again.algorithms, again.ks) == (done.algorithms, done.ks)
+    assert (again.data.algorithms, again.data.ks) == (done.data.algorithms, done.data.ks)
     assert again.draft.document["table"] == done.draft.document["table"]
     again.close()
 
@@ -308,13 +308,13 @@ def test_a_line_that_fails_has_a_remedy_that_is_applied_and_run(hand: Hand) -> N
     workspace = Workspace()
     age = [20 + 7 * at % 40 for at in range(60)]
     frame = pd.DataFrame({"age": age, "town": list("abc") * 20, "ill": [item // 30 for item in age]})
-    workspace.open_frame(frame, {
+    workspace.opener.open_frame(frame, {
         "age": {"role": "quasi-identifier", "kind": "numeric"}, "town": {"role": "quasi-identifier", "kind": "categorical"},
         "ill": {"role": "sensitive"},
     })  # fmt: skip
     workspace.draft.set_algorithms(["greedy"])
     workspace.draft.set_ks([3])
-    workspace.start()
+    workspace.runs.start()
     hand.do_all()
     screen = PublishScreen(workspace=workspace)
     screen.model.draw()
@@ -341,12 +341,12 @@ def test_a_line_that_fails_has_a_remedy_that_is_applied_and_run(hand: Hand) -> N
     assert priced["p = 2"] is not None
     assert "p = 2 costs +" in screen.state.object
     for number, (button, remedy) in enumerate(zip(list(screen.remedies.buttons), offered, strict=True), 2):
-        workspace.choose(1)
+        workspace.runs.choose(1)
         button.clicks += 1
         hand.do_all()
         assert not screen.remedies.refusal.visible, screen.remedies.refusal.object
-        assert [run.id for run in workspace.runs] == list(range(1, number + 1))
-        assert workspace.chosen == number
+        assert [run.id for run in workspace.runs.finished] == list(range(1, number + 1))
+        assert workspace.runs.chosen == number
         for path, value in remedy.change:
             assert value_at(workspace.draft, path) == value
         workspace.draft.undo()
@@ -356,9 +356,9 @@ def test_a_line_that_fails_has_a_remedy_that_is_applied_and_run(hand: Hand) -> N
 
 def test_a_remedy_that_cannot_be_is_said(hand: Hand) -> None:
     workspace = Workspace()
-    workspace.open_dataset("census_like", n=30, seed=2)
+    workspace.opener.open_dataset("census_like", n=30, seed=2)
     workspace.draft.set_algorithms(["mondrian"])
-    workspace.start()
+    workspace.runs.start()
     hand.do_all()
     remedies = Remedies(workspace, lambda: None)
     change = ((("steps", "anonymize", "k"), 31),)
@@ -374,7 +374,7 @@ def test_a_remedy_that_cannot_be_is_said(hand: Hand) -> None:
     assert not remedies.__panel__().visible
     # the run that comes next is none that a remedy began: it is not chosen
     workspace.draft.set_ks([3])
-    workspace.start()
+    workspace.runs.start()
     hand.do_all()
-    assert (workspace.chosen, len(workspace.runs)) == (1, 2)
+    assert (workspace.runs.chosen, len(workspace.runs.finished)) == (1, 2)
     workspace.close()

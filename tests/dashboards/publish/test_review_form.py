@@ -13,7 +13,8 @@ from anonflow.dashboards.publish import review_form
 from anonflow.dashboards.publish.model import PublishModel
 from anonflow.dashboards.publish.review_form import NO_BROWSER, ReviewForm
 from anonflow.dashboards.session.folders import SessionFolders
-from anonflow.dashboards.session.workspace import LONGEST_FIELD, Workspace
+from anonflow.dashboards.session.review import LONGEST_FIELD
+from anonflow.dashboards.session.workspace import Workspace
 from anonflow.engine.report.reviewer import FIELDS, filled_in
 from anonflow.errors import DataError, FlowError, ParameterError
 
@@ -23,11 +24,11 @@ WAIT = 300.0
 @pytest.fixture(scope="module")
 def form() -> Iterator[ReviewForm]:
     workspace = Workspace()
-    workspace.open_dataset("census_like", n=60, seed=2)
+    workspace.opener.open_dataset("census_like", n=60, seed=2)
     workspace.draft.set_algorithms(["mondrian"])
     workspace.draft.set_ks([12])
-    workspace.start()
-    workspace.wait(WAIT)
+    workspace.runs.start()
+    workspace.runs.wait(WAIT)
     yield ReviewForm(PublishModel(workspace))
     workspace.close()
 
@@ -50,7 +51,7 @@ def test_the_page_has_what_was_filled_in(form: ReviewForm, monkeypatch: pytest.M
     assert form.page() == ""
     form.fields["purpose"].value = "research on <wages>"
     form.fields["reviewer-name"].value = "Ada"
-    assert workspace.review == {"purpose": "research on <wages>", "reviewer-name": "Ada"}
+    assert workspace.review.fields == {"purpose": "research on <wages>", "reviewer-name": "Ada"}
     form.model.draw()
     form.model.background.wait(WAIT)
     assert form.model.publication.ok
@@ -75,7 +76,7 @@ def test_the_page_has_what_was_filled_in(form: ReviewForm, monkeypatch: pytest.M
     assert form.pdf == b""
     assert not form.pdf_file.visible
     form.fields["remarks"].value = ""
-    assert "remarks" not in workspace.review
+    assert "remarks" not in workspace.review.fields
 
     def fails(text: str) -> bytes:
         raise DataError("the browser printed nothing")
@@ -102,17 +103,17 @@ def test_what_was_filled_in_is_in_the_project_and_not_in_another_table(
     path.write_bytes(form.workspace.save_project())
     other = Workspace()
     try:
-        other.read_project_file(path)()
-        assert other.review["source"] == "survey of 2025"
+        other.opener.read_project_file(path)()
+        assert other.review.fields["source"] == "survey of 2025"
         again = ReviewForm(PublishModel(other))
         assert again.fields["source"].value == "survey of 2025"
-        other.open_dataset("census_like", n=60, seed=3)
-        assert other.review == {}
+        other.opener.open_dataset("census_like", n=60, seed=3)
+        assert other.review.fields == {}
         assert again.fields["source"].value == ""
         with pytest.raises(ParameterError, match="no such field"):
-            other.fill_in("evil", "x")
+            other.review.fill_in("evil", "x")
         with pytest.raises(ParameterError, match="at most"):
-            other.fill_in("purpose", "x" * (LONGEST_FIELD + 1))
+            other.review.fill_in("purpose", "x" * (LONGEST_FIELD + 1))
     finally:
         other.close()
 
@@ -122,11 +123,11 @@ def test_a_server_that_was_lost_left_it(tmp_path: Path) -> None:
     folders = SessionFolders(home=home)
     place = folders.begin("key")
     workspace = Workspace(place=place)
-    workspace.open_dataset("census_like", n=60, seed=2)
-    workspace.fill_in("purpose", "research")
+    workspace.opener.open_dataset("census_like", n=60, seed=2)
+    workspace.review.fill_in("purpose", "research")
     os.close(place._lock)  # as if the process were gone
     other = Workspace(place=SessionFolders(home=home).begin("key"))
-    assert other.is_resumed
-    other.resume()
-    assert other.review == {"purpose": "research"}
+    assert other.opener.is_resumed
+    other.opener.resume()
+    assert other.review.fields == {"purpose": "research"}
     other.close()

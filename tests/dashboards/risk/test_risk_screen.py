@@ -56,19 +56,19 @@ def test_without_a_table_it_says_where_to_get_one(workspace: Workspace) -> None:
     assert screen.nothing.visible
     assert "go to Data" in screen.nothing.object
     assert not screen.inside.visible
-    workspace.open_dataset("census_like", n=60, seed=1)
+    workspace.opener.open_dataset("census_like", n=60, seed=1)
     screen.model.background.wait(WAIT)
     assert screen.inside.visible
     assert not screen.nothing.visible
     for name in list(value_at(workspace.draft, ("table", "columns"), {})):
         if value_at(workspace.draft, ("table", "columns", name, "role")) == "quasi-identifier":
-            workspace.set_column(name, role="insensitive")
+            workspace.data.set_column(name, role="insensitive")
     assert screen.nothing.visible
     assert "quasi-identifier" in screen.nothing.object or "cannot be used" in screen.nothing.object
 
 
 def test_it_shows_the_numbers_of_the_library(workspace: Workspace) -> None:
-    workspace.open_dataset("census_like", n=60, seed=1)
+    workspace.opener.open_dataset("census_like", n=60, seed=1)
     screen = shown(workspace)
     picture = screen.model.picture
     risk = picture.risk
@@ -78,13 +78,13 @@ def test_it_shows_the_numbers_of_the_library(workspace: Workspace) -> None:
     assert f'<td class="n">{first:,}</td>' in screen.parts["riskiest"].object
     marked = screen.parts["riskiest"].object.count("<mark>")
     assert marked == sum(len(sets[0]) for sets in picture.smallest)
-    for column in workspace.table.qi_columns:
+    for column in workspace.data.table.qi_columns:
         assert column in screen.parts["sets"].object
     assert "By two columns" in screen.parts["pairs"].object
     assert not screen.people.visible
     assert screen.unsampled.visible
     screen.size.value = 1
-    assert screen.parts["sets"].object.count("<g><title>") == len(workspace.table.qi_columns)
+    assert screen.parts["sets"].object.count("<g><title>") == len(workspace.data.table.qi_columns)
     assert len(screen.size.options) == 1 + risk.sets.most
 
 
@@ -95,13 +95,13 @@ def test_it_shows_the_numbers_of_the_library(workspace: Workspace) -> None:
 def test_the_population_is_shown_for_a_fraction(workspace: Workspace, names: list[str], words: str) -> None:
     columns = {name: {"role": "quasi-identifier", "kind": "suppression"} for name in names}
     frame = datasets.census_like(200, seed=1).assign(code=[f"c{at}" for at in range(200)])
-    workspace.open_frame(frame[names], columns, "people")
+    workspace.opener.open_frame(frame[names], columns, "people")
     screen = shown(workspace)
     screen.fraction.value = 0.05
     screen.model.background.wait(WAIT)
     assert not screen.unsampled.visible
     text = screen.parts["population"].object
-    risk = population_risk(workspace.table, fraction=0.05)
+    risk = population_risk(workspace.data.table, fraction=0.05)
     for each in risk.estimates:
         assert each.model in text
         if each.is_there:
@@ -122,7 +122,7 @@ def test_people_households_and_weights_are_those_of_the_schema(workspace: Worksp
         "home": {"role": "household"},
         "stands for": {"role": "weight"},
     }
-    workspace.open_frame(frame, columns, "people")
+    workspace.opener.open_frame(frame, columns, "people")
     screen = RiskScreen(workspace)
     hand.do_all()
     assert screen.people.visible
@@ -132,20 +132,20 @@ def test_people_households_and_weights_are_those_of_the_schema(workspace: Worksp
     assert "stands for" in screen.sampled.object
     assert "weights are unequal" in screen.parts["population"].object
     frame["stands for"] = [10.0 + at % 3 for at in range(60)]
-    workspace.open_frame(frame, columns, "people")
+    workspace.opener.open_frame(frame, columns, "people")
     screen.model.compute()
     hand.do_all()
     assert "30 units have rows of different weights" in screen.status.object
 
 
 def test_nothing_is_computed_while_nobody_looks(workspace: Workspace) -> None:
-    workspace.open_dataset("census_like", n=60, seed=1)
+    workspace.opener.open_dataset("census_like", n=60, seed=1)
     screen = shown(workspace)
     before = screen.model.picture
     root = screen.__panel__()
     root.visible = False
-    name = workspace.table.qi_columns[0]
-    workspace.set_column(name, role="insensitive")
+    name = workspace.data.table.qi_columns[0]
+    workspace.data.set_column(name, role="insensitive")
     screen.model.background.wait(WAIT)
     assert screen.model.picture is before
     assert screen.model.stale
@@ -161,7 +161,7 @@ def test_nothing_is_computed_while_nobody_looks(workspace: Workspace) -> None:
 
 
 def test_a_wrong_setting_is_a_sentence_and_a_right_one_mends_it(workspace: Workspace) -> None:
-    workspace.open_dataset("census_like", n=60, seed=1)
+    workspace.opener.open_dataset("census_like", n=60, seed=1)
     model = RiskModel(workspace)
     model.fraction = 2.0
     model.compute()
@@ -182,7 +182,7 @@ def test_names_and_values_are_escaped(workspace: Workspace) -> None:
     bad = "<img src=x onerror=alert(1)>"
     frame = pd.DataFrame({bad: [f"{bad}{at}" if at < 3 else "y" for at in range(12)], "b": list("uvw") * 4})
     columns = {name: {"role": "quasi-identifier", "kind": "suppression"} for name in frame}
-    workspace.open_frame(frame, columns, "people")
+    workspace.opener.open_frame(frame, columns, "people")
     screen = shown(workspace)
     for name, pane in (*screen.parts.items(), ("known", screen.known)):
         assert "<img" not in pane.object, name
@@ -199,7 +199,7 @@ def sampled(workspace: Workspace) -> pd.DataFrame:
         "Gender": {"role": "quasi-identifier", "kind": "categorical"},
         "Salary-class": {"role": "sensitive"},
     }
-    workspace.open_frame(everybody[::2].reset_index(drop=True), columns, "people")
+    workspace.opener.open_frame(everybody[::2].reset_index(drop=True), columns, "people")
     return everybody
 
 
@@ -226,11 +226,11 @@ def test_a_register_is_compared_and_attacks_what_is_published(workspace: Workspa
     assert f"<b>{figures.single:,}</b>" in screen.of_register.object
     named = value_at(workspace.draft, REGISTER)
     assert {"journalist": {"population": "register-people.csv"}} in named
-    assert workspace.problems == ()
+    assert workspace.data.problems == ()
     workspace.draft.set_algorithms(["mondrian"])
     workspace.draft.set_ks([3])
-    workspace.start()
-    workspace.wait(WAIT)
+    workspace.runs.start()
+    workspace.runs.wait(WAIT)
     model = PublishModel(workspace)
     model.draw()
     model.background.wait(WAIT)
@@ -288,7 +288,7 @@ def test_another_table_has_no_register(workspace: Workspace) -> None:
     screen = shown(workspace)
     dropped(screen, "voters.csv", everybody)
     assert screen.register.figures is not None
-    workspace.open_dataset("census_like", n=60, seed=2)
+    workspace.opener.open_dataset("census_like", n=60, seed=2)
     screen.model.background.wait(WAIT)
     assert screen.register.figures is None
     assert screen.register.file is None
@@ -310,7 +310,7 @@ def test_columns_of_pictures_are_in_the_order_of_the_table(monkeypatch: pytest.M
 def test_a_picture_that_is_cancelled_begins_again_when_somebody_looks(
     workspace: Workspace, hand: Hand
 ) -> None:
-    workspace.open_dataset("census_like", n=60, seed=1)
+    workspace.opener.open_dataset("census_like", n=60, seed=1)
     screen = RiskScreen(workspace)
     assert "combination of columns" in screen.model.background.doing
     screen.model.stop()

@@ -43,7 +43,7 @@ def begun(seats: Seats, workspaces: list[Workspace], key: str, document: Any, wi
     seat = seats.add(key, workspace, document, NO_FLOW)
     seat.seen = True
     if with_work:
-        workspace.open_dataset("census_like", n=30, seed=1)
+        workspace.opener.open_dataset("census_like", n=30, seed=1)
     return seat
 
 
@@ -143,7 +143,7 @@ def test_room_is_made_by_the_one_that_was_left_first(
     # it is on disk, for its browser to go on with
     assert two.workspace.closed
     assert (two.workspace.folder.parent / "draft.yaml").exists()
-    two.workspace._place.delete()
+    two.workspace.place.delete()
 
 
 def test_runs_go_on_without_a_page_and_no_change_is_lost(workspaces: list[Workspace], hand: Hand) -> None:
@@ -154,21 +154,21 @@ def test_runs_go_on_without_a_page_and_no_change_is_lost(workspaces: list[Worksp
     lost: list[Any] = []
     workspace.turns.schedule = lost.append  # a page that is gone makes no changes any more
     watched: list[Any] = []
-    workspace.param.watch(watched.append, "runs")
+    workspace.runs.param.watch(watched.append, "finished")
     workspace.draft.set_algorithms(["mondrian"])
     arrived: list[str] = []
     workspace.turns.line.join(
         "anna", lambda: workspace.turns.later(lambda: arrived.append("here")), lambda: None
     )
-    workspace.start()
-    batch = workspace._batch
+    workspace.runs.start()
+    batch = workspace.runs.batch
     assert batch is not None
     assert seats.leave(document) is None
     hand.do_all()
     assert arrived == ["here"]
-    assert len(workspace.runs) == 1
-    assert not workspace.running
+    assert len(workspace.runs.finished) == 1
+    assert not workspace.runs.running
     assert watched == []  # whoever looked is gone
     workspace.draft.set_ks([4])
-    assert workspace._place is not None
-    assert "4" in (workspace._place.path / "draft.yaml").read_text()  # the draft is kept still
+    assert workspace.place is not None
+    assert "4" in (workspace.place.path / "draft.yaml").read_text()  # the draft is kept still

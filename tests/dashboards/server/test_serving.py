@@ -24,7 +24,7 @@ from anonflow.dashboards.server import server
 from anonflow.dashboards.server.accounts import Accounts, LoginThrottle, add_account, hashed
 from anonflow.dashboards.server.server import ServerSettings
 from anonflow.dashboards.session.folders import SessionFolders
-from anonflow.dashboards.session.workspace import NOTHING_OPENED
+from anonflow.dashboards.session.opener import NOTHING_OPENED
 from anonflow.engine.flows.spec import SourceSpec
 from anonflow.errors import ParameterError
 from tests.cases.drafts import put_at, value_at
@@ -336,9 +336,9 @@ def test_a_lost_session_is_gone_on_with_by_its_browser_alone(
     def lost() -> str:
         """What a killed server leaves: a folder whose lock nobody holds; and the cookie of the browser."""
         first = begun(signed_in())
-        first.open_dataset("nursery")
+        first.opener.open_dataset("nursery")
         first.draft.set_ks([7])
-        fcntl.flock(first._place._lock, fcntl.LOCK_UN)
+        fcntl.flock(first.place._lock, fcntl.LOCK_UN)
         return item.cookie
 
     key = lost()
@@ -346,9 +346,9 @@ def test_a_lost_session_is_gone_on_with_by_its_browser_alone(
     assert begun(f"{signed_in()}; anonflow-session={'0' * 64}").frame is None
     assert begun(f"{sign_in(item, 'bert')[1]['Set-Cookie'].partition(';')[0]}; {key}").frame is None
     resumed = begun(f"{signed_in()}; {key}")
-    assert len(resumed.frame) == 12_960
-    assert resumed.ks == [7]
-    assert "open again" in resumed.status
+    assert len(resumed.data.frame) == 12_960
+    assert resumed.data.ks == [7]
+    assert "open again" in resumed.runs.status
     assert begun(f"{signed_in()}; {key}").frame is None  # it is held
     key, cookie = lost(), signed_in()
     item.ask("POST", "/logout", "", Cookie=f"{cookie}; {key}", Origin=f"http://127.0.0.1:{item.port}")
@@ -388,13 +388,13 @@ def test_a_server_that_ends_leaves_the_folders_of_sessions_with_work(keep: float
     done = threading.Event()
 
     def work() -> None:
-        first.open_dataset("census_like", n=30, seed=1)
+        first.opener.open_dataset("census_like", n=30, seed=1)
         put_at(first.draft, ("flow",), "work")
         done.set()
 
-    first.later(work)
+    first.turns.later(work)
     assert done.wait(WAIT)
-    folders = [workspace._place.path for workspace in (first, second)]
+    folders = [workspace.place.path for workspace in (first, second)]
     item.stop()
     assert [folder.exists() for folder in folders] == [bool(keep), False]
     assert item.server.left == bool(keep)
@@ -410,7 +410,7 @@ def test_a_session_begins_with_a_table_a_flow_or_a_link(
     item = running(start=tmp_path / "people.csv")
     item.token()
     (workspace,) = item.server._workspaces
-    assert len(workspace.frame) == 40
+    assert len(workspace.data.frame) == 40
     assert (tmp_path / "people.csv").exists()  # a copy was taken
     text = workspace.draft.text()
     (tmp_path / "flow.yaml").write_text(text)
@@ -418,7 +418,7 @@ def test_a_session_begins_with_a_table_a_flow_or_a_link(
     assert two.server is not None
     two.token()
     (other,) = two.server._workspaces
-    assert len(other.frame) == 40
+    assert len(other.data.frame) == 40
     assert value_at(other.draft, ("steps",)) == value_at(workspace.draft, ("steps",))
     assert (tmp_path / "people.csv").exists()
     with pytest.raises(ParameterError, match="does not exist"):
@@ -428,8 +428,8 @@ def test_a_session_begins_with_a_table_a_flow_or_a_link(
     assert three.server is not None
     three.token()
     (unread,) = three.server._workspaces
-    assert unread.status == NOTHING_OPENED
-    assert "gredy" in " ".join(unread.not_opened)
+    assert unread.runs.status == NOTHING_OPENED
+    assert "gredy" in " ".join(unread.opener.not_opened)
     screen = DataScreen(workspace=unread)
     assert screen.wrong.visible
     assert "gredy" in screen.wrong.object
@@ -469,17 +469,17 @@ def test_the_table_that_sessions_begin_with_is_read_once_for_each_version_of_its
         item.token()
     first, second, third = item.server._workspaces
     assert guesses == [40]
-    assert first.frame is second.frame is third.frame
+    assert first.data.frame is second.data.frame is third.data.frame
     assert (
         len({each.folder for each in (first, second, third)}) == 3
     )  # the file itself is copied for each of them
-    first.set_column("Age", role="insensitive")
+    first.data.set_column("Age", role="insensitive")
     assert value_at(second.draft, ("table", "columns", "Age", "role")) == "quasi-identifier"
-    assert second.source == third.source == SourceSpec(csv="people.csv")
+    assert second.data.source == third.data.source == SourceSpec(csv="people.csv")
     frame.head(30).to_csv(path, index=False)
     item.token()
     assert guesses == [40, 30]
-    assert sorted(len(each.frame) for each in item.server._workspaces) == [30, 40, 40, 40]
+    assert sorted(len(each.data.frame) for each in item.server._workspaces) == [30, 40, 40, 40]
 
 
 def test_a_page_of_another_port_or_scheme_opens_no_websocket(running: Callable[..., Running]) -> None:

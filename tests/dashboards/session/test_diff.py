@@ -19,10 +19,10 @@ def edit(workspace: Workspace, at: int) -> None:
     edits: list[Any] = [
         lambda: workspace.draft.set_ks([5, 10]),
         lambda: workspace.draft.set_algorithms(["greedy", "mondrian"]),
-        lambda: workspace.set_column("Age", missing="suppress"),
-        lambda: workspace.set_column("Age", boundary={"width": 5}),
-        lambda: workspace.set_column("Gender", kind="hierarchy", hierarchy=TREE),
-        lambda: workspace.set_column("Gender", role=None, kind=None),
+        lambda: workspace.data.set_column("Age", missing="suppress"),
+        lambda: workspace.data.set_column("Age", boundary={"width": 5}),
+        lambda: workspace.data.set_column("Gender", kind="hierarchy", hierarchy=TREE),
+        lambda: workspace.data.set_column("Gender", role=None, kind=None),
         lambda: put_at(workspace.draft, ("partition",), {"size": "auto", "budget": 10.0}),
         lambda: put_at(
             workspace.draft,
@@ -53,7 +53,7 @@ WORDS = [
 
 def test_every_edit_is_told_in_words() -> None:
     workspace = Workspace()
-    workspace.open_dataset("census_like", n=60, seed=1)
+    workspace.opener.open_dataset("census_like", n=60, seed=1)
     before = workspace.draft.spec
     for at, words in enumerate(WORDS):
         edit(workspace, at)

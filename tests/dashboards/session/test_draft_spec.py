@@ -83,10 +83,10 @@ def test_options_of_a_method_go_over_those_of_the_step() -> None:
 
 def test_a_click_on_run_loads_no_flow(monkeypatch: pytest.MonkeyPatch) -> None:
     item = Workspace()
-    item.open_dataset("census_like", n=60, seed=1)
+    item.opener.open_dataset("census_like", n=60, seed=1)
     item.draft.set_ks([3, 4])
     monkeypatch.setattr(draft_spec, "flow_from", lambda *_, **__: pytest.fail("the flow is loaded again"))
-    item.start()
-    item.wait(300)
-    assert [run.ok for run in item.runs] == [True, True]
+    item.runs.start()
+    item.runs.wait(300)
+    assert [run.ok for run in item.runs.finished] == [True, True]
     item.close()

@@ -19,7 +19,7 @@ from tests.cases.drafts import put_at
 @pytest.fixture
 def workspace() -> Iterator[Workspace]:
     item = Workspace()
-    item.open_dataset("census_like", n=120, seed=3)
+    item.opener.open_dataset("census_like", n=120, seed=3)
     yield item
     item.close()
 
@@ -29,15 +29,17 @@ def test_whoever_looks_never_sees_a_frame_without_its_columns() -> None:
     seen: list[tuple[Any, ...]] = []
 
     def look(*events: Any) -> None:
-        seen.append((item.frame is None, item.table is None, len(item.algorithms), item.problems))
+        seen.append(
+            (item.data.frame is None, item.data.table is None, len(item.data.algorithms), item.data.problems)
+        )
 
     for owner, names in (
-        (item, ["frame", "table", "problems", "algorithms", "ks"]),
+        (item.data, ["frame", "table", "problems", "algorithms", "ks"]),
         (item.draft, ["spec"]),
     ):
         owner.param.watch(look, names)
-    item.open_dataset("census_like", n=60, seed=1)
-    item.open_dataset("patients_example")  # other columns than those of the table before
+    item.opener.open_dataset("census_like", n=60, seed=1)
+    item.opener.open_dataset("patients_example")  # other columns than those of the table before
     assert seen
     assert [state for state in seen if not state[0] and (state[1] or state[2] == 0 or state[3])] == []
     item.close()
@@ -47,17 +49,19 @@ def test_an_impossible_run_does_not_keep_the_others_from_theirs(workspace: Works
     put_at(workspace.draft, ("partition",), {"size": 20})
     workspace.draft.set_algorithms(["mondrian", "greedy"])
     workspace.draft.set_ks([4, 30])
-    assert workspace.problems == ()
-    assert list(workspace.impossible) == ["mondrian k=30, greedy k=30"]
-    assert "at least 30 records, or the whole table" in workspace.impossible["mondrian k=30, greedy k=30"]
-    assert workspace.possible == workspace.missing == 2
-    workspace.start()
-    workspace.wait(300)
-    assert {run.result.name for run in workspace.runs} == {"mondrian k=4", "greedy k=4"}
-    assert all(run.ok for run in workspace.runs)
+    assert workspace.data.problems == ()
+    assert list(workspace.data.impossible) == ["mondrian k=30, greedy k=30"]
+    assert (
+        "at least 30 records, or the whole table" in workspace.data.impossible["mondrian k=30, greedy k=30"]
+    )
+    assert workspace.runs.possible == workspace.runs.missing == 2
+    workspace.runs.start()
+    workspace.runs.wait(300)
+    assert {run.result.name for run in workspace.runs.finished} == {"mondrian k=4", "greedy k=4"}
+    assert all(run.ok for run in workspace.runs.finished)
     workspace.draft.set_ks([30])
-    assert workspace.impossible == {}
-    assert len(workspace.problems) == 1
+    assert workspace.data.impossible == {}
+    assert len(workspace.data.problems) == 1
 
 
 def test_an_option_that_one_method_cannot_take_is_that_methods(workspace: Workspace) -> None:
@@ -65,10 +69,10 @@ def test_an_option_that_one_method_cannot_take_is_that_methods(workspace: Worksp
     workspace.draft.set_ks([4])
     step = ("steps", "anonymize", "options")
     put_at(workspace.draft, step, {"k-concealment": {"start": "even", "randomized": False}})
-    problem = "; ".join([*workspace.problems, *workspace.impossible.values()])
+    problem = "; ".join([*workspace.data.problems, *workspace.data.impossible.values()])
     if problem:  # where it is found before it runs, it is found for that method alone
-        assert workspace.possible == 1
-        assert workspace.problems == ()
+        assert workspace.runs.possible == 1
+        assert workspace.data.problems == ()
 
 
 @pytest.mark.parametrize("size", [20, None])
@@ -77,10 +81,10 @@ def test_a_k_that_the_table_does_not_have_is_said_as_the_shell_says_it(
 ) -> None:
     put_at(workspace.draft, ("partition",), None if size is None else {"size": size})
     workspace.draft.set_ks([40_000])
-    assert workspace.problems == (too_few(120, 40_000).message,)
+    assert workspace.data.problems == (too_few(120, 40_000).message,)
     workspace.draft.set_ks([4, 40_000])
-    assert workspace.problems == ()
-    assert list(workspace.impossible.values()) == [too_few(120, 40_000).message]
+    assert workspace.data.problems == ()
+    assert list(workspace.data.impossible.values()) == [too_few(120, 40_000).message]
 
 
 def test_blanks_in_numbers_are_said_in_the_words_of_the_screen() -> None:
@@ -89,7 +93,7 @@ def test_blanks_in_numbers_are_said_in_the_words_of_the_screen() -> None:
     with pytest.raises(AnonflowError, match="say missing:"):
         Table(frame, Schema(columns))
     item = Workspace()
-    item.open_frame(frame, columns)
-    assert "under Without a value" in item.problems[0]
-    assert "missing: " not in item.problems[0]
+    item.opener.open_frame(frame, columns)
+    assert "under Without a value" in item.data.problems[0]
+    assert "missing: " not in item.data.problems[0]
     item.close()

@@ -54,8 +54,8 @@ def people(folder: Path, name: str = "people.csv") -> Path:
 def run_once(item: Workspace) -> None:
     item.draft.set_algorithms(["mondrian"])
     item.draft.set_ks([4])
-    item.start()
-    item.wait(WAIT)
+    item.runs.start()
+    item.runs.wait(WAIT)
 
 
 def written(folder: Path, content: bytes) -> Path:
@@ -84,77 +84,77 @@ def changed(content: bytes, **members: bytes | None) -> bytes:
 def test_a_project_brings_flow_hierarchies_runs_and_notes_back(
     workspace: Workspace, other: Workspace, tmp_path: Path
 ) -> None:
-    workspace.open_file("people.csv", people(tmp_path))
+    workspace.opener.open_file("people.csv", people(tmp_path))
     (workspace.folder / "sex.csv").write_text("Male;any\nFemale;any\n")
-    workspace.set_column("Gender", kind="hierarchy", hierarchy="sex.csv")
+    workspace.data.set_column("Gender", kind="hierarchy", hierarchy="sex.csv")
     run_once(workspace)
-    workspace.edit_run(1, label="the first", note="for the board", pinned=True)
+    workspace.runs.edit(1, label="the first", note="for the board", pinned=True)
     saved = workspace.save_project()
     names = zipfile.ZipFile(io.BytesIO(saved)).namelist()
     assert names == ["project.json", "flow.yaml", "files/sex.csv"]
     cells = b"".join(zipfile.ZipFile(io.BytesIO(saved)).read(name) for name in names)
-    assert f"{workspace.runs[0].seed:x}".encode() not in cells
+    assert f"{workspace.runs.finished[0].seed:x}".encode() not in cells
     assert saved == workspace.save_project()
 
-    other.read_project_file(written(tmp_path, saved))()
-    assert other.frame is None
-    assert other.waits_for == "people.csv"
-    assert "people.csv" in other.status
+    other.opener.read_project_file(written(tmp_path, saved))()
+    assert other.data.frame is None
+    assert other.opener.waits_for == "people.csv"
+    assert "people.csv" in other.runs.status
     wrong = tmp_path / "wrong.csv"
     wrong.write_text("a,b\n1,2\n3,4\n")
     with pytest.raises(DataError, match="the column 'Age'"):
-        other.open_file("wrong.csv", wrong)
-    other.open_file("renamed.csv", people(tmp_path))
+        other.opener.open_file("wrong.csv", wrong)
+    other.opener.open_file("renamed.csv", people(tmp_path))
     assert value_at(other.draft, ("table", "source")) == {"csv": "renamed.csv"}
     assert value_at(other.draft, ("steps",)) == value_at(workspace.draft, ("steps",))
-    assert other.problems == ()
-    (run,) = other.runs
+    assert other.data.problems == ()
+    (run,) = other.runs.finished
     assert (run.name, run.note, run.pinned) == ("the first", "for the board", True)
-    assert run.row().keys() == workspace.runs[0].row().keys()
-    assert run.result.measures == workspace.runs[0].result.measures
-    assert run.result.columns == workspace.runs[0].result.columns
-    assert other.chosen_run is None  # its records are not in a project
+    assert run.row().keys() == workspace.runs.finished[0].row().keys()
+    assert run.result.measures == workspace.runs.finished[0].result.measures
+    assert run.result.columns == workspace.runs.finished[0].result.columns
+    assert other.runs.chosen_run is None  # its records are not in a project
     assert stat.S_IMODE((other.folder / "sex.csv").stat().st_mode) == 0o600
     run_once(other)
-    assert [run.id for run in other.runs] == [1, 2]
-    assert other.chosen_run is other.runs[1]
-    assert other.runs[1].result.measures["gcp"] == run.result.measures["gcp"]
+    assert [run.id for run in other.runs.finished] == [1, 2]
+    assert other.runs.chosen_run is other.runs.finished[1]
+    assert other.runs.finished[1].result.measures["gcp"] == run.result.measures["gcp"]
 
 
 def test_with_its_table_a_project_is_opened_whole(
     workspace: Workspace, other: Workspace, tmp_path: Path
 ) -> None:
-    workspace.open_file("people.csv", people(tmp_path))
+    workspace.opener.open_file("people.csv", people(tmp_path))
     run_once(workspace)
     saved = workspace.save_project(with_table=True)
-    other.read_project_file(written(tmp_path, saved))()
-    assert len(other.frame) == 40
-    assert other.runs[0].seed == workspace.runs[0].seed
-    assert "1 run of the project" in other.status
+    other.opener.read_project_file(written(tmp_path, saved))()
+    assert len(other.data.frame) == 40
+    assert other.runs.finished[0].seed == workspace.runs.finished[0].seed
+    assert "1 run of the project" in other.runs.status
     # its seeds repeat its runs, for who wants to look at them
-    assert [run.id for run in other.repeatable] == [other.runs[0].id]
-    other.repeat()
-    other._restorer.wait(WAIT)
-    other.wait(WAIT)
-    assert other.repeatable == []
-    assert other.chosen_run is other.runs[0]
-    repeated, first = (space.runs[0].result.anonymization for space in (other, workspace))
+    assert [run.id for run in other.runs.repeatable] == [other.runs.finished[0].id]
+    other.runs.repeat()
+    other.runs.restorer.wait(WAIT)
+    other.runs.wait(WAIT)
+    assert other.runs.repeatable == []
+    assert other.runs.chosen_run is other.runs.finished[0]
+    repeated, first = (space.runs.finished[0].result.anonymization for space in (other, workspace))
     pd.testing.assert_frame_equal(repeated.frame(), first.frame())
     with pytest.raises(DataError, match="no table is open"):
         Workspace().save_project()
 
 
 def test_a_flow_waits_for_its_table(workspace: Workspace, tmp_path: Path) -> None:
-    workspace.open_file("people.csv", people(tmp_path))
+    workspace.opener.open_file("people.csv", people(tmp_path))
     workspace.draft.set_ks([3, 5])
     path = tmp_path / "flow.yaml"
     path.write_text(workspace.draft.text())
     item = Workspace()
-    item.read_project_file(path)()
-    assert item.waits_for == "people.csv"
-    item.open_file("people.csv", people(tmp_path))
-    assert item.ks == [3, 5]
-    assert item.waits_for == ""
+    item.opener.read_project_file(path)()
+    assert item.opener.waits_for == "people.csv"
+    item.opener.open_file("people.csv", people(tmp_path))
+    assert item.data.ks == [3, 5]
+    assert item.opener.waits_for == ""
     item.close()
 
 
@@ -181,21 +181,21 @@ NO_PROJECTS: list[tuple[dict[str, bytes | None], str]] = [
 def test_what_is_no_project_is_refused_in_a_sentence(
     workspace: Workspace, other: Workspace, tmp_path: Path
 ) -> None:
-    workspace.open_file("people.csv", people(tmp_path))
+    workspace.opener.open_file("people.csv", people(tmp_path))
     project = workspace.save_project()
     before = sorted(other.folder.rglob("*"))
     for members, text in NO_PROJECTS:
         with pytest.raises((DataError, FlowError)) as error:
-            other.read_project_file(written(tmp_path, changed(project, **members)))()
+            other.opener.read_project_file(written(tmp_path, changed(project, **members)))()
         assert text in " ".join([error.value.message, *error.value.problems])
         assert "\n" not in error.value.problems[0]
-        assert other.frame is None
+        assert other.data.frame is None
         assert sorted(other.folder.rglob("*")) == before
         assert not (tmp_path / "evil.csv").exists()
 
 
 def entry_of(workspace: Workspace, folder: Path) -> dict[str, Any]:
-    workspace.open_file("people.csv", people(folder))
+    workspace.opener.open_file("people.csv", people(folder))
     run_once(workspace)
     document = json.loads(zipfile.ZipFile(io.BytesIO(workspace.save_project())).read("project.json"))
     assert isinstance(document, dict)
@@ -230,16 +230,16 @@ def test_runs_of_a_stranger_are_checked(workspace: Workspace, other: Workspace, 
         bad = {**entry, "runs": [{**run, **change}]}
         content = changed(workspace.save_project(), project__json=json.dumps(bad).encode())
         with pytest.raises(AnonflowError) as error:
-            other.read_project_file(written(tmp_path, content))()
+            other.opener.read_project_file(written(tmp_path, content))()
         assert text in " ".join([error.value.message, *error.value.problems]), change
         assert "evil" not in " ".join(error.value.problems)
     # a run that cannot be loaded is refused when its table is there
     steps = [{"anonymize": {"algorithm": "nobody", "k": 5}}]
     bad = {**entry, "runs": [{**run, "document": {**run["document"], "steps": steps}}]}
     content = changed(workspace.save_project(), project__json=json.dumps(bad).encode())
-    other.read_project_file(written(tmp_path, content))()
+    other.opener.read_project_file(written(tmp_path, content))()
     with pytest.raises(AnonflowError):
-        other.open_file("people.csv", people(tmp_path))
+        other.opener.open_file("people.csv", people(tmp_path))
 
 
 def test_a_file_that_is_no_archive_is_no_flow_either(workspace: Workspace, tmp_path: Path) -> None:
@@ -247,7 +247,7 @@ def test_a_file_that_is_no_archive_is_no_flow_either(workspace: Workspace, tmp_p
         path = tmp_path / "some.zip"
         path.write_bytes(content)
         with pytest.raises(AnonflowError):
-            workspace.read_project_file(path)()
+            workspace.opener.read_project_file(path)()
     assert project.ENDING == ".anonflow.zip"
 
 
@@ -257,7 +257,7 @@ def test_a_file_that_is_no_archive_is_no_flow_either(workspace: Workspace, tmp_p
 def test_a_damaged_project_is_refused_in_a_sentence(
     workspace: Workspace, tmp_path: Path, packing: int
 ) -> None:
-    workspace.open_file("people.csv", people(tmp_path))
+    workspace.opener.open_file("people.csv", people(tmp_path))
     whole = io.BytesIO(workspace.save_project())
     stream = io.BytesIO()
     with zipfile.ZipFile(whole) as saved, zipfile.ZipFile(stream, "w", packing) as archive:
@@ -281,17 +281,17 @@ def test_a_damaged_project_is_refused_in_a_sentence(
 
 def test_runs_are_named_noted_pinned_and_deleted(tmp_path: Path) -> None:
     item = Workspace(limits=Limits(runs=2))
-    item.open_file("people.csv", people(tmp_path))
+    item.opener.open_file("people.csv", people(tmp_path))
     run_once(item)
-    item.edit_run(1, pinned=True, label="keep")
+    item.runs.edit(1, pinned=True, label="keep")
     run_once(item)
     run_once(item)
-    assert [run.id for run in item.runs] == [1, 3]
-    item.choose(3)
-    item.delete_run(3)
-    assert item.chosen == 1
+    assert [run.id for run in item.runs.finished] == [1, 3]
+    item.runs.choose(3)
+    item.runs.delete(3)
+    assert item.runs.chosen == 1
     with pytest.raises(AnonflowError, match="no run 3"):
-        item.delete_run(3)
+        item.runs.delete(3)
     item.close()
 
 
@@ -303,10 +303,10 @@ def test_encodings_that_a_file_says_it_has_are_recognized(
     text = "age;town\n34;Ærø\n35;Łódź\n36;Ærø\n"
     mark = "\ufeff" if encoding == "utf-16-le" else ""
     path.write_bytes((mark + text).encode(encoding))
-    workspace.open_file("people.csv", path)
-    assert list(workspace.frame.columns) == ["age", "town"]
-    assert set(workspace.frame["town"]) == {"Ærø", "Łódź"}
-    assert workspace.problems == () or "k" in workspace.problems[0]
+    workspace.opener.open_file("people.csv", path)
+    assert list(workspace.data.frame.columns) == ["age", "town"]
+    assert set(workspace.data.frame["town"]) == {"Ærø", "Łódź"}
+    assert workspace.data.problems == () or "k" in workspace.data.problems[0]
 
 
 @pytest.mark.parametrize(
@@ -318,47 +318,49 @@ def test_files_of_another_kind_get_their_own_sentence(
     path = tmp_path / "people.csv"
     path.write_bytes(begins + b"x" * 50)
     with pytest.raises(DataError, match=text):
-        workspace.open_file("people.csv", path)
+        workspace.opener.open_file("people.csv", path)
     with pytest.raises(DataError, match="workbook"):
-        workspace.open_file("people.xlsx", path)
+        workspace.opener.open_file("people.xlsx", path)
 
 
 def test_after_a_wrong_encoding_the_file_is_read_again(workspace: Workspace, tmp_path: Path) -> None:
     path = tmp_path / "people.csv"
     path.write_bytes("age,town\n34,Århus\n35,Århus\n".encode("latin-1"))
     with pytest.raises(DataError):
-        workspace.read_file("people.csv", path)
+        workspace.opener.read_file("people.csv", path)
     assert path.exists()
-    workspace.read_file("people.csv", path, encoding="latin-1")()
-    assert workspace.table_name == "people.csv"
-    assert set(workspace.frame["town"]) == {"Århus"}
-    workspace.reread(encoding="latin-1", missing=["Århus"])()
-    assert pd.isna(workspace.frame["town"]).all()
+    workspace.opener.read_file("people.csv", path, encoding="latin-1")()
+    assert workspace.data.table_name == "people.csv"
+    assert set(workspace.data.frame["town"]) == {"Århus"}
+    workspace.opener.reread(encoding="latin-1", missing=["Århus"])()
+    assert pd.isna(workspace.data.frame["town"]).all()
 
 
 def test_a_start_after_a_cancel_does_what_is_missing(workspace: Workspace, tmp_path: Path) -> None:
-    workspace.open_file("people.csv", people(tmp_path))
+    workspace.opener.open_file("people.csv", people(tmp_path))
     workspace.draft.set_algorithms(["mondrian"])
     workspace.draft.set_ks([3, 4, 5])
-    assert workspace.missing == 3
-    workspace.start()
-    workspace.wait(WAIT)
-    batch = workspace._batch
+    assert workspace.runs.missing == 3
+    workspace.runs.start()
+    workspace.runs.wait(WAIT)
+    batch = workspace.runs.batch
     assert batch is not None
     first, *others = batch.jobs
     for job in others:  # as if they had been cancelled while the first was done
         job.cancelled = True
-        workspace.delete_run(next(run.id for run in workspace.runs if run.result.name == job.run.name))
-    assert workspace.missing == 2
-    workspace.start()
-    assert [job.run.name for job in workspace._batch.jobs] == [job.run.name for job in others]
-    workspace.wait(WAIT)
-    assert sorted(run.result.name for run in workspace.runs) == sorted(
+        workspace.runs.delete(
+            next(run.id for run in workspace.runs.finished if run.result.name == job.run.name)
+        )
+    assert workspace.runs.missing == 2
+    workspace.runs.start()
+    assert [job.run.name for job in workspace.runs.batch.jobs] == [job.run.name for job in others]
+    workspace.runs.wait(WAIT)
+    assert sorted(run.result.name for run in workspace.runs.finished) == sorted(
         job.run.name for job in (first, *others)
     )
-    assert workspace.missing == 3  # all are done: the next start does all again
+    assert workspace.runs.missing == 3  # all are done: the next start does all again
     workspace.draft.set_ks([3, 4])
-    assert workspace.missing == 2
+    assert workspace.runs.missing == 2
 
 
 def test_a_table_with_an_identifier_is_published(workspace: Workspace, tmp_path: Path) -> None:
@@ -366,12 +368,12 @@ def test_a_table_with_an_identifier_is_published(workspace: Workspace, tmp_path:
     frame.insert(0, "id", range(40))
     path = tmp_path / "named.csv"
     frame.to_csv(path, index=False)
-    workspace.open_file("named.csv", path)
-    workspace.set_column("id", role="identifier")
+    workspace.opener.open_file("named.csv", path)
+    workspace.data.set_column("id", role="identifier")
     workspace.draft.set_ks([4])
-    workspace.start()
-    workspace.wait(WAIT)
-    published = workspace.publish(workspace.runs[0].id)
+    workspace.runs.start()
+    workspace.runs.wait(WAIT)
+    published = workspace.publish(workspace.runs.finished[0].id)
     assert published.ok
     assert b"id," not in published.tables[".csv"].splitlines()[0]
 
@@ -407,7 +409,7 @@ def test_a_project_brings_nothing_that_an_upload_may_not(
     workspace: Workspace, other: Workspace, tmp_path: Path, name: str, key: str, words: str, is_table: bool
 ) -> None:
     """Attack: what is too large when it is unpacked, or of a kind that the server does not read, inside a project."""
-    workspace.open_file("people.csv", people(tmp_path))
+    workspace.opener.open_file("people.csv", people(tmp_path))
     saved = workspace.save_project(with_table=True)
     flow = zipfile.ZipFile(io.BytesIO(saved)).read("flow.yaml").decode()
     content = bomb("a.csv.gz" if name == "a.csv" else name)
@@ -417,8 +419,8 @@ def test_a_project_brings_nothing_that_an_upload_may_not(
         text = flow.replace("csv: people.csv", f"{key}: {name}")
         members |= {"flow.yaml": text.encode(), "files/people.csv": None}
     with pytest.raises(DataError, match=words):
-        other.read_project_file(written(tmp_path, changed(saved, **members)))()
-    assert other.frame is None
+        other.opener.read_project_file(written(tmp_path, changed(saved, **members)))()
+    assert other.data.frame is None
     assert not (other.folder / name).exists()
 
 
@@ -426,18 +428,18 @@ def test_a_shared_server_reads_no_flow_that_takes_long(
     workspace: Workspace, other: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Attack: a flow of 1 MiB, which takes 20 to 40 seconds to read, alone or in a project."""
-    workspace.open_file("people.csv", people(tmp_path))
+    workspace.opener.open_file("people.csv", people(tmp_path))
     saved = workspace.save_project(with_table=True)
     flow = zipfile.ZipFile(io.BytesIO(saved)).read("flow.yaml").decode()
     long = flow + "# " + "x" * (128 << 10) + "\n"
     alone = tmp_path / "flow.yaml"
     alone.write_text(long)
     packed = written(tmp_path, changed(saved, **{"flow.yaml": long.encode()}))
-    workspace.read_project_file(packed)()
+    workspace.opener.read_project_file(packed)()
     monkeypatch.setattr(project.strict_yaml, "loads", lambda *_: pytest.fail("it is read"))
     for opened in (
-        lambda: other.read_project_file(packed),
-        lambda: other.read_project_file(alone),
+        lambda: other.opener.read_project_file(packed),
+        lambda: other.opener.read_project_file(alone),
     ):
         with pytest.raises(DataError, match="the flow is larger than 128 KiB"):
             opened()
@@ -482,14 +484,14 @@ def test_a_project_of_an_earlier_version_opens(
     old = {**entry["runs"][0]["document"], "steps": steps, "partition": {"order": "random", "size": 20}}
     text = json.dumps({**entry, "runs": [{**entry["runs"][0], "document": old}]})
     content = changed(workspace.save_project(), project__json=text.encode(), flow__yaml=EARLIER.encode())
-    other.read_project_file(written(tmp_path, content))()
-    other.open_file("people.csv", people(tmp_path))
-    assert other.problems == ()
-    assert (other.algorithms, other.ks) == (["mondrian", "k-member"], [4, 6])
+    other.opener.read_project_file(written(tmp_path, content))()
+    other.opener.open_file("people.csv", people(tmp_path))
+    assert other.data.problems == ()
+    assert (other.data.algorithms, other.data.ks) == (["mondrian", "k-member"], [4, 6])
     spec = other.draft.spec
     assert (spec.partition.size, spec.columns["Education"].max_width) == (20, 3.5)
     assert spec.method.of_methods == {"k-member": {"kicks": 1}, "optimal": {"time_limit": 2.0}}
-    assert other.runs[0].spec.partition.order == "random"
+    assert other.runs.finished[0].spec.partition.order == "random"
 
 
 def test_a_link_of_an_earlier_version_opens(workspace: Workspace, tmp_path: Path) -> None:
@@ -503,8 +505,10 @@ def test_a_link_of_an_earlier_version_opens(workspace: Workspace, tmp_path: Path
             {"verify": ["covers", "guarantee"]},
         ],
     }
-    workspace.open_link("c=" + base64.urlsafe_b64encode(json.dumps(shared).encode()).decode().rstrip("="))
-    workspace.open_file("people.csv", people(tmp_path))
-    assert workspace.problems == ()
-    assert (workspace.algorithms, workspace.ks) == (["nh"], [4, 6])
+    workspace.opener.open_link(
+        "c=" + base64.urlsafe_b64encode(json.dumps(shared).encode()).decode().rstrip("=")
+    )
+    workspace.opener.open_file("people.csv", people(tmp_path))
+    assert workspace.data.problems == ()
+    assert (workspace.data.algorithms, workspace.data.ks) == (["nh"], [4, 6])
     assert workspace.draft.spec.partition.size == 20

@@ -241,9 +241,9 @@ def test_each_door_has_its_own_words(tmp_path: Path) -> None:
 def test_each_of_several_problems_keeps_its_settings() -> None:
     frame = AGES.assign(size=AGES["age"])
     item = Workspace()
-    item.open_frame(frame, {"age": AGE, "size": AGE})
+    item.opener.open_frame(frame, {"age": AGE, "size": AGE})
     shown = "5 missing values; choose suppress, drop or value under Without a value, on the screen Data"
-    assert item.problems == (f"column 'age': {shown}", f"column 'size': {shown}")
+    assert item.data.problems == (f"column 'age': {shown}", f"column 'size': {shown}")
     item.close()
     with pytest.raises(AnonflowError) as caught:
         Table(frame, Schema({"age": AGE, "size": AGE}))
@@ -258,19 +258,19 @@ def test_each_of_several_problems_keeps_its_settings() -> None:
 
 def test_a_run_that_fails_says_why_in_the_words_of_the_screens() -> None:
     item = Workspace()
-    item.open_frame(NUMBERS, {"age": AGE})
+    item.opener.open_frame(NUMBERS, {"age": AGE})
     put_at(item.draft, ("partition",), None)
     item.draft.set_algorithms(["optimal"])
     put_at(item.draft, ("steps", "anonymize", "options"), {"optimal": {"time_limit": 0.0}})
-    item.start()
-    item.wait(300)
-    assert [run.result.problem for run in item.runs] == [ERRORS["too many records"][2]]
+    item.runs.start()
+    item.runs.wait(300)
+    assert [run.result.problem for run in item.runs.finished] == [ERRORS["too many records"][2]]
     item.close()
 
 
 def test_the_form_of_columns_refuses_in_the_words_of_the_screens() -> None:
     item = Workspace()
-    item.open_frame(WITH_CODES, {"age": {**CODES, "missing": "drop"}})
+    item.opener.open_frame(WITH_CODES, {"age": {**CODES, "missing": "drop"}})
     form = ColumnChoice(item)
     assert not form.choose("age", "codes", "5")
     assert form.refusal == ERRORS["a number as a code"][2]

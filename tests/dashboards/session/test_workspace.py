@@ -22,9 +22,10 @@ from anonflow.errors import AnonflowError, DataError, FlowError, ParameterError
 
 pytest.importorskip("param", reason="the dashboards are an extra")
 from anonflow.dashboards import Limits, Workspace
-from anonflow.dashboards.session import workspace as workspace_module
+from anonflow.dashboards.session import open_table
 from anonflow.dashboards.work import jobs, screen_work
 from anonflow.dashboards.work.fair_queue import FairQueue
+from anonflow.dashboards.work.runs import Runs
 from tests.cases.drafts import open_flow, problems_of, put_at, value_at
 from tests.dashboards.conftest import Hand
 
@@ -39,7 +40,7 @@ def workspace() -> Any:
 
 
 def opened(item: Workspace, n: int = 200, **more: Any) -> Workspace:
-    item.open_dataset("census_like", n=n, seed=3, **more)
+    item.opener.open_dataset("census_like", n=n, seed=3, **more)
     return item
 
 
@@ -56,23 +57,23 @@ def upload(folder: Path, frame: pd.DataFrame, name: str = "people.csv") -> Path:
 
 
 def test_before_a_table_is_open_nothing_can_run(workspace: Workspace) -> None:
-    assert workspace.table is None
-    workspace._refresh()
-    assert "open one first" in workspace.problems[0]
+    assert workspace.data.table is None
+    workspace.data.refresh()
+    assert "open one first" in workspace.data.problems[0]
     with pytest.raises(FlowError, match="open one first"):
-        workspace.start()
+        workspace.runs.start()
 
 
 def test_it_says_no_cell_of_itself(workspace: Workspace) -> None:
     frame = pd.DataFrame({"town": ["Qxz"] * 3 + ["Rxz"] * 3, "illness": ["Sxz"] * 6})
     tree = {"nested": {"*": ["Qxz", "Rxz"]}}
     columns = {"town": {"role": "quasi-identifier", "kind": "hierarchy", "hierarchy": tree}}
-    workspace.open_frame(frame, columns)
+    workspace.opener.open_frame(frame, columns)
     workspace.draft.set_ks([2])
-    workspace.start()
-    workspace.wait(WAIT)
-    assert len(workspace.runs) == 1
-    for shown in (workspace, workspace.draft, workspace.runs[0], workspace.publish(1)):
+    workspace.runs.start()
+    workspace.runs.wait(WAIT)
+    assert len(workspace.runs.finished) == 1
+    for shown in (workspace, workspace.draft, workspace.runs.finished[0], workspace.publish(1)):
         assert "xz" not in repr(shown), type(shown)
 
 
@@ -94,46 +95,46 @@ matrix:
 publish: {run: {anonymize.k: 3}, table: out/x.csv, report: out/x.html}
 """
     open_flow(workspace, text)
-    assert workspace.problems == ()
-    workspace.start()
-    workspace.wait(WAIT)
-    assert len(workspace.runs) == 2
-    publication = workspace.publish(workspace.runs[0].id)
+    assert workspace.data.problems == ()
+    workspace.runs.start()
+    workspace.runs.wait(WAIT)
+    assert len(workspace.runs.finished) == 2
+    publication = workspace.publish(workspace.runs.finished[0].id)
     assert len(publication.release.frame) == 60
     open_flow(workspace, workspace.draft.text())  # as a server that was lost left it
-    assert workspace.problems == ()
+    assert workspace.data.problems == ()
 
 
 def test_a_built_in_table_opens_ready_to_run(workspace: Workspace) -> None:
     opened(workspace, 400)
-    assert len(workspace.frame) == 400
-    assert workspace.source == SourceSpec(dataset="census_like", n=400, seed=3)
-    assert workspace.table.n == 400
-    assert workspace.problems == ()
-    assert workspace.algorithms == ["greedy"]
-    assert workspace.ks == [10]
+    assert len(workspace.data.frame) == 400
+    assert workspace.data.source == SourceSpec(dataset="census_like", n=400, seed=3)
+    assert workspace.data.table.n == 400
+    assert workspace.data.problems == ()
+    assert workspace.data.algorithms == ["greedy"]
+    assert workspace.data.ks == [10]
     assert value_at(workspace.draft, ("partition", "size")) == 250
 
 
 @pytest.mark.parametrize("name", ["freeform_example", "zip_example", "location_example", "patients_example"])
 def test_tiny_tables_start_with_a_k_that_they_can_have(workspace: Workspace, name: str) -> None:
-    workspace.open_dataset(name)
-    assert workspace.problems == ()
+    workspace.opener.open_dataset(name)
+    assert workspace.data.problems == ()
 
 
 @pytest.mark.parametrize("name", ["people.csv", "people.parquet", "../../etc/Ünder der;Bank.csv"])
 def test_an_uploaded_file_is_moved_into_the_session(workspace: Workspace, tmp_path: Path, name: str) -> None:
     frame = datasets.census_like(50, seed=1)
     path = upload(tmp_path, frame, "people.parquet" if name.endswith("parquet") else "people.csv")
-    workspace.open_file(name, path)
+    workspace.opener.open_file(name, path)
     assert not path.exists()
     kept = [item for item in workspace.folder.iterdir() if item.is_file()]
     assert len(kept) == 1
-    assert kept[0].name == workspace.source.file
+    assert kept[0].name == workspace.data.source.file
     assert stat.S_IMODE(kept[0].stat().st_mode) == 0o600
     assert stat.S_IMODE(workspace.folder.stat().st_mode) == 0o700
-    assert len(workspace.frame) == 50
-    assert workspace.problems == ()
+    assert len(workspace.data.frame) == 50
+    assert workspace.data.problems == ()
     workspace.close()
     assert not workspace.folder.exists()
 
@@ -141,8 +142,8 @@ def test_an_uploaded_file_is_moved_into_the_session(workspace: Workspace, tmp_pa
 def test_semicolons_are_found(workspace: Workspace, tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     datasets.census_like(20, seed=1).to_csv(path, index=False, sep=";")
-    workspace.open_file("a.csv", path)
-    assert workspace.source == SourceSpec(csv="a.csv", delimiter=";")
+    workspace.opener.open_file("a.csv", path)
+    assert workspace.data.source == SourceSpec(csv="a.csv", delimiter=";")
     assert problems_of(workspace.draft) == ()
 
 
@@ -151,19 +152,19 @@ def test_caps_on_uploads_and_rows(tmp_path: Path) -> None:
     try:
         frame = datasets.census_like(200, seed=1)
         with pytest.raises(DataError, match="MB"):
-            item.open_file("people.csv", upload(tmp_path, frame))
+            item.opener.open_file("people.csv", upload(tmp_path, frame))
         with pytest.raises(DataError, match=r"200 records.*at most 60"):
-            item.open_file("people.parquet", upload(tmp_path, frame[["Gender"]], "people.parquet"))
+            item.opener.open_file("people.parquet", upload(tmp_path, frame[["Gender"]], "people.parquet"))
         with pytest.raises(DataError, match="200 records"):
-            item.open_dataset("census_like", n=200)
+            item.opener.open_dataset("census_like", n=200)
         with pytest.raises(DataError, match="1,000,000,000 records"):
-            item.open_dataset("census_like", n=1_000_000_000)  # refused before it is made
+            item.opener.open_dataset("census_like", n=1_000_000_000)  # refused before it is made
         packed = tmp_path / "bomb.csv.gz"
         packed.write_bytes(gzip.compress(b"a,b\n" + b"1,2\n" * 100_000))
         assert packed.stat().st_size < 4000
         with pytest.raises(DataError, match="MB"):
-            item.open_file("bomb.csv.gz", packed)
-        assert item.frame is None
+            item.opener.open_file("bomb.csv.gz", packed)
+        assert item.data.frame is None
         assert list(item.folder.iterdir()) == []
     finally:
         item.close()
@@ -173,13 +174,13 @@ def test_errors_name_no_path_of_the_server(workspace: Workspace, tmp_path: Path)
     path = tmp_path / "empty.csv"
     path.write_text("")
     with pytest.raises(DataError, match=r"empty\.csv: is empty") as caught:
-        workspace.open_file("empty.csv", path)
+        workspace.opener.open_file("empty.csv", path)
     assert str(workspace.folder) not in str(caught.value)
     assert str(tmp_path) not in str(caught.value)
     assert list(workspace.folder.iterdir()) == []
     path.write_text("x")
     with pytest.raises(DataError, match="rename or convert"):
-        workspace.open_file("table.exe", path)
+        workspace.opener.open_file("table.exe", path)
 
 
 # ------------------------------------------------------------------------------------ editing the draft
@@ -187,33 +188,33 @@ def test_errors_name_no_path_of_the_server(workspace: Workspace, tmp_path: Path)
 
 def test_columns_are_edited_as_one_step_and_undone(workspace: Workspace) -> None:
     opened(workspace)
-    table = workspace.table
-    workspace.set_column("Age", role="insensitive")
-    assert workspace.table is not table
-    assert "Age" not in workspace.table.qi_columns
+    table = workspace.data.table
+    workspace.data.set_column("Age", role="insensitive")
+    assert workspace.data.table is not table
+    assert "Age" not in workspace.data.table.qi_columns
     assert value_at(workspace.draft, ("table", "columns", "Age")) == {"role": "insensitive"}
     workspace.draft.undo()
-    assert "Age" in workspace.table.qi_columns
+    assert "Age" in workspace.data.table.qi_columns
     workspace.draft.redo()
-    workspace.set_column("Age", role="quasi-identifier")
+    workspace.data.set_column("Age", role="quasi-identifier")
     assert value_at(workspace.draft, ("table", "columns", "Age", "kind")) == "numeric"
-    workspace.set_column("Age", boundary={"width": 20})
-    workspace.set_column("Age", kind="categorical")  # a boundary of widths does not go with it
+    workspace.data.set_column("Age", boundary={"width": 20})
+    workspace.data.set_column("Age", kind="categorical")  # a boundary of widths does not go with it
     assert value_at(workspace.draft, ("table", "columns", "Age")) == {
         "role": "quasi-identifier",
         "kind": "categorical",
     }
-    assert workspace.problems == ()
+    assert workspace.data.problems == ()
     with pytest.raises(ParameterError):
-        workspace.set_column("none of them", role="sensitive")
+        workspace.data.set_column("none of them", role="sensitive")
 
 
 def test_the_table_is_not_coded_again_for_other_edits(workspace: Workspace) -> None:
     opened(workspace)
-    table = workspace.table
+    table = workspace.data.table
     workspace.draft.set_ks([5])
     workspace.draft.set_algorithms(["greedy", "mondrian"])
-    assert workspace.table is table
+    assert workspace.data.table is table
 
 
 def test_methods_and_ks_live_in_the_draft(workspace: Workspace) -> None:
@@ -224,10 +225,10 @@ def test_methods_and_ks_live_in_the_draft(workspace: Workspace) -> None:
         "anonymize.algorithm": ["mondrian", "greedy"],
         "anonymize.k": [5, 10],
     }
-    assert (workspace.algorithms, workspace.ks) == (["mondrian", "greedy"], [5, 10])
+    assert (workspace.data.algorithms, workspace.data.ks) == (["mondrian", "greedy"], [5, 10])
     assert workspace.draft.flow().runs[0].name == "mondrian k=5"
     workspace.draft.undo()
-    assert workspace.ks == [10]
+    assert workspace.data.ks == [10]
     workspace.draft.set_algorithms(["nh"])
     assert value_at(workspace.draft, ("matrix",)) is None
     assert value_at(workspace.draft, ("steps", "anonymize", "algorithm")) == "nh"
@@ -240,7 +241,7 @@ def test_methods_and_ks_live_in_the_draft(workspace: Workspace) -> None:
     [
         (lambda item: item.draft.set_ks([500]), "500"),
         (lambda entry: entry.draft.set_algorithms(["gredy"]), "gredy"),
-        (lambda element: element.set_column("Age", kind="hierarchy"), "hierarchy"),
+        (lambda element: element.data.set_column("Age", kind="hierarchy"), "hierarchy"),
         (lambda space: put_at(space.draft, ("partition", "size"), 5), "smaller than k"),
         (
             lambda space: put_at(
@@ -256,11 +257,11 @@ def test_methods_and_ks_live_in_the_draft(workspace: Workspace) -> None:
 def test_what_cannot_work_is_said_before_it_is_run(workspace: Workspace, edit: Any, text: str) -> None:
     opened(workspace)
     edit(workspace)
-    assert any(text in problem for problem in workspace.problems), workspace.problems
+    assert any(text in problem for problem in workspace.data.problems), workspace.data.problems
     with pytest.raises(AnonflowError):
-        workspace.start()
+        workspace.runs.start()
     workspace.draft.undo()
-    assert workspace.problems == ()
+    assert workspace.data.problems == ()
 
 
 # ------------------------------------------------------------------------------------------------ runs
@@ -270,21 +271,23 @@ def test_a_run_with_a_change_is_chosen_also_if_it_is_over_at_once(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened(workspace, n=60).draft.set_algorithms(["mondrian"])
-    workspace.start()
-    workspace.wait(300)
-    begin = Workspace._begin
+    workspace.runs.start()
+    workspace.runs.wait(300)
+    begin = Runs._begin
 
-    def to_its_end(self: Workspace, *arguments: Any) -> None:
+    def to_its_end(self: Runs, *arguments: Any) -> None:
         begin(self, *arguments)
         self.wait(300)
 
-    monkeypatch.setattr(Workspace, "_begin", to_its_end)
-    for number, change in enumerate([workspace.apply, lambda run, _: workspace.run_again(run)], start=2):
+    monkeypatch.setattr(Runs, "_begin", to_its_end)
+    for number, change in enumerate(
+        [workspace.runs.apply, lambda run, _: workspace.runs.run_again(run)], start=2
+    ):
         change(1, [(("steps", "anonymize", "k"), 7)])
-        assert workspace.chosen == number == len(workspace.runs)
+        assert workspace.runs.chosen == number == len(workspace.runs.finished)
     workspace.draft.set_ks([4])
-    workspace.start()
-    assert (workspace.chosen, len(workspace.runs)) == (3, 4)  # the next one is not
+    workspace.runs.start()
+    assert (workspace.runs.chosen, len(workspace.runs.finished)) == (3, 4)  # the next one is not
 
 
 def test_runs_arrive_one_by_one_and_the_source_is_not_read_again(
@@ -297,33 +300,33 @@ def test_runs_arrive_one_by_one_and_the_source_is_not_read_again(
     seen: list[int] = []
     names = set()
     shares: list[dict[str, float]] = []
-    workspace.param.watch(lambda event: seen.append(len(event.new)), "runs")
+    workspace.runs.param.watch(lambda event: seen.append(len(event.new)), "finished")
     running: list[bool] = []
-    workspace.param.watch(lambda event: running.append(event.new), "running")
-    workspace.param.watch(lambda event: shares.append(event.new), "progress")
-    workspace.start()
-    assert workspace.runs == []
+    workspace.runs.param.watch(lambda event: running.append(event.new), "running")
+    workspace.runs.param.watch(lambda event: shares.append(event.new), "progress")
+    workspace.runs.start()
+    assert workspace.runs.finished == []
     names.update(hand.names)
     hand.do_all()
-    workspace.wait(0)
+    workspace.runs.wait(0)
     assert running == [True, False]
-    assert not workspace.running
+    assert not workspace.runs.running
     assert seen == [1, 2, 3, 4]
     assert names == {"anonflow-slot"}
-    assert {run.name for run in workspace.runs} == {
+    assert {run.name for run in workspace.runs.finished} == {
         "greedy k=5", "greedy k=10", "mondrian k=5", "mondrian k=10",
     }  # fmt: skip
-    assert [run.id for run in workspace.runs] == [1, 2, 3, 4]
-    assert all(run.ok and run.result.anonymization is not None for run in workspace.runs)
-    assert workspace.chosen == 1
-    assert len({run.seed for run in workspace.runs}) == 4
-    assert set(shares[0]) == {run.name for run in workspace.runs}
-    assert workspace.status.startswith("Done: 4 runs in")
-    assert workspace.runs[0].row()["id"] == 1
-    workspace.choose(3)
-    assert workspace.chosen == 3
+    assert [run.id for run in workspace.runs.finished] == [1, 2, 3, 4]
+    assert all(run.ok and run.result.anonymization is not None for run in workspace.runs.finished)
+    assert workspace.runs.chosen == 1
+    assert len({run.seed for run in workspace.runs.finished}) == 4
+    assert set(shares[0]) == {run.name for run in workspace.runs.finished}
+    assert workspace.runs.status.startswith("Done: 4 runs in")
+    assert workspace.runs.finished[0].row()["id"] == 1
+    workspace.runs.choose(3)
+    assert workspace.runs.chosen == 3
     with pytest.raises(ParameterError):
-        workspace.choose(99)
+        workspace.runs.choose(99)
 
 
 def test_a_run_that_fails_is_a_row_that_says_why_and_the_others_go_on(workspace: Workspace) -> None:
@@ -331,14 +334,14 @@ def test_a_run_that_fails_is_a_row_that_says_why_and_the_others_go_on(workspace:
     workspace.draft.set_algorithms(["k-concealment", "greedy"])
     options = {"k-concealment": {"q": 100_000}}
     put_at(workspace.draft, ("steps", "anonymize", "options"), options)
-    workspace.start()
-    workspace.wait(WAIT)
-    assert len(workspace.runs) == 2
-    broken, fine = sorted(workspace.runs, key=lambda run: run.ok)
+    workspace.runs.start()
+    workspace.runs.wait(WAIT)
+    assert len(workspace.runs.finished) == 2
+    broken, fine = sorted(workspace.runs.finished, key=lambda run: run.ok)
     assert broken.result.algorithm == "k-concealment"
     assert "q is at most" in broken.result.problem
     assert fine.ok
-    assert workspace.chosen == fine.id
+    assert workspace.runs.chosen == fine.id
 
 
 def three_methods() -> Workspace:
@@ -359,31 +362,31 @@ def test_cancel_keeps_what_is_done(hand: Hand, monkeypatch: pytest.MonkeyPatch) 
         share = event.new.get("greedy k=5", 0.0)
         if 0.0 < share < 1.0 and not shares:
             shares.append(share)
-            item.cancel()
+            item.runs.cancel()
 
-    item.param.watch(look, "progress")
-    item.start()
+    item.runs.param.watch(look, "progress")
+    item.runs.start()
     hand.do_all()
     assert shares, "it was at work when it was cancelled"
-    assert item.status == "Cancelled: 1 of 3 runs was done and is kept."
-    assert not item.running
-    assert item.progress == {}
-    assert [run.name for run in item.runs] == ["mondrian k=5"]
+    assert item.runs.status == "Cancelled: 1 of 3 runs was done and is kept."
+    assert not item.runs.running
+    assert item.runs.progress == {}
+    assert [run.name for run in item.runs.finished] == ["mondrian k=5"]
     # and what is left can be started again
-    item.start()
+    item.runs.start()
     hand.do_all()
-    assert [run.name for run in item.runs[1:]] == ["greedy k=5", "nh k=5"]
+    assert [run.name for run in item.runs.finished[1:]] == ["greedy k=5", "nh k=5"]
     item.close()
 
 
 def test_a_run_that_waits_is_cancelled_before_it_begins(hand: Hand) -> None:
     item = three_methods()
-    item.start()
-    item.cancel()
-    assert item.status == "Cancelled: no run was done."
-    assert not item.running
+    item.runs.start()
+    item.runs.cancel()
+    assert item.runs.status == "Cancelled: no run was done."
+    assert not item.runs.running
     hand.do_all()
-    assert item.runs == []
+    assert item.runs.finished == []
     assert item.turns.line.waiting == item.turns.line.busy == 0
     item.close()
 
@@ -411,11 +414,11 @@ def test_a_run_that_takes_too_long_is_stopped_and_says_so(
     monkeypatch.setattr(attempt, "perf_counter", lambda: next(clock))
     item = opened(Workspace(limits=Limits(seconds=0.3), line=FairQueue(1)))
     try:
-        item.start()
+        item.runs.start()
         hand.do_all()
-        assert "stopped after 0.3 s" in item.runs[0].result.problem
-        assert not item.runs[0].ok
-        assert item.chosen is None
+        assert "stopped after 0.3 s" in item.runs.finished[0].result.problem
+        assert not item.runs.finished[0].ok
+        assert item.runs.chosen is None
         with pytest.raises(ParameterError, match="no result"):
             item.publish(1)
     finally:
@@ -430,11 +433,11 @@ def test_a_queue_is_fair_and_says_where_one_stands(hand: Hand) -> None:
         for number, item in enumerate(users):
             opened(item, 120)
             item.draft.set_ks([2, 3, 4])
-            item.param.watch(lambda event, number=number: order.append(number), "runs")
+            item.runs.param.watch(lambda event, number=number: order.append(number), "finished")
         line.join("somebody", lambda: None, lambda: None)
         for item, place in zip(users, ("1st", "2nd", "3rd"), strict=True):
-            item.start()
-            assert f"you are {place} in the queue" in item.status
+            item.runs.start()
+            assert f"you are {place} in the queue" in item.runs.status
         assert (line.waiting, line.busy, line.ended) == (9, 1, 0)
         hand.do_all()
         # three runs each, and nobody waits for more than one run of each of the others
@@ -450,10 +453,10 @@ def test_a_user_with_many_runs_does_not_keep_the_others_waiting(hand: Hand) -> N
     many, few = (opened(Workspace(line=line), 60) for _ in range(2))
     ended: list[str] = []
     for item, name in ((many, "many"), (few, "few")):
-        item.param.watch(lambda event, name=name: ended.append(name), "runs")
+        item.runs.param.watch(lambda event, name=name: ended.append(name), "finished")
     many.draft.set_ks([2, 3, 4, 5, 6, 7, 8, 9, 10, 11])
-    many.start()
-    few.start()
+    many.runs.start()
+    few.runs.start()
     hand.do_all()
     assert len(ended) == 11
     assert ended.index("few") == 1
@@ -466,13 +469,13 @@ def test_changes_reach_params_through_schedule_alone(hand: Hand) -> None:
     item = Workspace(schedule=waiting.append)
     try:
         opened(item)
-        item.start()
+        item.runs.start()
         hand.do_all()
-        assert item.runs == []
+        assert item.runs.finished == []
         while waiting:
             waiting.pop(0)()
-        assert len(item.runs) == 1
-        assert not item.running
+        assert len(item.runs.finished) == 1
+        assert not item.runs.running
     finally:
         item.close()
 
@@ -488,12 +491,12 @@ def test_the_flow_file_and_the_seed_repeat_the_release_bit_by_bit(
     workspace: Workspace, tmp_path: Path, algorithm: str
 ) -> None:
     frame = datasets.census_like(300, seed=5)
-    workspace.open_file("people.csv", upload(tmp_path, frame))
+    workspace.opener.open_file("people.csv", upload(tmp_path, frame))
     workspace.draft.set_algorithms([algorithm, "sort-greedy"])
     workspace.draft.set_ks([4, 6])
-    workspace.start()
-    workspace.wait(WAIT)
-    run = next(run for run in workspace.runs if run.name == f"{algorithm} k=6")
+    workspace.runs.start()
+    workspace.runs.wait(WAIT)
+    run = next(run for run in workspace.runs.finished if run.name == f"{algorithm} k=6")
     publication = workspace.publish(run.id)
     assert publication.ok
     assert {finding.criterion for finding in publication.findings} >= {"covers"}
@@ -527,9 +530,9 @@ def test_nothing_is_handed_out_when_a_check_fails(workspace: Workspace) -> None:
         ("steps", "verify"),
         ["covers", {"p-sensitivity": {"column": "Salary-class", "p": 40}}],
     )
-    workspace.start()
-    workspace.wait(WAIT)
-    publication = workspace.publish(workspace.runs[0].id)
+    workspace.runs.start()
+    workspace.runs.wait(WAIT)
+    publication = workspace.publish(workspace.runs.finished[0].id)
     assert not publication.ok
     assert publication.tables == {}
     assert publication.report == publication.certificate == b""
@@ -588,19 +591,19 @@ def test_a_link_leads_nowhere(workspace: Workspace, tmp_path: Path) -> None:
 
 
 def test_a_flow_goes_on_where_it_was(workspace: Workspace, tmp_path: Path) -> None:
-    workspace.open_file("people.csv", upload(tmp_path, datasets.census_like(60, seed=2)))
+    workspace.opener.open_file("people.csv", upload(tmp_path, datasets.census_like(60, seed=2)))
     workspace.draft.set_algorithms(["greedy", "nh"])
-    workspace.set_column("Race", role="insensitive")
+    workspace.data.set_column("Race", role="insensitive")
     text = workspace.draft.text()
-    workspace.set_column("Race", role="quasi-identifier")
+    workspace.data.set_column("Race", role="quasi-identifier")
     open_flow(workspace, text)
-    assert workspace.algorithms == ["greedy", "nh"]
-    assert "Race" not in workspace.table.qi_columns
+    assert workspace.data.algorithms == ["greedy", "nh"]
+    assert "Race" not in workspace.data.table.qi_columns
     other = Workspace()
     try:
         open_flow(other, text)  # the file is not theirs
-        assert other.frame is None
-        assert other.waits_for == "people.csv"
+        assert other.data.frame is None
+        assert other.opener.waits_for == "people.csv"
     finally:
         other.close()
 
@@ -612,80 +615,80 @@ def test_a_flow_goes_on_where_it_was(workspace: Workspace, tmp_path: Path) -> No
 def coded(monkeypatch: pytest.MonkeyPatch, hand: Hand) -> list[bool]:
     """For each table that is coded, whether that was done aside; 30 records are few."""
     aside: list[bool] = []
-    code = workspace_module.code
+    code = open_table.code
 
     def watched(*args: Any) -> Any:
         aside.append(hand.is_working)
         return code(*args)
 
     monkeypatch.setattr(screen_work, "FEW", 30)
-    monkeypatch.setattr(workspace_module, "code", watched)
+    monkeypatch.setattr(open_table, "code", watched)
     return aside
 
 
 def test_many_records_are_coded_in_another_thread(hand: Hand, coded: list[bool]) -> None:
     opened = Workspace(aside=True)
-    opened.open_dataset("census_like", n=60, seed=3)
-    assert opened.coding
-    assert opened.table is None
-    assert opened.problems == (workspace_module.CODING,)
-    assert opened.algorithms == ["greedy"]
+    opened.opener.open_dataset("census_like", n=60, seed=3)
+    assert opened.data.coding
+    assert opened.data.table is None
+    assert opened.data.problems == (open_table.CODING,)
+    assert opened.data.algorithms == ["greedy"]
     with pytest.raises(FlowError, match="being coded"):
-        opened.start()
+        opened.runs.start()
     assert hand.names == ["anonflow-aside"]
     hand.do_all()
-    assert not opened.coding
-    assert opened.problems == ()
-    first = opened.table
+    assert not opened.data.coding
+    assert opened.data.problems == ()
+    first = opened.data.table
     assert first.n == 60
 
     # an edit of the columns: what was coded is shown until the new one is there
-    opened.set_column("Education", role="insensitive")
-    assert opened.coding
-    assert opened.table is first
+    opened.data.set_column("Education", role="insensitive")
+    assert opened.data.coding
+    assert opened.data.table is first
     opened.draft.set_ks([3])  # an edit of something else meanwhile
-    assert opened.ks == [3]
-    assert opened.problems == (workspace_module.CODING,)
-    opened.set_column(
+    assert opened.data.ks == [3]
+    assert opened.data.problems == (open_table.CODING,)
+    opened.data.set_column(
         "Gender", role="insensitive"
     )  # and another of the columns: the first is not shown any more
     hand.do_all()
-    assert set(first.qi_columns) - set(opened.table.qi_columns) == {"Education", "Gender"}
-    assert not opened.problems
+    assert set(first.qi_columns) - set(opened.data.table.qi_columns) == {"Education", "Gender"}
+    assert not opened.data.problems
 
     # what is undone is coded aside, too
     opened.draft.undo()
-    assert opened.coding
+    assert opened.data.coding
     hand.do_all()
-    assert set(first.qi_columns) - set(opened.table.qi_columns) == {"Education"}
+    assert set(first.qi_columns) - set(opened.data.table.qi_columns) == {"Education"}
 
     # columns that cannot be used are said when they are known
-    opened.set_column("Marital", kind="numeric")
+    opened.data.set_column("Marital", kind="numeric")
     hand.do_all()
-    assert opened.table is None
-    assert "Marital" in opened.problems[0]
+    assert opened.data.table is None
+    assert "Marital" in opened.data.problems[0]
     assert all(coded)
     opened.close()
-    assert not opened.coding
+    assert not opened.data.coding
 
 
 def test_few_records_are_coded_at_once(coded: list[bool]) -> None:
     opened = Workspace(aside=True)
-    opened.open_dataset("census_like", n=30, seed=3)
-    assert not opened.coding
-    assert opened.table.n == 30
+    opened.opener.open_dataset("census_like", n=30, seed=3)
+    assert not opened.data.coding
+    assert opened.data.table.n == 30
     assert coded == [False]
     opened.close()
 
 
 def test_a_table_that_is_closed_while_it_is_coded_does_not_come_back(hand: Hand, coded: list[bool]) -> None:
     opened = Workspace(aside=True)
-    opened.open_dataset("census_like", n=60, seed=3)
+    opened.opener.open_dataset("census_like", n=60, seed=3)
     opened.close()
     hand.do_all()
     assert coded == []  # nobody waits for it
-    assert opened.table is None
-    assert opened.frame is None
+    assert opened.data.table is None
+    assert opened.data.frame is None
 
 
 def test_what_coding_does_not_foresee_is_a_problem_and_not_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -694,22 +697,22 @@ def test_what_coding_does_not_foresee_is_a_problem_and_not_for_ever(monkeypatch:
     def fails(*args: Any) -> Any:
         raise MemoryError
 
-    monkeypatch.setattr(workspace_module, "code", fails)
+    monkeypatch.setattr(open_table, "code", fails)
     opened = Workspace(aside=True)
-    opened.open_dataset("census_like", n=60, seed=3)
-    opened.wait(WAIT)
-    assert not opened.coding
-    assert "not enough memory" in opened.problems[0]
+    opened.opener.open_dataset("census_like", n=60, seed=3)
+    opened.runs.wait(WAIT)
+    assert not opened.data.coding
+    assert "not enough memory" in opened.data.problems[0]
     opened.close()
 
 
 def test_an_edit_that_leaves_the_table_tells_nobody_of_a_table(workspace: Workspace) -> None:
     opened(workspace)
     tables: list[object] = []
-    workspace.param.watch(lambda event: tables.append(event.new), "table")
+    workspace.data.param.watch(lambda event: tables.append(event.new), "table")
     workspace.draft.set_ks([4])
     workspace.draft.set_algorithms(["mondrian"])
     assert tables == []
-    workspace.set_column("Age", weight=2)
+    workspace.data.set_column("Age", weight=2)
     assert len(tables) == 1
-    assert tables[0] is workspace.table
+    assert tables[0] is workspace.data.table

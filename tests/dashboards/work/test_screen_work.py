@@ -25,12 +25,12 @@ class Owner(param.Parameterized):
 @pytest.fixture
 def workspace(hand: Hand) -> Iterator[Workspace]:
     item = Workspace()
-    item.open_dataset("census_like", n=90, seed=2)
+    item.opener.open_dataset("census_like", n=90, seed=2)
     item.draft.set_algorithms(["mondrian"])
     item.draft.set_ks([3])
-    item.start()
+    item.runs.start()
     hand.do_all()
-    item.confirm(dict.fromkeys(item.draft.spec.columns, ""))
+    item.data.confirm(dict.fromkeys(item.draft.spec.columns, ""))
     yield item
     item.close()
 
