@@ -112,22 +112,20 @@ def step_of(arguments: Mapping[str, Sequence[bytes]] | None) -> int:
 
 def captions(workspace: Workspace) -> list[str]:
     """Return a few words on each screen, for the bar."""
-    space, methods = workspace, workspace.data.algorithms
-    data = "no table yet" if space.data.frame is None else plural(len(space.data.frame), "record")
-    steps = len(space.draft.spec.table.prepare)
+    opened, runs, draft = workspace.data, workspace.runs, workspace.draft
+    methods = opened.algorithms
+    data = "no table yet" if opened.frame is None else plural(len(opened.frame), "record")
+    steps = len(draft.spec.table.prepare)
     prepare = plural(steps, "step") if steps else "nothing to do before"
-    ks = ", ".join(str(k) for k in space.data.ks[:3]) + (", ..." if len(space.data.ks) > 3 else "")
+    ks = ", ".join(str(k) for k in opened.ks[:3]) + (", ..." if len(opened.ks) > 3 else "")
     # no-break spaces: a narrow bar breaks before the k, never after it
     several = str(methods[0]) if len(methods) == 1 else plural(len(methods), "method")
     protect = (
-        "methods and k"
-        if space.data.frame is None
-        else f"{several}, k\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{ks}"
+        "methods and k" if opened.frame is None else f"{several}, k\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{ks}"
     )
-    runs = len(space.runs.finished)
-    compare = plural(runs, "run") + (", running" if space.runs.running else "")
-    chosen = next((run.name for run in space.runs.finished if run.id == space.runs.chosen), "no run chosen")
-    columns = 0 if space.data.table is None else len(space.data.table.qi_columns)
+    compare = plural(len(runs.finished), "run") + (", running" if runs.running else "")
+    chosen = "no run chosen" if runs.selection is None else runs.selection.name
+    columns = 0 if opened.table is None else len(opened.table.qi_columns)
     risk = f"{plural(columns, 'column')} known" if columns else "as it is now"
     return [data, prepare, risk, protect, compare, chosen, chosen]
 
@@ -138,14 +136,9 @@ def four_numbers(
     """Return people at risk, loss, failing lines and time of the chosen run: number, label, and what it means; `at_risk` is :meth:`Protection.at_risk`."""
     if workspace.data.frame is None:
         return []
-    run = next(
-        (
-            run
-            for run in workspace.runs.finished
-            if run.id == workspace.runs.chosen and run.result.problem is None
-        ),
-        None,
-    )
+    run = workspace.runs.selection
+    if run is not None and run.result.problem is not None:
+        run = None
     k = min(workspace.data.ks, default=2) if run is None else run.result.k
     before, n = at_risk(k)
     people, loss, failing, seconds = f"{before:,}" if n else "–", "–", "–", "–"
@@ -280,21 +273,19 @@ class App(pn.viewable.Viewer):
         "workspace.draft.spec", "workspace.drawings", "protection.uniqueness", watch=True,
     )  # fmt: skip
     def _refresh(self) -> None:
-        space = self.workspace
-        shares = list(space.runs.progress.values())
+        opened, runs = self.workspace.data, self.workspace.runs
+        shares = list(runs.progress.values())
         shown = {
-            "captions": captions(space),
-            "can_undo": space.draft.can_undo,
-            "can_redo": space.draft.can_redo,
-            "status": space.runs.status,
-            "running": space.runs.running,
+            "captions": captions(self.workspace),
+            "can_undo": self.workspace.draft.can_undo,
+            "can_redo": self.workspace.draft.can_redo,
+            "status": runs.status,
+            "running": runs.running,
             "share": sum(shares) / len(shares) if shares else 0.0,
-            "troubles": len(space.data.problems)
-            if space.data.frame is not None and not space.data.coding
-            else 0,
-            "table": space.data.table_name,
-            "numbers": four_numbers(space, self.protection.at_risk),
-            "unsaved": space.data.frame is not None and not self.kept,
+            "troubles": len(opened.problems) if opened.frame is not None and not opened.coding else 0,
+            "table": opened.table_name,
+            "numbers": four_numbers(self.workspace, self.protection.at_risk),
+            "unsaved": opened.frame is not None and not self.kept,
         }
         # one edit comes as several changes; a notebook's browser is told of each: what it has drawn is counted by them
         if not self.page or any(getattr(self.bar, name) != value for name, value in shown.items()):

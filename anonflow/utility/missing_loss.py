@@ -31,7 +31,7 @@ class MissingLoss:
     others: float
 
     def sentence(self) -> str:
-        """Return such as ``age: 12 records without a value lose 100.0 %, the others 8.1 %.``"""
+        """Return such as ``age: 12 records without a value lose 100.0%, the others 8.1%.``"""
         lose = "loses" if self.cells == 1 else "lose"
         records = plural(self.cells, "record")
         return (

@@ -43,7 +43,7 @@ def test_run_tap_explore_and_download(
     page.locator(".af-records .tabulator-row").first.wait_for()
     assert page.locator(".af-graph svg").count() == 1
     press(page, ".af-attack", lambda: seen(page, "How often each one wins").wait_for(timeout=30_000))
-    seen(page, "with confidence 95 %").wait_for()
+    seen(page, "with confidence 95%").wait_for()
     fits(page, "explore-light")
 
     step(page, "Publish")

@@ -86,7 +86,7 @@ class CompareModel(param.Parameterized):
             heights = [0.0] * BARS
             for percent, count in result.spread:
                 heights[min(BARS - 1, int(percent) * BARS // 100)] += count
-            listed = ", ".join(f"{name} {100 * loss:.0f} %" for name, loss in losses.items())
+            listed = ", ".join(f"{name} {100 * loss:.0f}%" for name, loss in losses.items())
             size = run.spec.partition.size
             rows.append(
                 {

@@ -147,41 +147,34 @@ class CompareScreen(pn.viewable.Viewer):
         "workspace.data.impossible", "workspace.data.table", watch=True,
     )  # fmt: skip
     def _show_controls(self) -> None:
-        workspace = self.workspace
+        opened, runs = self.workspace.data, self.workspace.runs
         # the method that a time chooses stands alone: it is there as long as the draft has it
-        names = [*REGISTRY, *(name for name in workspace.data.algorithms if name == AUTO)]
-        self.methods.param.update(
-            options=names, value=[name for name in names if name in workspace.data.algorithms]
-        )
-        self.ks.value = ", ".join(map(str, workspace.data.ks))
-        opened = workspace.data.frame is not None
-        can = opened and not workspace.runs.running and not workspace.data.problems
-        number, missing = workspace.runs.possible, workspace.runs.missing
+        names = [*REGISTRY, *(name for name in opened.algorithms if name == AUTO)]
+        self.methods.param.update(options=names, value=[name for name in names if name in opened.algorithms])
+        self.ks.value = ", ".join(map(str, opened.ks))
+        has_table = opened.frame is not None
+        can = has_table and not runs.running and not opened.problems
+        number, missing = runs.possible, runs.missing
         self.run.disabled = not can
         several = f"{RUN} {number}" if number > 1 else RUN
         self.run.label = f"Run the {missing} missing" if 0 < missing < number else several
-        self.cancel.disabled = not workspace.runs.running
-        self.methods.disabled = self.five.disabled = self.ks.disabled = not opened or workspace.runs.running
-        if workspace.runs.running or not opened:
-            self._say("" if opened else "No table is open: open one on the screen Data first.", "af-note")
-        elif workspace.data.problems:
-            self._say(("This cannot run yet: " + "; ".join(workspace.data.problems[:5])), "af-warn")
-        elif workspace.data.impossible:
-            listed = "; ".join(
-                f"{names}: {why}" for names, why in list(workspace.data.impossible.items())[:5]
-            )
+        self.cancel.disabled = not runs.running
+        self.methods.disabled = self.five.disabled = self.ks.disabled = not has_table or runs.running
+        if runs.running or not has_table:
+            self._say("" if has_table else "No table is open: open one on the screen Data first.", "af-note")
+        elif opened.problems:
+            self._say(("This cannot run yet: " + "; ".join(opened.problems[:5])), "af-warn")
+        elif opened.impossible:
+            listed = "; ".join(f"{names}: {why}" for names, why in list(opened.impossible.items())[:5])
             self._say(f"The others can run. These cannot: {listed}.", "af-warn")
         else:
             self._say("", "af-note")
 
     @param.depends("workspace.runs.progress", "workspace.runs.doing", "workspace.runs.status", watch=True)
     def _show_progress(self) -> None:
-        workspace = self.workspace
-        lines = [
-            (name, share, workspace.runs.doing.get(name, "waiting"))
-            for name, share in workspace.runs.progress.items()
-        ]
-        self.progress.object = str(soft(workspace.runs.status, "status") + progress(lines))
+        runs = self.workspace.runs
+        lines = [(name, share, runs.doing.get(name, "waiting")) for name, share in runs.progress.items()]
+        self.progress.object = str(soft(runs.status, "status") + progress(lines))
 
     # -------------------------------------------------------------------------------------- results
 
@@ -274,9 +267,7 @@ class CompareScreen(pn.viewable.Viewer):
         )  # fmt: skip
 
     def _said_of_run(self, field: str, value: Any) -> None:
-        run = next(
-            (run for run in self.workspace.runs.finished if run.id == self.workspace.runs.chosen), None
-        )
+        run = self.workspace.runs.selection
         limit = {"label": 80, "note": 2_000}.get(field)
         value = value if limit is None else str(value).strip()[:limit]
         if run is not None and getattr(run, field) != value:
@@ -328,8 +319,7 @@ class CompareScreen(pn.viewable.Viewer):
     @param.depends("workspace.runs.chosen", watch=True)
     def _show_chosen(self) -> None:
         """Mark the chosen run: a ring in the figures, a row in the table."""
-        chosen = self.workspace.runs.chosen
-        run = next((candidate for candidate in self.workspace.runs.finished if candidate.id == chosen), None)
+        chosen, run = self.workspace.runs.chosen, self.workspace.runs.selection
         for widget in (self.run_name, self.note, self.pin, self.delete):
             widget.disabled = run is None
         if run is not None:

@@ -55,8 +55,8 @@ class DraftForm(param.Parameterized):
         "workspace.draft.spec", watch=True,
     )  # fmt: skip
     def _followed(self) -> None:
-        workspace = self.workspace
-        if workspace.data.frame is not None and self.flow.table.source != workspace.data.source:
+        opened = self.workspace.data
+        if opened.frame is not None and self.flow.table.source != opened.source:
             return  # another table is being opened: its draft follows
         # the draft and its consequences change one after the other: one update is enough
         pairs = zip(self._read_from, self._now(), strict=True)
@@ -66,14 +66,8 @@ class DraftForm(param.Parameterized):
 
     def _now(self) -> tuple[Any, ...]:
         """Return what the params are read from."""
-        workspace = self.workspace
-        return (
-            self.flow,
-            workspace.data.frame,
-            workspace.data.table,
-            workspace.data.algorithms,
-            workspace.data.ks,
-        )
+        opened = self.workspace.data
+        return self.flow, opened.frame, opened.table, opened.algorithms, opened.ks
 
     def _edited(self, *events: param.parameterized.Event) -> None:
         if not self._reading and self.workspace.data.frame is not None:

@@ -374,11 +374,8 @@ class DataScreen(pn.viewable.Viewer):
             self._open_project(name, path)
             return
         soon, self._arrived = now - self._arrived < TOGETHER, now
-        known = (
-            []
-            if self.workspace.data.frame is None
-            else [str(each) for each in self.workspace.data.frame.columns]
-        )
+        frame = self.workspace.data.frame
+        known = [] if frame is None else [str(each) for each in frame.columns]
         beside = soon and not self._is_reading and matched_column(name, known) is not None
         if (
             is_hierarchy_name(name)
@@ -402,10 +399,8 @@ class DataScreen(pn.viewable.Viewer):
         if workspace.data.frame is None or self._is_reading:
             self._say_waiting()
             return
-        own, columns = (
-            safe_name(workspace.data.table_name),
-            [str(each) for each in workspace.data.frame.columns],
-        )
+        own = safe_name(workspace.data.table_name)
+        columns = [str(each) for each in workspace.data.frame.columns]
         recent = time.monotonic() - TOGETHER
         for name, (when, _) in list(self._perhaps.items()):
             if when < recent:
@@ -733,13 +728,11 @@ class DataScreen(pn.viewable.Viewer):
     @param.depends("workspace.data.problems", "workspace.data.table", "workspace.data.frame", watch=True)
     def _show_trouble(self) -> None:
         """Show the problems of the column declarations; Protect shows the others."""
-        workspace = self.workspace
-        wrong = (
-            workspace.data.frame is not None and workspace.data.table is None and not workspace.data.coding
-        )
-        self.code.visible = workspace.data.problems == (UNCODED,)
+        opened = self.workspace.data
+        wrong = opened.frame is not None and opened.table is None and not opened.coding
+        self.code.visible = opened.problems == (UNCODED,)
         wrongly = "" if self.code.visible else Markup("<p><b>The columns cannot be used like this.</b></p>")
-        say(self.trouble, wrongly + items(workspace.data.problems[:6]) if wrong else "")
+        say(self.trouble, wrongly + items(opened.problems[:6]) if wrong else "")
 
     @param.depends("workspace.data.frame", watch=True)
     def _show_frame(self) -> None:

@@ -316,5 +316,5 @@ def in_plain_words(row: dict[str, Any]) -> str:
     return (
         sentence
         if low == high
-        else f"{sentence} For people like these the rate lies between {100 * low:.1f} % and {100 * high:.1f} %, with confidence 95 %."
+        else f"{sentence} For people like these the rate lies between {100 * low:.1f}% and {100 * high:.1f}%, with confidence 95%."
     )

@@ -427,7 +427,7 @@ def attacks_markup(attacks: Attacks, k: int) -> Markup:
         facts(("attacker, verdict", "knows besides the release", "what it achieves"), rows),
         "How often each one wins",
         (
-            "Dot: the share of people for whom it wins. Line: where a counted rate lies with confidence 95 %. Orange bar: the most that the "
+            "Dot: the share of people for whom it wins. Line: where a counted rate lies with confidence 95%. Orange bar: the most that the "
             f"release allows, such as one in k = {k} for a row, and nobody whose sensitive value is certain."
         ),
         picture,

@@ -185,11 +185,11 @@ class ProtectScreen(pn.viewable.Viewer):
         "workspace.data.algorithms", "workspace.data.ks", "diversity.problem", watch=True,
     )  # fmt: skip
     def _judge(self) -> None:
-        workspace = self.workspace
-        problems = list(dict.fromkeys(workspace.data.problems))
-        if workspace.data.frame is None:
+        opened = self.workspace.data
+        problems = list(dict.fromkeys(opened.problems))
+        if opened.frame is None:
             kind, text = "af-note", Markup("<p>No table is open: begin with the screen Data.</p>")
-        elif workspace.data.coding:
+        elif opened.coding:
             kind = "af-note"
             text = Markup("<p role='status'>The table is being coded under its columns…</p>")
         elif problems:
@@ -197,14 +197,12 @@ class ProtectScreen(pn.viewable.Viewer):
             kind = "af-bad"
             text = Markup("<p><b>This cannot run yet.</b></p>") + items([*problems[:8], *more])
         else:
-            methods, ks = (
-                plural(len(workspace.data.algorithms), "method"),
-                plural(len(workspace.data.ks), "value"),
-            )
-            wrong = list(workspace.data.impossible.items())[:8]
+            methods, ks = plural(len(opened.algorithms), "method"), plural(len(opened.ks), "value")
+            possible = plural(self.workspace.runs.possible, "run")
+            wrong = list(opened.impossible.items())[:8]
             kind = "af-warn" if wrong else "af-good"
             text = Markup("<p><b>Ready to run.</b> {}</p>").format(
-                f"{methods} × {ks} of k: {plural(workspace.runs.possible, 'run')}, on the screen Compare."
+                f"{methods} × {ks} of k: {possible}, on the screen Compare."
             )
             if wrong:
                 text += items(Markup("<b>{}</b> cannot run: {}").format(*each) for each in wrong)

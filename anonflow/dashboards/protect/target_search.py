@@ -235,8 +235,8 @@ def trials_markup(choice: TargetChoice) -> Markup:
             (
                 trial.candidate.name,
                 "–" if trial.loss is None else f"{trial.loss:.4f}",
-                "–" if trial.risk is None else f"{100 * trial.risk:.2f} %",
-                "–" if trial.disclosure is None else f"{100 * trial.disclosure:.1f} %",
+                "–" if trial.risk is None else f"{100 * trial.risk:.2f}%",
+                "–" if trial.disclosure is None else f"{100 * trial.disclosure:.1f}%",
                 {True: "kept", False: "lost", None: ""}[trial.signs],
                 f"{trial.seconds:.1f}",
                 f"{trial.expected:.1f}",

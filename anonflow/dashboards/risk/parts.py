@@ -208,7 +208,7 @@ def population(risk: PopulationRisk) -> Markup:
                 "model",
                 "unique people of the population",
                 "share",
-                "with confidence 95 %, if the model holds",
+                "with confidence 95%, if the model holds",
                 "",
             ),
             rows,

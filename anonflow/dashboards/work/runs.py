@@ -427,10 +427,13 @@ class Runs(param.Parameterized):
     @property
     def chosen_run(self) -> FinishedRun | None:
         """The run that is explored and published; None if no run with a result is chosen."""
-        for run in self.finished:
-            if run.id == self.chosen and run.result.anonymization is not None:
-                return run
-        return None
+        run = self.selection
+        return None if run is None or run.result.anonymization is None else run
+
+    @property
+    def selection(self) -> FinishedRun | None:
+        """The chosen run, whether or not it has a result; None if no run is chosen."""
+        return next((run for run in self.finished if run.id == self.chosen), None)
 
     def of(self, id: int) -> FinishedRun:
         """Return a finished run by its id.

@@ -195,7 +195,7 @@ def test_attacks_run_aside_and_are_told_in_plain_words(done: Workspace) -> None:
     words = in_plain_words(linker)
     assert linker["sentence"] in words
     assert "confidence" not in words  # an expectation over everybody is exact
-    assert "between 20.0 % and 30.0 %, with confidence 95 %" in in_plain_words(
+    assert "between 20.0% and 30.0%, with confidence 95%" in in_plain_words(
         linker | {"low": 0.2, "high": 0.3}
     )
     done.runs.choose(next(run.id for run in done.runs.finished if run.result.algorithm == "mondrian"))
@@ -320,7 +320,7 @@ def test_attack_on_the_screen(done: Workspace) -> None:
     screen.attack.clicks += 1
     screen.model.background.wait(300)
     assert "as promised" in screen.attacked.object
-    assert "confidence 95 %" in screen.attacked.object
+    assert "confidence 95%" in screen.attacked.object
     assert not screen.attack.disabled
 
 
