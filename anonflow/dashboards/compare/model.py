@@ -251,12 +251,19 @@ class CompareModel(param.Parameterized):
 
     # --------------------------------------------------------------------------------------- inside
 
+    @param.depends("workspace.runs.chosen", watch=True)
+    def _run_chosen(self) -> None:
+        """Put the chosen run side by side with another one."""
+        chosen = self.workspace.runs.chosen_run
+        if chosen is not None and chosen.id not in (self.first, self.second):
+            self.first = chosen.id
+
     @param.depends("workspace.runs.finished", watch=True)
     def _runs_changed(self) -> None:
-        ids = [run.id for run in self.results]
+        ids, chosen = [run.id for run in self.results], self.workspace.runs.chosen
         first, second = self.first, self.second
         if first not in ids:
-            first = ids[0] if ids else None
+            first = chosen if chosen in ids else next(iter(ids), None)
         if second not in ids or second == first:
             second = next((id for id in reversed(ids) if id != first), None)
         known = {id: rate for id, rate in self.workspace.runs.noted.risks.items() if id in ids}

@@ -212,6 +212,22 @@ def test_differences_are_named_by_their_place() -> None:
     assert changes(first, many).endswith("; 1 more")
 
 
+def test_the_run_that_is_chosen_is_one_of_the_two_side_by_side(small: Workspace) -> None:
+    small.draft.set_ks([2, 3, 4])
+    small.draft.set_algorithms(["mondrian"])
+    small.runs.start()
+    small.runs.wait(300)
+    model = CompareModel(small)
+    small.runs.choose(2)
+    assert (model.first, model.second) == (2, 3)
+    small.runs.choose(3)  # is there already
+    assert (model.first, model.second) == (2, 3)
+    model.second = 1
+    small.runs.choose(3)
+    small.runs.delete(3)
+    assert {model.first, model.second} == {1, 2}
+
+
 def test_a_run_without_a_result_is_a_row_that_says_so(small: Workspace) -> None:
     small.runs.limits = Limits(seconds=1e-6)
     small.draft.set_ks([3])
