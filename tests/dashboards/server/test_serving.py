@@ -342,17 +342,17 @@ def test_a_lost_session_is_gone_on_with_by_its_browser_alone(
         return item.cookie
 
     key = lost()
-    assert begun(signed_in()).frame is None  # another browser
-    assert begun(f"{signed_in()}; anonflow-session={'0' * 64}").frame is None
-    assert begun(f"{sign_in(item, 'bert')[1]['Set-Cookie'].partition(';')[0]}; {key}").frame is None
+    assert begun(signed_in()).data.frame is None  # another browser
+    assert begun(f"{signed_in()}; anonflow-session={'0' * 64}").data.frame is None
+    assert begun(f"{sign_in(item, 'bert')[1]['Set-Cookie'].partition(';')[0]}; {key}").data.frame is None
     resumed = begun(f"{signed_in()}; {key}")
     assert len(resumed.data.frame) == 12_960
     assert resumed.data.ks == [7]
     assert "open again" in resumed.runs.status
-    assert begun(f"{signed_in()}; {key}").frame is None  # it is held
+    assert begun(f"{signed_in()}; {key}").data.frame is None  # it is held
     key, cookie = lost(), signed_in()
     item.ask("POST", "/logout", "", Cookie=f"{cookie}; {key}", Origin=f"http://127.0.0.1:{item.port}")
-    assert begun(f"{signed_in()}; {key}").frame is None
+    assert begun(f"{signed_in()}; {key}").data.frame is None
 
 
 def test_the_cookie_outlives_a_long_session(running: Callable[..., Running]) -> None:
