@@ -12,7 +12,10 @@ from anonflow.algorithms.method import Outcome
 from anonflow.generalization import Generalization, Layout
 from anonflow.table.domain import Domain
 from anonflow.table.records import places_in
-from anonflow.threads import by_column
+from anonflow.threads import by_column, in_blocks
+
+ROWS = 1 << 20
+"""Rows of matches that a thread puts into the order of the table together."""
 
 
 class Assembly:
@@ -111,8 +114,13 @@ class Assembly:
         # the other modes copy once more
         by_column(lambda array: np.take(array.copy(), place, out=array, mode="clip"), flat, self._n)
         if self._matches is not None:
-            matches = self._empty(self._matches.shape, np.int32)
-            self._matches = np.take(self._matches, place, axis=0, out=matches, mode="clip")
+            before, matches = self._matches, self._empty(self._matches.shape, np.int32)
+
+            def put(start: int, stop: int) -> None:
+                np.take(before, place[start:stop], axis=0, out=matches[start:stop], mode="clip")
+
+            in_blocks(put, self._n, ROWS)
+            self._matches = matches
 
     @cached_property
     def _cells(self) -> Generalization:

@@ -32,8 +32,11 @@ class Attribute:
         Its coded QIs: one, or one for each position of a code.
     values : numpy.ndarray, shape (D,), float64, or None
         The number that each code stands for, if the attribute counts as numeric; NaN for a missing value.
-    least, width : float
-        Least number in the table, and greatest minus least.
+    numbers : numpy.ndarray, shape (v,), float64
+        The distinct numbers in the table, ascending.
+    least_place, greatest_place : numpy.ndarray, shape (D + 1,), the smallest signed integers
+        Where among these the least and the greatest number stand that a value may be, for code -1 and then for the others: a missing
+        number may be any, and a code beside numbers has none, which is written as v and -1.
     radix : numpy.ndarray, shape (positions,), uint64
         The factors that combine a code of several positions into one number.
     present : numpy.ndarray, shape (u, positions), int32
@@ -43,8 +46,9 @@ class Attribute:
     name: str
     at: tuple[int, ...]
     values: np.ndarray | None
-    least: float
-    width: float
+    numbers: np.ndarray
+    least_place: np.ndarray
+    greatest_place: np.ndarray
     radix: np.ndarray
     present: np.ndarray
 
@@ -52,6 +56,11 @@ class Attribute:
     def size(self) -> int:
         """Distinct values in the table."""
         return len(self.present)
+
+    @property
+    def width(self) -> float:
+        """Greatest minus least number in the table."""
+        return float(self.numbers[-1] - self.numbers[0]) if len(self.numbers) else 0.0
 
     def codes(self, records: Records) -> np.ndarray:
         """Return one number for each value, equal for equal values in every partition, shape (n,), int64."""
@@ -114,8 +123,8 @@ def chunk(attributes: tuple[Attribute, ...], part: Part) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``keys`` (2, m) identifies m classes; ``found`` has for each attribute ``(least, greatest)``
-        (m,) if it is numeric, else the bits (words, m) of its values, or, where there are many values,
+        ``keys`` (2, m) identifies m classes; ``found`` has for each attribute the places of its least and greatest number
+        (2, m) if it is numeric, else the bits (words, m) of its values, or, where there are many values,
         ``(class, value)`` (E,), each pair once. Or ``spread`` (m,) where only what is covered is known.
         O(E q) for E matches, O(E q log E) with many values.
     """
@@ -128,10 +137,11 @@ def chunk(attributes: tuple[Attribute, ...], part: Part) -> dict[str, Any]:
     covered: list[Any] = []
     for attribute in attributes:
         if attribute.values is not None:
-            least, greatest = _ends(attribute, part.records)
-            low = least[original]
-            high = low if greatest is least else greatest[original]
-            covered.append((np.minimum.reduceat(low, starts), np.maximum.reduceat(high, starts)))
+            codes = part.records.codes[:, attribute.at[0]][original] + 1
+            least, greatest = attribute.least_place[codes], attribute.greatest_place[codes]
+            covered.append(
+                np.stack([np.minimum.reduceat(least, starts), np.maximum.reduceat(greatest, starts)])
+            )
         elif len(attribute.at) == 1 and part.records.domains[attribute.at[0]].size < 64 * _WORDS:
             covered.append(_bits(attribute, part.records, original, starts))
         else:
@@ -160,8 +170,6 @@ def taken(chunk: dict[str, Any], at: np.ndarray) -> dict[str, Any]:
     for part in chunk["found"]:
         if isinstance(part, np.ndarray):
             covered.append(part[:, at])
-        elif part[0].dtype.kind == "f":
-            covered.append((part[0][at], part[1][at]))
         else:
             pairs = at[part[0]]
             covered.append((place[part[0][pairs]], part[1][pairs]))
@@ -186,7 +194,9 @@ def sums(attributes: tuple[Attribute, ...], chunks: Sequence[dict[str, Any]]) ->
     sum_of = 0.0
     for a, attribute in enumerate(attributes):
         covered = [chunk["found"][a] for chunk in chunks]
-        if isinstance(covered[0], np.ndarray):
+        if attribute.values is not None:
+            sum_of += _widths(attribute, covered, label, classes)
+        elif isinstance(covered[0], np.ndarray):
             bits = np.concatenate(covered, axis=1)
             if len(chunks) > 1:
                 together = np.zeros((len(bits), classes), np.uint64)
@@ -194,25 +204,30 @@ def sums(attributes: tuple[Attribute, ...], chunks: Sequence[dict[str, Any]]) ->
                     np.bitwise_or.at(word, label, own)
                 bits = together
             sum_of += float(np.bitwise_count(bits).sum()) / attribute.size
-        elif attribute.values is None:
+        else:
             owner = np.concatenate([label[start + pair[0]] for start, pair in zip(begin, covered)])
             value = np.concatenate([pair[1] for pair in covered])
             pairs = len(value) if len(chunks) == 1 else len(_distinct_pairs(owner, value)[0])
             sum_of += pairs / attribute.size
-        elif attribute.width:
-            least = np.full(classes, np.inf)
-            greatest = np.full(classes, -np.inf)
-            np.minimum.at(least, label, np.concatenate([pair[0] for pair in covered]))
-            np.maximum.at(greatest, label, np.concatenate([pair[1] for pair in covered]))
-            # a class of codes alone has no number, and no width
-            sum_of += float(np.maximum(greatest - least, 0.0).sum()) / attribute.width
     return sum_of, classes
 
 
+def _widths(attribute: Attribute, covered: Sequence[np.ndarray], label: np.ndarray, classes: int) -> float:
+    """Return greatest minus least number of each class, added up, as parts of the table's."""
+    if not attribute.width:
+        return 0.0
+    places = np.concatenate(covered, axis=1)
+    least = np.full(classes, len(attribute.numbers), places.dtype)
+    greatest = np.full(classes, -1, places.dtype)
+    np.minimum.at(least, label, places[0])
+    np.maximum.at(greatest, label, places[1])
+    # a class of codes alone has no number, and no width: both places are the last
+    number = np.append(attribute.numbers, 0.0)
+    return float((number[greatest] - number[least]).sum()) / attribute.width
+
+
 def _attribute(records: Records, name: str, at: tuple[int, ...], numeric: bool) -> Attribute:
-    codes = records.codes[:, list(at)]
-    label = equal_columns(codes.T, len(codes))
-    present = codes[first_places(label, int(label.max(initial=-1)) + 1)]
+    present = _present(records, at)
     # odd multipliers of 64 bits: different codes collide with a chance of 1 in 2^64, or never if they fit
     sizes = [records.domains[a].size for a in at]
     radix = np.cumprod([1, *sizes[:-1]], dtype=np.float64)
@@ -222,14 +237,36 @@ def _attribute(records: Records, name: str, at: tuple[int, ...], numeric: bool) 
         multipliers = np.random.default_rng(0).integers(1, 2**63, len(at), dtype=np.uint64) * np.uint64(
             2
         ) + np.uint64(1)
-    values, least, width = None, 0.0, 0.0
+    values, numbers, places = None, np.zeros(0), (np.zeros(0, np.int8),) * 2
     if numeric:
-        values = summable(_numbers_of_codes(name, records.domains[at[0]], present[:, 0]))
-        known = values[present[:, 0][present[:, 0] >= 0]]
-        known = known[~np.isnan(known)]
-        if len(known):
-            least, width = float(known.min()), float(known.max() - known.min())
-    return Attribute(name, at, values, least, width, multipliers, present)
+        domain = records.domains[at[0]]
+        values = summable(_numbers_of_codes(name, domain, present[:, 0]))
+        occurring = values[present[:, 0][present[:, 0] >= 0]]
+        numbers = np.unique(occurring[~np.isnan(occurring)])
+        places = _places(values, numbers, domain.has_codes)
+    return Attribute(name, at, values, numbers, *places, multipliers, present)
+
+
+def _present(records: Records, at: tuple[int, ...]) -> np.ndarray:
+    """Return the distinct values of an attribute that occur, shape (u, positions), int32."""
+    if len(at) > 1:
+        codes = records.codes[:, list(at)]
+        label = equal_columns(codes.T, len(codes))
+        return codes[first_places(label, int(label.max(initial=-1)) + 1)]
+    occurs = np.zeros(records.domains[at[0]].size + 1, bool)
+    occurs[records.codes[:, at[0]] + 1] = True
+    return (np.flatnonzero(occurs) - 1).astype(np.int32)[:, None]
+
+
+def _places(values: np.ndarray, numbers: np.ndarray, has_codes: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Return where each code's least and greatest number stand among some, as :class:`Attribute` has them."""
+    count = len(numbers)
+    kind = np.min_scalar_type(-count - 1)
+    place = np.searchsorted(numbers, values)
+    missing = np.isnan(values)
+    least, greatest = np.where(missing, 0, place), np.where(missing, count - 1, place)
+    ends = (count, -1) if has_codes else (0, count - 1)
+    return np.append(ends[0], least).astype(kind), np.append(ends[1], greatest).astype(kind)
 
 
 def _numbers_of_codes(name: str, domain: Domain, present: np.ndarray) -> np.ndarray:
@@ -248,23 +285,6 @@ def _numbers_of_codes(name: str, domain: Domain, present: np.ndarray) -> np.ndar
                 f"usefulness: column {name!r} has values that are no numbers; leave it out of numeric"
             ) from None
     return values
-
-
-def _ends(attribute: Attribute, records: Records) -> tuple[np.ndarray, np.ndarray]:
-    """Return least and greatest number that each original may have: a missing number may be any number, a code has none."""
-    assert attribute.values is not None
-    codes = records.codes[:, attribute.at[0]]
-    if records.domains[attribute.at[0]].has_codes:
-        return (
-            np.where(codes < 0, np.inf, attribute.values[codes]),
-            np.where(codes < 0, -np.inf, attribute.values[codes]),
-        )
-    number = np.where(codes < 0, np.nan, attribute.values[codes])
-    missing = np.isnan(number)
-    if not missing.any():
-        return number, number
-    least = np.where(missing, attribute.least, number)
-    return least, np.where(missing, attribute.least + attribute.width, number)
 
 
 def _distinct_pairs(owner: np.ndarray, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -328,11 +348,11 @@ def _covered_one_by_one(
         for a, code in zip(attribute.at, row.tolist(), strict=True):
             inside &= _holds(generalization, a, code)
         count += inside
-        if attribute.values is not None:
+        if attribute.values is not None and len(attribute.numbers):
             number = np.nan if code < 0 else attribute.values[code]
             low, high = number, number
             if np.isnan(number):
-                low, high = attribute.least, attribute.least + attribute.width
+                low, high = attribute.numbers[0], attribute.numbers[-1]
             np.minimum(least, low, out=least, where=inside)
             np.maximum(greatest, high, out=greatest, where=inside)
     return count, np.maximum(greatest - least, 0.0)

@@ -6,8 +6,8 @@ number becomes a value, which it does not say: ours are rounded to whole numbers
 of the tables up to 1,000,000, and as many of those of 10,000,000. Two-phase cuts larger tables than 100,000 as the paper does (its
 section 3.2.3): sorted, into pieces of 100,000.
 
-`two-phase` is the paper's own algorithm and is what claims are judged by; where it takes long it runs for the smallest and the largest k alone. Our ways of the
-two phases stand beside it, under names of their own.
+`two-phase` is the paper's own algorithm and is what claims are judged by. Our ways of the two phases stand beside it, under names of
+their own; where they take long they run for the smallest and the largest k alone.
 """
 
 from __future__ import annotations
@@ -86,10 +86,10 @@ WAYS: dict[str, dict[str, Any]] = {
 MORE = {f"{TWO_PHASE}, {near} candidates": {**WAYS[TWO_PHASE], "candidates": near} for near in (128, 512)}
 """The paper's two phases with more candidates of a record than 32, the usual number."""
 ENDS = (KS[0], KS[-1])
-PHASES_AT = {8: KS, 9: KS, **dict.fromkeys((10, 11, 12), ENDS), 13: KS, 14: KS, 15: ENDS, 16: ENDS}
-"""Table -> k with the paper's two phases: of the larger tables the smallest and the largest, because they take long."""
-OURS_AT = PHASES_AT | {9: ENDS}
-"""The same with our ways of them."""
+PHASES_AT = dict.fromkeys(range(8, 17), KS)
+"""Table -> k with the paper's two phases."""
+OURS_AT = PHASES_AT | dict.fromkeys((9, 10, 11, 12, 15, 16), ENDS)
+"""The same with our ways of them: of the larger tables the smallest and the largest, because they take long."""
 SAME = {17: 15, 18: 16}
 """Tables of 10,000,000 records -> the tables whose records they share, as far as they are taken; our runs are theirs."""
 SPARSE_AT = {13: (3,), 14: (3,)}

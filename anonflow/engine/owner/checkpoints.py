@@ -122,7 +122,7 @@ class Checkpoints:
     Notes
     -----
     Invariant: a file ``<name>.npz`` is written whole, by rename, and holds results of partitions one after the
-    other: a header of plain JSON and one flat array for each field. It contains no code, and an unreadable file is ignored.
+    other: a header of plain JSON and one flat array for each field, of the smallest integers that hold its values. It contains no code, and an unreadable file is ignored.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -260,18 +260,27 @@ def _write(path: Path, results: Mapping[str, Matched]) -> None:
         )  # fmt: skip
         headers[name] = {
             "shapes": {array: None if value is None else value.shape for array, value in values_of.items()},
+            "types": {array: value.dtype.str for array, value in values_of.items() if value is not None},
             "facts": outcome.facts,
             "seconds": matched.seconds,
         }
         for array, value in values_of.items():
             if value is not None:
                 arrays[array].append(value.ravel())
-    flat = {array: np.concatenate(values) for array, values in arrays.items() if values}
+    flat = {array: _narrow(np.concatenate(values)) for array, values in arrays.items() if values}
     try:
         header = json.dumps(headers, default=_json_fact).encode()
     except TypeError as error:
         raise AnonflowError(f"{path}: a method's fact cannot be stored: {error}") from None
     np.savez(path, header=np.frombuffer(header, np.uint8), **flat)  # type: ignore[arg-type]
+
+
+def _narrow(values: np.ndarray) -> np.ndarray:
+    """Return integers in as few bytes as the least and the greatest of them need."""
+    if values.dtype.kind != "i" or not len(values):
+        return values
+    least, greatest = int(values.min()), int(values.max())
+    return values.astype(np.min_scalar_type(greatest if least >= 0 else min(least, -greatest - 1)))
 
 
 @contextmanager
@@ -295,7 +304,9 @@ def _read_results(file: Any, names: Sequence[str], domains: Sequence[Domain]) ->
             if shape is not None:
                 start, size = used[array], int(np.prod(shape))
                 # a copy: one result must not keep all the others
-                arrays[array] = flat[array][start : start + size].reshape(shape).copy()
+                arrays[array] = (
+                    flat[array][start : start + size].reshape(shape).astype(header["types"][array])
+                )
                 used[array] = start + size
         if name not in chosen_names:
             continue

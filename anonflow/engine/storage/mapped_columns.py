@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -14,6 +15,7 @@ import pyarrow as pa
 from anonflow.system import open_descriptor
 from anonflow.table.arrow import exact_frame
 from anonflow.table.records import places_in
+from anonflow.threads import run_each
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,7 @@ class MappedColumns:
 
 
 def written_columns(path: str, fields: pa.Schema, batches: Iterable[pa.RecordBatch]) -> MappedColumns:
-    """Write record batches as columns, readable by the owner only; one batch is held at a time.
+    """Write record batches as columns, readable by the owner only; one batch is held at a time, its columns are written side by side.
 
     Parameters
     ----------
@@ -112,10 +114,10 @@ def written_columns(path: str, fields: pa.Schema, batches: Iterable[pa.RecordBat
     fields = pa.schema([field.with_type(_stored_type(field.type)) for field in fields])
     columns = [_ColumnFiles(f"{path}-{at}", field.type) for at, field in enumerate(fields)]
     rows = 0
-    for batch in batches:
-        rows += batch.num_rows
-        for cells, column in zip(batch.columns, columns, strict=True):
-            column.append(cells)
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for batch in batches:
+            rows += batch.num_rows
+            run_each(pool, lambda pair: pair[0].append(pair[1]), zip(columns, batch.columns, strict=True))
     for column in columns:
         column.finish()
     return MappedColumns(path, fields, rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from time import perf_counter
@@ -42,10 +43,14 @@ from anonflow.large_arrays import IN_MEMORY, Arrays
 from anonflow.loss import measure_named
 from anonflow.release import Release
 from anonflow.table import Table
+from anonflow.threads import in_threads
 from anonflow.utility.measures import MeasureRequest
 
 CLASSES = 1 << 20
-"""Classes of a table on disk that are put together at a time, about."""
+"""Classes of a table on disk that are in a bucket, about."""
+
+BUCKETS = 4
+"""The most buckets that are put together at a time, on however many cores: they are in memory."""
 
 
 class Storage:
@@ -210,16 +215,15 @@ class Storage:
         if self._spill is None:
             return [utility.class_sums(ready, chunks)]
         buckets = -(-self.table.n // CLASSES)
-        return [
-            utility.class_sums(
-                ready,
-                {
-                    name: [utility.classes_of_bucket(part, bucket, buckets) for part in chunks[name]]
-                    for name in names
-                },
-            )
-            for bucket in range(buckets)
-        ]
+
+        def of_bucket(bucket: int) -> dict[str, tuple[float, ...]]:
+            classes = {
+                name: [utility.classes_of_bucket(part, bucket, buckets) for part in chunks[name]]
+                for name in names
+            }
+            return utility.class_sums(ready, classes)
+
+        return in_threads(of_bucket, range(buckets), min(BUCKETS, os.cpu_count() or 1))
 
     def completed(self, run_plan: RunPlan, totals: Totals, result: RunResult) -> RunResult:
         """Return the result with its anonymization, diversified, and with the figures that need the whole table."""
