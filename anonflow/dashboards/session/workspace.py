@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -112,6 +112,24 @@ class Workspace(param.Parameterized):
     def __repr__(self) -> str:
         # without the params: a log of this object would contain cells
         return f"Workspace({self.data!r}, {self.runs!r})"
+
+    # What notebooks call on `app.workspace`: it stays here, wherever the work is done.
+
+    def set_algorithms(self, names: Sequence[str]) -> None:
+        """Set the methods of the draft, as one edit."""
+        self.draft.set_algorithms(names)
+
+    def set_ks(self, ks: Sequence[int]) -> None:
+        """Set the ks of the draft, as one edit."""
+        self.draft.set_ks(ks)
+
+    def start(self) -> None:
+        """Run the draft in the background, as :meth:`anonflow.dashboards.work.runs.Runs.start`."""
+        self.runs.start()
+
+    def wait(self, timeout: float | None = None) -> None:
+        """Wait until nothing runs, as :meth:`anonflow.dashboards.work.runs.Runs.wait`."""
+        self.runs.wait(timeout)
 
     @property
     def has_work(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -91,6 +91,9 @@ class Runs(param.Parameterized):
     def __repr__(self) -> str:
         # without the params: a log of this object would contain cells
         return f"Runs({len(self.finished)})"
+
+    def __iter__(self) -> Iterator[FinishedRun]:
+        return iter(self.finished)
 
     @property
     def has_work(self) -> bool:
