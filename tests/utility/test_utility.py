@@ -119,6 +119,52 @@ def test_usefulness_of_large_domains(values: int, parts: int) -> None:
     assert result == pytest.approx(expected)
 
 
+@loop("values", [1, 127, 128, 300, 33_000])
+@loop("parts", [1, 3])
+def test_usefulness_of_many_numbers(values: int, parts: int) -> None:
+    """A missing number may be any, a code beside numbers is none; places of numbers take one, two or four bytes."""
+    rng = np.random.default_rng(values)
+    n = max(600, values)
+    pay: list[Any] = [float(i % values) ** 2 / 7 for i in rng.permutation(n)]
+    age: list[Any] = [str(i % values) for i in rng.permutation(n)]
+    for i in rng.integers(0, n, 15).tolist():
+        pay[i] = None
+        age[i] = "N"
+    numeric = {"role": "quasi-identifier", "kind": "numeric"}
+    table = af.Table(
+        pd.DataFrame({"pay": pay, "age": age}),
+        {"pay": {**numeric, "missing": "suppress"}, "age": {**numeric, "codes": ["N"]}},
+    )
+    classes = rng.integers(0, n // 3, n)
+    matches = np.argsort(classes, kind="stable")[np.searchsorted(np.sort(classes), classes)][:, None]
+    matches = np.concatenate([np.arange(n)[:, None], matches], axis=1).astype(np.int32)
+    boxes = Generalization.join_of(table.records, matches)
+
+    def width(numbers: list[float], all_numbers: list[float]) -> float:
+        whole = max(all_numbers) - min(all_numbers)
+        return (max(numbers) - min(numbers)) / whole if numbers and whole else 0.0
+
+    pays = [value for value in pay if value is not None]
+    ages = [float(value) for value in age if value != "N"]
+    total = 0.0
+    originals = originals_of(boxes, matches)
+    for rows in originals:
+        some = [pays if pay[i] is None else [pay[i]] for i in rows]
+        total += width([value for numbers in some for value in numbers], pays)
+        total += width([float(age[i]) for i in rows if age[i] != "N"], ages)
+        total += len({age[i] == "N" for i in rows}) / 2
+    ready = utility.asked(table.records, "usefulness")
+    chunks = []
+    for p in range(parts):
+        at = np.flatnonzero(classes % parts == p)
+        place = np.full(n, -1)
+        place[at] = np.arange(len(at))
+        subject = SimpleNamespace(generalization=boxes.take(at), matches=place[matches[at]])
+        chunks.append(utility.partial(ready, table.records.take(at), subject))
+    result = utility.finalize(ready, utility.combine(ready, chunks))["usefulness"]
+    assert result == pytest.approx(total / len(originals))
+
+
 @given(st.integers(0, 2**32), st.integers(1, 10))
 def test_usefulness_of_what_is_covered(seed: int, n: int) -> None:
     """k-concealment: the values of the table in each cell, by column."""

@@ -15,12 +15,12 @@ from anonflow import engine
 from anonflow.dashboards.session.draft_spec import DraftSpec, DraftTable
 from anonflow.dashboards.session.folders import SessionFolder
 from anonflow.dashboards.session.memory import ReleaseMemory
-from anonflow.dashboards.session.noted import Noted
 from anonflow.dashboards.session.open_table import OpenTable
 from anonflow.dashboards.session.project import session_runs_text
 from anonflow.dashboards.session.screen_words import BEGIN
 from anonflow.dashboards.session.validation import code, running_flow
 from anonflow.dashboards.work.jobs import FinishedRun, Job, JobGroup, sentence, summary
+from anonflow.dashboards.work.noted import Noted
 from anonflow.dashboards.work.screen_work import Background
 from anonflow.dashboards.work.turns import Turns
 from anonflow.dashboards.work.user_limits import Limits
@@ -380,21 +380,21 @@ class Runs(param.Parameterized):
         runs = {run.id: run for run in self.finished}
         ids = []
         for at, (spec, seed, result) in enumerate(results):
-            known = runs.get(instead_of[at]) if at < len(instead_of) else None
-            if known is not None:
-                runs[known.id] = replace(known, spec=spec, result=replace(result, number=known.id))
-                ids.append(known.id)
+            run = runs.get(instead_of[at]) if at < len(instead_of) else None
+            if run is not None:
+                runs[run.id] = replace(run, spec=spec, result=replace(result, number=run.id))
+                ids.append(run.id)
             elif at < len(instead_of):
                 ids.append(instead_of[at])  # was deleted meanwhile, and stays so
             else:
                 self._ids += 1
-                own = replace(result, number=self._ids)
-                runs[self._ids] = FinishedRun(self._ids, spec, seed, own, time.time())
+                numbered = replace(result, number=self._ids)
+                runs[self._ids] = FinishedRun(self._ids, spec, seed, numbered, time.time())
                 ids.append(self._ids)
-        kept = self._capped(list(runs.values()))
-        there = {run.id for run in kept if run.result.anonymization is not None}
+        finished = self._capped(list(runs.values()))
+        there = {run.id for run in finished if run.result.anonymization is not None}
         chosen = self.chosen if self.chosen in there else next((id for id in ids if id in there), None)
-        self.param.update(finished=kept, chosen=chosen)
+        self.param.update(finished=finished, chosen=chosen)
         self.keep()
         return ids
 

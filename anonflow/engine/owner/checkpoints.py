@@ -122,7 +122,8 @@ class Checkpoints:
     Notes
     -----
     Invariant: a file ``<name>.npz`` is written whole, by rename, and holds results of partitions one after the
-    other: a header of plain JSON and one flat array for each field, of the smallest integers that hold its values. It contains no code, and an unreadable file is ignored.
+    other: a header of plain JSON, and one flat array for each field. An array has the smallest integers that hold its values; the
+    header says of what type they were. A file contains no code, and an unreadable one is ignored.
     """
 
     def __init__(self, folder: Path) -> None:

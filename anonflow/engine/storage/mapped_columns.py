@@ -96,7 +96,7 @@ class MappedColumns:
 
 
 def written_columns(path: str, fields: pa.Schema, batches: Iterable[pa.RecordBatch]) -> MappedColumns:
-    """Write record batches as columns, readable by the owner only; one batch is held at a time, its columns are written side by side.
+    """Write record batches as columns, readable by the owner only. One batch is held at a time; its columns are written side by side.
 
     Parameters
     ----------

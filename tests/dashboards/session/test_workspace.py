@@ -681,6 +681,26 @@ def test_few_records_are_coded_at_once(coded: list[bool]) -> None:
     opened.close()
 
 
+def test_another_table_is_not_run_by_what_waited_for_the_first(hand: Hand, coded: list[bool]) -> None:
+    opened = Workspace(aside=True)
+    opened.opener.open_dataset("census_like", n=60, seed=3)
+    hand.do_all()
+    opened.runs.start()
+    hand.do_all()
+    opened.wait(60)
+    (first,) = opened.runs
+    opened.data.set_column("Education", role="insensitive")
+    opened.runs.apply(first.id, [(("steps", "anonymize", "k"), 3)])
+    assert opened.data.coding
+    opened.opener.open_dataset("census_like", n=70, seed=3)
+    hand.do_all()
+    opened.wait(60)
+    assert opened.data.table.n == 70
+    assert list(opened.runs) == []
+    assert not opened.runs.running
+    opened.close()
+
+
 def test_a_table_that_is_closed_while_it_is_coded_does_not_come_back(hand: Hand, coded: list[bool]) -> None:
     opened = Workspace(aside=True)
     opened.opener.open_dataset("census_like", n=60, seed=3)

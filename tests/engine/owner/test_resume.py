@@ -25,8 +25,10 @@ from anonflow.engine.execution import tasks
 from anonflow.engine.owner import checkpoints
 from anonflow.engine.owner.folder import OwnerFolder
 from anonflow.errors import AnonflowError, DataError, InfeasibleError, ParameterError
+from anonflow.generalization import Generalization
 from tests.cases.flow_files import write_flow
 from tests.cases.runs import SEED, counted, published, stopped_after
+from tests.strategies import loop
 
 __all__ = ["counted"]
 
@@ -178,6 +180,44 @@ def test_whatever_byte_is_damaged_is_as_if_it_were_not_there(tmp_path: Path) -> 
             file.write_bytes(whole[:at] + bytes([whole[at] ^ bit]) + whole[at + 1 :])
             lost += not there()
     assert lost > 100
+
+
+@loop("greatest", [0, 127, 128, 255, 256, 32_767, 32_768, 2**31 - 1])
+@loop("least", [0, -1])
+def test_stored_integers_take_few_bytes_and_come_back_as_they_were(
+    tmp_path: Path, least: int, greatest: int
+) -> None:
+    table = af.Table(af.datasets.census_like(20, seed=1), af.datasets.schema("census_like"))
+    ends = np.array([least, greatest], np.int32)
+    lo = np.tile(ends, (3, 10))
+    bits = np.array([[0, 2**64 - 1] * 10], np.uint64)
+    outcome = Outcome(
+        Generalization(table.domains, lo, lo[::-1].copy(), bits),
+        matches=np.tile(ends, (20, 2)),
+        classes=np.tile(ends, 10).astype(np.int64),
+        suppressed=np.arange(20) > 17,
+    )
+    store = checkpoints.Checkpoints(tmp_path / "kept")
+    store.write(store.folder / "a.npz", {"a": tasks.Matched(outcome, 0.5)})
+    store.find()
+    again = store.read(["a"], table.domains)["a"].outcome
+    for before, after in (
+        (outcome.generalization.lo, again.generalization.lo),
+        (outcome.generalization.hi, again.generalization.hi),
+        (outcome.generalization.bits, again.generalization.bits),
+        (outcome.matches, again.matches),
+        (outcome.classes, again.classes),
+        (outcome.suppressed, again.suppressed),
+    ):
+        assert before is not None
+        assert after is not None
+        assert after.dtype == before.dtype
+        np.testing.assert_array_equal(after, before)
+    with np.load(store.folder / "a.npz") as stored:
+        size = stored["lo"].dtype.itemsize
+        assert size == min(
+            width for width in (1, 2, 4) if np.iinfo(f"{'iu'[least >= 0]}{width}").max >= greatest
+        )
 
 
 def test_a_checkpoint_is_never_code(tmp_path: Path, counted: list[int]) -> None:

@@ -25,6 +25,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anonflow import candidate_lists, engine, utility
+from anonflow.algorithms import assembly
 from anonflow.engine import partitions, publish
 from anonflow.engine.execution import batches, tasks
 from anonflow.engine.execution.events import Cancelled, Event, EventStream, Log, PartitionDone
@@ -124,6 +125,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batches, "SHARE", 1.0)
     monkeypatch.setattr(draw, "BUCKET", 100)
     monkeypatch.setattr(storage, "CLASSES", 100)
+    monkeypatch.setattr(assembly, "ROWS", 40)
     monkeypatch.setattr(Spill, "rows", 70)
     monkeypatch.setattr(candidate_lists, "_ROWS", 50)
 
