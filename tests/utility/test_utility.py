@@ -127,33 +127,42 @@ def test_usefulness_of_many_numbers(values: int, parts: int) -> None:
     n = max(600, values)
     pay: list[Any] = [float(i % values) ** 2 / 7 for i in rng.permutation(n)]
     age: list[Any] = [str(i % values) for i in rng.permutation(n)]
+    score: list[Any] = [str(i % 200) for i in rng.permutation(n)]
     for i in rng.integers(0, n, 15).tolist():
-        pay[i] = None
+        pay[i] = score[-i] = None
         age[i] = "N"
     numeric = {"role": "quasi-identifier", "kind": "numeric"}
     table = af.Table(
-        pd.DataFrame({"pay": pay, "age": age}),
-        {"pay": {**numeric, "missing": "suppress"}, "age": {**numeric, "codes": ["N"]}},
+        pd.DataFrame({"pay": pay, "age": age, "score": score}),
+        {
+            "pay": {**numeric, "missing": "suppress"},
+            "age": {**numeric, "codes": ["N"]},
+            "score": {"role": "quasi-identifier", "kind": "categorical"},
+        },
     )
     classes = rng.integers(0, n // 3, n)
     matches = np.argsort(classes, kind="stable")[np.searchsorted(np.sort(classes), classes)][:, None]
     matches = np.concatenate([np.arange(n)[:, None], matches], axis=1).astype(np.int32)
     boxes = Generalization.join_of(table.records, matches)
 
-    def width(numbers: list[float], all_numbers: list[float]) -> float:
-        whole = max(all_numbers) - min(all_numbers)
-        return (max(numbers) - min(numbers)) / whole if numbers and whole else 0.0
-
-    pays = [value for value in pay if value is not None]
-    ages = [float(value) for value in age if value != "N"]
+    columns = [
+        [None if value in (None, "N") else float(value) for value in column] for column in (pay, age, score)
+    ]
+    ends = [
+        (min(numbers), max(numbers))
+        for numbers in ([value for value in column if value is not None] for column in columns)
+    ]
     total = 0.0
     originals = originals_of(boxes, matches)
     for rows in originals:
-        some = [pays if pay[i] is None else [pay[i]] for i in rows]
-        total += width([value for numbers in some for value in numbers], pays)
-        total += width([float(age[i]) for i in rows if age[i] != "N"], ages)
+        for name, column, (least, greatest) in zip(("pay", "age", "score"), columns, ends, strict=True):
+            numbers = [column[i] for i in rows if column[i] is not None]
+            if name != "age" and len(numbers) < len(rows):
+                numbers += [least, greatest]
+            if numbers and greatest > least:
+                total += (max(numbers) - min(numbers)) / (greatest - least)
         total += len({age[i] == "N" for i in rows}) / 2
-    ready = utility.asked(table.records, "usefulness")
+    ready = utility.asked(table.records, "usefulness", numeric=["pay", "age", "score"])
     chunks = []
     for p in range(parts):
         at = np.flatnonzero(classes % parts == p)
