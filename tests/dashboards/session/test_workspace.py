@@ -687,14 +687,14 @@ def test_another_table_is_not_run_by_what_waited_for_the_first(hand: Hand, coded
     hand.do_all()
     opened.runs.start()
     hand.do_all()
-    opened.wait(60)
+    opened.wait()
     (first,) = opened.runs
     opened.data.set_column("Education", role="insensitive")
     opened.runs.apply(first.id, [(("steps", "anonymize", "k"), 3)])
     assert opened.data.coding
     opened.opener.open_dataset("census_like", n=70, seed=3)
     hand.do_all()
-    opened.wait(60)
+    opened.wait()
     assert opened.data.table.n == 70
     assert list(opened.runs) == []
     assert not opened.runs.running
