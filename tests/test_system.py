@@ -75,7 +75,7 @@ assert system.total_memory() > 1 << 28 and system.peak_memory() > 1 << 20
 assert system.is_running(os.getpid()) and not system.is_running(0) and system.started(os.getpid())
 assert system.user_tag() and not system.is_root()
 if panel is not None:
-    from anonflow.dashboards.session.folders import SessionFolders
+    from anonflow.dashboards.session.files.folders import SessionFolders
     folders = SessionFolders(home=here / "sessions")
     folder = folders.begin("key")
     assert folder.path.is_dir()

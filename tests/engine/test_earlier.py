@@ -12,7 +12,7 @@ import pytest
 import anonflow as af
 from anonflow import engine
 from anonflow.dashboards.session.draft_spec import NO_FLOW
-from anonflow.dashboards.session.paths import check_confined
+from anonflow.dashboards.session.files.paths import check_confined
 from anonflow.errors import DataError, FlowError, ParameterError
 from tests.cases.released_twice import FLOW
 from tests.cases.runs import shell

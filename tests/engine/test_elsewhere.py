@@ -18,7 +18,7 @@ import pytest
 
 import anonflow as af
 from anonflow.dashboards.session.draft_spec import NO_FLOW
-from anonflow.dashboards.session.paths import check_confined
+from anonflow.dashboards.session.files.paths import check_confined
 from anonflow.engine.expected import read_and_expect
 from anonflow.engine.flows.addresses import address_problem, fetched, is_address, shown_address, uploaded
 from anonflow.engine.flows.loader import load_flow

@@ -14,7 +14,7 @@ from anonflow.algorithms.cohorts import Outlook
 from anonflow.dashboards.components.at_work import AtWork
 from anonflow.dashboards.components.html import button, card, facts, html, refused, say, soft
 from anonflow.dashboards.components.upload import dropper
-from anonflow.dashboards.session.memory import KnownReleases
+from anonflow.dashboards.session.files.memory import KnownReleases
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.dashboards.work.screen_work import Background
 from anonflow.hierarchy.wording import plural

@@ -12,9 +12,9 @@ from anonflow import datasets, strict_yaml
 from anonflow.dashboards.components.draft_form import DraftForm
 from anonflow.dashboards.protect.settings import share
 from anonflow.dashboards.session.draft_spec import ColumnSpec, columns_of, written
+from anonflow.dashboards.session.files.table_sources import first_columns
 from anonflow.dashboards.session.open_table import ACQUAINTANCES
 from anonflow.dashboards.session.screen_words import on_screen
-from anonflow.dashboards.session.table_sources import first_columns
 from anonflow.dashboards.work.screen_work import Background
 from anonflow.drawing.method_mark import sparkline
 from anonflow.errors import AnonflowError, ParameterError

@@ -40,17 +40,17 @@ from anonflow.dashboards.data.column_form import (
     ColumnChoice,
     about_datasets,
 )
-from anonflow.dashboards.session.hierarchy_files import MOST as HIERARCHY
-from anonflow.dashboards.session.hierarchy_files import (
+from anonflow.dashboards.session.files.hierarchy_files import MOST as HIERARCHY
+from anonflow.dashboards.session.files.hierarchy_files import (
     Attached,
     attach,
     is_codebook,
     is_hierarchy_name,
     matched_column,
 )
+from anonflow.dashboards.session.files.paths import names_a_dataset, safe_name
 from anonflow.dashboards.session.open_table import UNCODED
 from anonflow.dashboards.session.opener import NOTHING_OPENED
-from anonflow.dashboards.session.paths import names_a_dataset, safe_name
 from anonflow.dashboards.session.project import ENDING
 from anonflow.dashboards.session.screen_words import CONFIRM, on_screen, roles_wait
 from anonflow.dashboards.session.workspace import Workspace

@@ -17,8 +17,8 @@ from anonflow.dashboards.components.option_field import param_field
 from anonflow.dashboards.components.shown_part import ShownPart
 from anonflow.dashboards.components.upload import dropper
 from anonflow.dashboards.hierarchies.form import FROM_LOWEST, HierarchyChoice
-from anonflow.dashboards.session.hierarchy_files import MOST
-from anonflow.dashboards.session.paths import safe_name
+from anonflow.dashboards.session.files.hierarchy_files import MOST
+from anonflow.dashboards.session.files.paths import safe_name
 from anonflow.drawing.trees import BEYOND_LEGEND
 
 NAMED = 6

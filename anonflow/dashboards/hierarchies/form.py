@@ -15,7 +15,7 @@ import param
 from anonflow import datasets
 from anonflow.dashboards.components.draft_form import DraftForm
 from anonflow.dashboards.session.draft_spec import ColumnSpec, written
-from anonflow.dashboards.session.hierarchy_files import copy_hierarchy, declared_hierarchy
+from anonflow.dashboards.session.files.hierarchy_files import copy_hierarchy, declared_hierarchy
 from anonflow.drawing.trees import TreeDrawing
 from anonflow.errors import AnonflowError, HierarchyError
 from anonflow.hierarchy import Hierarchy

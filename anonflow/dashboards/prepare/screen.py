@@ -25,7 +25,7 @@ from anonflow.dashboards.components.html import (
 from anonflow.dashboards.components.option_field import explained, option_field
 from anonflow.dashboards.components.upload import dropper
 from anonflow.dashboards.session.draft_spec import ColumnSpec
-from anonflow.dashboards.session.hierarchy_files import labelled, with_steps
+from anonflow.dashboards.session.files.hierarchy_files import labelled, with_steps
 from anonflow.dashboards.session.screen_words import NO_TABLE, on_screen
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.dashboards.work.screen_work import Background

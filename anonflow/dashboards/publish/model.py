@@ -22,9 +22,9 @@ from anonflow.dashboards.components.released_before import ReleasesModel
 from anonflow.dashboards.session import share_link
 from anonflow.dashboards.session.diff import differences
 from anonflow.dashboards.session.draft_spec import columns_of, written
+from anonflow.dashboards.session.files.table_sources import first_columns
 from anonflow.dashboards.session.publication import Publication, card_of_run
 from anonflow.dashboards.session.screen_words import on_screen
-from anonflow.dashboards.session.table_sources import first_columns
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.dashboards.work.jobs import FinishedRun
 from anonflow.dashboards.work.screen_work import Background

@@ -7,8 +7,8 @@ from typing import Any
 
 import param
 
-from anonflow.dashboards.session.paths import safe_name
-from anonflow.dashboards.session.table_sources import take_upload
+from anonflow.dashboards.session.files.paths import safe_name
+from anonflow.dashboards.session.files.table_sources import take_upload
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.dashboards.work.screen_work import Background
 from anonflow.engine.flows.registers import register_holders

@@ -32,10 +32,10 @@ from anonflow.dashboards.server.metrics import Figures
 from anonflow.dashboards.server.seats import Seat, Seats
 from anonflow.dashboards.server.workers import SharedCluster
 from anonflow.dashboards.session.draft_spec import NO_FLOW, DraftSpec
-from anonflow.dashboards.session.folders import KEPT, SessionFolders
+from anonflow.dashboards.session.files.folders import KEPT, SessionFolders
+from anonflow.dashboards.session.files.table_sources import TableReading
 from anonflow.dashboards.session.opener import NOTHING_OPENED
 from anonflow.dashboards.session.share_link import flow_words
-from anonflow.dashboards.session.table_sources import TableReading
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.dashboards.work.fair_queue import FairQueue, local_line
 from anonflow.dashboards.work.user_limits import HOSTED, Limits, local_limits

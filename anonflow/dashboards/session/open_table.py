@@ -11,8 +11,8 @@ import param
 
 from anonflow.dashboards.session.draft import Draft
 from anonflow.dashboards.session.draft_spec import NO_FLOW, DraftSpec
+from anonflow.dashboards.session.files.table_sources import edited_column
 from anonflow.dashboards.session.screen_words import OPEN_FIRST
-from anonflow.dashboards.session.table_sources import edited_column
 from anonflow.dashboards.session.validation import Judgement, code, judged
 from anonflow.dashboards.work import screen_work
 from anonflow.dashboards.work.turns import Turns

@@ -18,14 +18,9 @@ import param
 from anonflow import datasets, strict_yaml
 from anonflow.dashboards.session.draft import FIRST_K, PARTITION, Draft
 from anonflow.dashboards.session.draft_spec import DraftSpec, written
-from anonflow.dashboards.session.folders import SessionFolder
-from anonflow.dashboards.session.open_table import OpenTable
-from anonflow.dashboards.session.paths import check_confined, paths_in, safe_name
-from anonflow.dashboards.session.project import Project, read_project, read_session_runs, stranger_flow
-from anonflow.dashboards.session.review import Review
-from anonflow.dashboards.session.screen_words import BEGIN
-from anonflow.dashboards.session.share_link import LinkSpec, configuration, merged
-from anonflow.dashboards.session.table_sources import (
+from anonflow.dashboards.session.files.folders import SessionFolder
+from anonflow.dashboards.session.files.paths import check_confined, paths_in, safe_name
+from anonflow.dashboards.session.files.table_sources import (
     bring,
     first_columns,
     flow_name,
@@ -35,8 +30,13 @@ from anonflow.dashboards.session.table_sources import (
     take_upload,
     write_frame,
 )
+from anonflow.dashboards.session.open_table import OpenTable
+from anonflow.dashboards.session.project import Project, read_project, read_session_runs, stranger_flow
+from anonflow.dashboards.session.review import Review
+from anonflow.dashboards.session.runs import Runs
+from anonflow.dashboards.session.screen_words import BEGIN
+from anonflow.dashboards.session.share_link import LinkSpec, configuration, merged
 from anonflow.dashboards.work.jobs import FinishedRun
-from anonflow.dashboards.work.runs import Runs
 from anonflow.dashboards.work.user_limits import Limits
 from anonflow.engine.execution.events import Cancelled
 from anonflow.engine.flows.spec import SourceSpec

@@ -21,8 +21,8 @@ from anonflow.algorithms.registry import REGISTRY
 from anonflow.archive import members, zipped
 from anonflow.criteria.verification import Finding
 from anonflow.dashboards.session.draft_spec import DraftSpec
-from anonflow.dashboards.session.paths import check_confined, paths_in, safe_name
-from anonflow.dashboards.session.table_sources import take_upload
+from anonflow.dashboards.session.files.paths import check_confined, paths_in, safe_name
+from anonflow.dashboards.session.files.table_sources import take_upload
 from anonflow.dashboards.work.jobs import FinishedRun
 from anonflow.dashboards.work.user_limits import Limits
 from anonflow.engine.execution.result import ColumnLoss, RunResult

@@ -12,7 +12,7 @@ from anonflow import engine, strict_yaml
 from anonflow.archive import zipped
 from anonflow.criteria.verify import verify
 from anonflow.dashboards.session.draft_spec import DraftSpec
-from anonflow.dashboards.session.memory import ReleaseMemory
+from anonflow.dashboards.session.files.memory import ReleaseMemory
 from anonflow.engine.context import Session
 from anonflow.engine.execution.events import Event, EventStream, StepStarted
 from anonflow.engine.execution.totals import with_findings

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import param
 
-from anonflow.dashboards.session.folders import SessionFolder
+from anonflow.dashboards.session.files.folders import SessionFolder
 from anonflow.engine.report.reviewer import FIELDS
 from anonflow.errors import ParameterError
 

@@ -11,16 +11,16 @@ from typing import Any
 import param
 
 from anonflow.dashboards.session.draft import Draft
-from anonflow.dashboards.session.folders import SessionFolder, local_folders
-from anonflow.dashboards.session.memory import ReleaseMemory
+from anonflow.dashboards.session.files.folders import SessionFolder, local_folders
+from anonflow.dashboards.session.files.memory import ReleaseMemory
 from anonflow.dashboards.session.open_table import OpenTable
 from anonflow.dashboards.session.opener import Opener
 from anonflow.dashboards.session.project import save_project
 from anonflow.dashboards.session.publication import Publication, publication
 from anonflow.dashboards.session.review import Review
+from anonflow.dashboards.session.runs import Runs
 from anonflow.dashboards.session.screen_words import OPEN_FIRST
 from anonflow.dashboards.work.fair_queue import FairQueue
-from anonflow.dashboards.work.runs import Runs
 from anonflow.dashboards.work.turns import Turns
 from anonflow.dashboards.work.user_limits import Limits
 from anonflow.errors import DataError
@@ -124,11 +124,11 @@ class Workspace(param.Parameterized):
         self.draft.set_ks(ks)
 
     def start(self) -> None:
-        """Run the draft in the background, as :meth:`anonflow.dashboards.work.runs.Runs.start`."""
+        """Run the draft in the background, as :meth:`anonflow.dashboards.session.runs.Runs.start`."""
         self.runs.start()
 
     def wait(self, timeout: float | None = None) -> None:
-        """Wait until nothing runs, as :meth:`anonflow.dashboards.work.runs.Runs.wait`."""
+        """Wait until nothing runs, as :meth:`anonflow.dashboards.session.runs.Runs.wait`."""
         self.runs.wait(timeout)
 
     @property

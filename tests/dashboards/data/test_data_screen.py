@@ -313,7 +313,7 @@ def test_a_very_wide_table_is_refused_before_it_is_read(
     def read(*_: object, **__: object) -> None:
         pytest.fail("a hundred thousand columns take the server half a minute")
 
-    monkeypatch.setattr("anonflow.dashboards.session.table_sources.read_frame", read)
+    monkeypatch.setattr("anonflow.dashboards.session.files.table_sources.read_frame", read)
     (tmp_path / "given").write_text('"one\nname";' + ";".join(f"c{i}" for i in range(10_000)) + "\n")
     with pytest.raises(DataError, match="10,001 columns"):
         workspace.opener.open_file("wide.csv", tmp_path / "given", delimiter=";")

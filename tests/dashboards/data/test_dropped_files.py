@@ -15,7 +15,7 @@ from anonflow.dashboards.data import screen as screen_module
 from anonflow.dashboards.data.screen import OWN, RULES, DataScreen
 from anonflow.dashboards.hierarchies.editor import HierarchyBuilder
 from anonflow.dashboards.hierarchies.form import HierarchyChoice
-from anonflow.dashboards.session.hierarchy_files import is_hierarchy_name, matched_column
+from anonflow.dashboards.session.files.hierarchy_files import is_hierarchy_name, matched_column
 from anonflow.engine.flows.spec import SourceSpec
 from anonflow.hierarchy import Hierarchy
 from anonflow.table.schema import MISSING_RULES

@@ -20,7 +20,7 @@ from anonflow.dashboards.components.clickable import Clickable
 from anonflow.dashboards.hierarchies.editor import HierarchyBuilder
 from anonflow.dashboards.hierarchies.form import HierarchyChoice
 from anonflow.dashboards.protect.diversity import DiversityChoice
-from anonflow.dashboards.session.hierarchy_files import attach
+from anonflow.dashboards.session.files.hierarchy_files import attach
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.drawing.trees import ROWS, TreeDrawing
 from anonflow.hierarchy.grouping import Grouping

@@ -12,7 +12,7 @@ pytest.importorskip("panel", reason="the dashboards are an extra")
 from anonflow.dashboards.publish import review_form
 from anonflow.dashboards.publish.model import PublishModel
 from anonflow.dashboards.publish.review_form import NO_BROWSER, ReviewForm
-from anonflow.dashboards.session.folders import SessionFolders
+from anonflow.dashboards.session.files.folders import SessionFolders
 from anonflow.dashboards.session.review import LONGEST_FIELD
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.engine.report.reviewer import FIELDS, filled_in

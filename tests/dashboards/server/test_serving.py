@@ -23,7 +23,7 @@ from anonflow.dashboards.data.screen import DataScreen
 from anonflow.dashboards.server import server
 from anonflow.dashboards.server.accounts import Accounts, LoginThrottle, add_account, hashed
 from anonflow.dashboards.server.server import ServerSettings
-from anonflow.dashboards.session.folders import SessionFolders
+from anonflow.dashboards.session.files.folders import SessionFolders
 from anonflow.dashboards.session.opener import NOTHING_OPENED
 from anonflow.engine.flows.spec import SourceSpec
 from anonflow.errors import ParameterError
@@ -452,7 +452,7 @@ def test_the_table_that_sessions_begin_with_is_read_once_for_each_version_of_its
 ) -> None:
     """A page opens on the event loop that all users share: reading and judging the columns takes longest of it."""
     from anonflow import datasets
-    from anonflow.dashboards.session import table_sources
+    from anonflow.dashboards.session.files import table_sources
 
     frame, path = datasets.census_like(40, seed=1), tmp_path / "people.csv"
     frame.to_csv(path, index=False)

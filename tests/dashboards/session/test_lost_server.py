@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("param", reason="the dashboards are an extra")
-from anonflow.dashboards.session.folders import SessionFolders
+from anonflow.dashboards.session.files.folders import SessionFolders
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.engine.execution import tasks
 from tests.cases.drafts import value_at

@@ -25,7 +25,7 @@ from anonflow.errors import AnonflowError, DataError, FlowError
 pytest.importorskip("param", reason="the dashboards are an extra")
 from anonflow.dashboards import Limits, Workspace
 from anonflow.dashboards.session import project
-from anonflow.dashboards.session.paths import names_a_dataset
+from anonflow.dashboards.session.files.paths import names_a_dataset
 from tests.cases.drafts import value_at
 
 WAIT = 300.0

@@ -23,9 +23,9 @@ from anonflow.errors import AnonflowError, DataError, FlowError, ParameterError
 pytest.importorskip("param", reason="the dashboards are an extra")
 from anonflow.dashboards import Limits, Workspace
 from anonflow.dashboards.session import open_table
+from anonflow.dashboards.session.runs import Runs
 from anonflow.dashboards.work import jobs, screen_work
 from anonflow.dashboards.work.fair_queue import FairQueue
-from anonflow.dashboards.work.runs import Runs
 from tests.cases.drafts import open_flow, problems_of, put_at, value_at
 from tests.dashboards.conftest import Hand
 

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import anonflow as af
-from anonflow.dashboards.session.table_sources import read_upload
+from anonflow.dashboards.session.files.table_sources import read_upload
 from anonflow.dashboards.work.user_limits import Limits
 from anonflow.errors import DataError
 from anonflow.table.files.csv_form import SAMPLE, form_of

@@ -17,8 +17,8 @@ import pytest
 
 import anonflow as af
 from anonflow.dashboards.session.draft_spec import NO_FLOW
-from anonflow.dashboards.session.paths import check_confined
-from anonflow.dashboards.session.table_sources import read_upload
+from anonflow.dashboards.session.files.paths import check_confined
+from anonflow.dashboards.session.files.table_sources import read_upload
 from anonflow.dashboards.work.user_limits import Limits
 from anonflow.errors import AnonflowError, DataError, FlowError
 from anonflow.table.files import opening, parquet_reading

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anonflow.algorithms.cohorts import Outlook, outlook
-from anonflow.dashboards.session.paths import safe_name
+from anonflow.dashboards.session.files.paths import safe_name
 from anonflow.dashboards.work.user_limits import Limits
 from anonflow.errors import DataError, ParameterError
 from anonflow.release import Earlier, Release

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from anonflow.dashboards.session.draft_spec import ColumnSpec, DraftSpec
-from anonflow.dashboards.session.paths import safe_name
+from anonflow.dashboards.session.files.paths import safe_name
 from anonflow.errors import AnonflowError, HierarchyError
 from anonflow.hierarchy import Hierarchy
 from anonflow.table.coding import column_values

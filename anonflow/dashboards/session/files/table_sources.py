@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from anonflow import datasets
 from anonflow.dashboards.session.draft_spec import ColumnSpec, DraftSpec, columns_of, written
-from anonflow.dashboards.session.paths import paths_in, safe_name
+from anonflow.dashboards.session.files.paths import paths_in, safe_name
 from anonflow.dashboards.work.user_limits import Limits
 from anonflow.engine.flows.spec import SourceSpec
 from anonflow.errors import AnonflowError, DataError

@@ -11,8 +11,8 @@ from types import SimpleNamespace
 import pytest
 
 pytest.importorskip("panel", reason="the dashboards are an extra")
-from anonflow.dashboards.session import folders as folder_module
-from anonflow.dashboards.session.folders import SessionFolder, SessionFolders
+from anonflow.dashboards.session.files import folders as folder_module
+from anonflow.dashboards.session.files.folders import SessionFolder, SessionFolders
 from anonflow.errors import ParameterError
 
 NOW = 4_000_000_000.0

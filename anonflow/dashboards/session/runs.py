@@ -13,14 +13,14 @@ import param
 
 from anonflow import engine
 from anonflow.dashboards.session.draft_spec import DraftSpec, DraftTable
-from anonflow.dashboards.session.folders import SessionFolder
-from anonflow.dashboards.session.memory import ReleaseMemory
+from anonflow.dashboards.session.files.folders import SessionFolder
+from anonflow.dashboards.session.files.memory import ReleaseMemory
+from anonflow.dashboards.session.noted import Noted
 from anonflow.dashboards.session.open_table import OpenTable
 from anonflow.dashboards.session.project import session_runs_text
 from anonflow.dashboards.session.screen_words import BEGIN
 from anonflow.dashboards.session.validation import code, running_flow
 from anonflow.dashboards.work.jobs import FinishedRun, Job, JobGroup, sentence, summary
-from anonflow.dashboards.work.noted import Noted
 from anonflow.dashboards.work.screen_work import Background
 from anonflow.dashboards.work.turns import Turns
 from anonflow.dashboards.work.user_limits import Limits
