@@ -16,7 +16,7 @@ import pandas as pd
 from anonflow.errors import DataError
 from anonflow.hierarchy import number_text
 from anonflow.table.domain import Domain, coded_texts
-from anonflow.table.forms.text_columns import texts_at
+from anonflow.table.forms.text_columns import categories_at, texts_at
 from anonflow.table.published.notation import ColumnReader, readers_of
 from anonflow.table.published.published_cells import WHOLE, PublishedCells
 from anonflow.table.records import Records, equal_columns, take_positions
@@ -419,12 +419,7 @@ class Generalization:
         pandas.DataFrame, shape (n, QI columns), categorical
             O(n) a column, and its texts only as often as they differ.
         """
-
-        def categories(texts: np.ndarray, at: np.ndarray) -> pd.Categorical:
-            to, distinct = pd.factorize(texts)
-            return pd.Categorical.from_codes(to[at], pd.Index(distinct))
-
-        return pd.DataFrame(self._columns(suppressed, categories))
+        return pd.DataFrame(self._columns(suppressed, categories_at))
 
     def _columns(
         self, suppressed: np.ndarray | None, form: Callable[[np.ndarray, np.ndarray], Any]

@@ -38,7 +38,7 @@ class Subject:
     generalization : Generalization or None
         Of an anonymization: row i is the generalized record of original i.
     frame : pandas.DataFrame or None
-        Of a release: published text, in random order.
+        Of a release: published text, in random order; as categories where it is on disk.
     suppressed : numpy.ndarray, shape (n,), bool, or None
     listing : Candidates or None
         The matches of an anonymization.
@@ -163,8 +163,15 @@ def subject_in_memory(subject: Any, arrays: Arrays = IN_MEMORY) -> Subject | Non
             getattr(subject, "partitions", None),
             **given_patterns(getattr(subject, "parameters", None) or {}),
         )
-    frame = getattr(subject, "frame", None)
-    if not isinstance(frame, pd.DataFrame):
+    frame = next(
+        (
+            rows
+            for name in ("cells", "frame")
+            if isinstance(rows := getattr(subject, name, None), pd.DataFrame)
+        ),
+        None,
+    )
+    if frame is None:
         return None
     return Subject(
         len(frame),

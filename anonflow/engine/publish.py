@@ -89,7 +89,7 @@ def release_of(
         elif overlap := earlier.overlap(table, release):
             session.warn(overlap.sentence())
     knowledge = (
-        None if session.flow.table_path is None else formula_warning(release.frame, session.flow.table_path)
+        None if session.flow.table_path is None else formula_warning(release.cells, session.flow.table_path)
     )
     if knowledge:
         session.warn(knowledge)
@@ -359,7 +359,7 @@ def write_all(session: Session, table: Table, report: RunReport, release: Releas
         address = flow.targets[0] if is_address(flow.targets[0]) else None
         named = marks.clear if address is None else lambda: None
         try:
-            write = functools.partial(write_table, release.frame, about=release.about)
+            write = functools.partial(write_table, release.cells, about=release.about)
             for path in write_described(flow.table_target, write, keep, named):
                 published.append(_delivered(path, None if address is None else beside(address, path.name)))
                 marks.clear()

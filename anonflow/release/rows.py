@@ -88,7 +88,7 @@ def blocks(
     hidden : bool
         Whether the other columns of suppressed records are published as ``*``.
     size : int, optional
-        Rows of a block; all without it.
+        Rows of a block, whose texts are categories; without it all rows, and texts.
 
     Raises
     ------
@@ -99,15 +99,16 @@ def blocks(
     others = {
         name: PlainColumn.of(table[name], name, hidden) for name in columns if name not in quasi_identifiers
     }
-    size = size or max(1, len(order))
+    coded, size = size is not None, size or max(1, len(order))
     for start in range(0, max(1, len(order)), size):
         at = order[start : start + size]
         blank = suppressed[at]
-        published = generalization.take(at).decode(suppressed=blank)
+        records = generalization.take(at)
+        published = (records.decode_categories if coded else records.decode)(suppressed=blank)
         values = {
             name: published[name].array
             if name in published.columns
-            else others[name].at(origin[at], blank if hidden else None)
+            else others[name].at(origin[at], blank if hidden else None, coded)
             for name in columns
         }
         yield pd.DataFrame(values, index=pd.RangeIndex(start, start + len(at)))

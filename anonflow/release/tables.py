@@ -22,7 +22,7 @@ from anonflow.table.arrow import table_of_frame
 from anonflow.table.files.metadata_file import ENDINGS, PACKAGE, metadata_path, metadata_text, without_table
 from anonflow.table.files.parquet_metadata import in_folder, is_parquet
 from anonflow.table.files.statistics_writing import is_written, with_numbers, write_statistics
-from anonflow.table.forms.text_columns import text_type
+from anonflow.table.forms.text_columns import plain_frame, text_type
 from anonflow.table.published.metadata import ReleaseMetadata
 from anonflow.table.published.release_forms import forms_of, in_source_forms
 from anonflow.table.spreadsheets import changed_texts, guarded_text
@@ -32,6 +32,9 @@ _CSV = ".csv"
 
 _ROWS = 1 << 17
 """Rows of a CSV file that are written together."""
+
+_GROUP = 1 << 20
+"""Rows of a Parquet file that are compressed together: what its writer takes by itself."""
 
 FILE_ROWS = 1_000_000
 """Rows of a file in a folder of Parquet files."""
@@ -180,6 +183,7 @@ def write_table(
     Parameters
     ----------
     frame : pandas.DataFrame
+        Its categories are written as the texts that they are.
     path : path
         ``.csv`` (UTF-8, commas, numbers in their shortest form, an apostrophe before texts that a spreadsheet would
         execute), ``.parquet`` or ``.pq`` (no pandas metadata, no statistics), ``.sav``, ``.zsav`` or ``.dta``
@@ -210,7 +214,7 @@ def write_table(
         write_whole(path, streamed(lambda stream: _write_parquet(frame, stream)), make_folders=True)
     elif is_written(path):
         exact = [] if about is None else [each.name for each in about.columns if not each.is_generalized]
-        stored = with_numbers(frame, exact)
+        stored = with_numbers(plain_frame(frame), exact)
         write_whole(path, lambda draft: write_statistics(stored, draft), make_folders=True)
         if about is not None:
             about = about.with_numbers(stored)
@@ -228,7 +232,7 @@ def _write_csv(frame: pd.DataFrame, stream: BinaryIO) -> None:
     quoted = has_returns(frame)
     text = io.TextIOWrapper(stream, encoding="utf-8", newline="", write_through=True)
     for start in range(0, max(1, len(frame)), _ROWS):
-        block = frame.iloc[start : start + _ROWS]
+        block = plain_frame(frame.iloc[start : start + _ROWS])
         columns = {guarded_text(str(name)): _csv_cells(block[name]) for name in block.columns}
         pd.DataFrame(columns).to_csv(
             text,
@@ -242,9 +246,13 @@ def _write_csv(frame: pd.DataFrame, stream: BinaryIO) -> None:
 
 def has_returns(frame: pd.DataFrame) -> bool:
     """Return whether a text has a carriage return: readers take it for the end of a line, but the writer does not quote it."""
+    columns = [
+        cells.cat.categories if isinstance(cells.dtype, pd.CategoricalDtype) else cells
+        for _, cells in frame.items()
+    ]
     return any("\r" in str(name) for name in frame.columns) or any(
         bool(cells.str.contains("\r", regex=False, na=False).any())
-        for _, cells in frame.items()
+        for cells in columns
         if pd.api.types.is_string_dtype(cells.dtype)
     )
 
@@ -261,5 +269,9 @@ def _csv_cells(cells: pd.Series) -> pd.Series:
 def _write_parquet(frame: pd.DataFrame, stream: BinaryIO) -> None:
     import pyarrow.parquet as pq
 
-    pq.write_table(table_of_frame(frame), stream, **_PLAINLY)
+    first = table_of_frame(frame.iloc[:_GROUP])
+    with pq.ParquetWriter(stream, first.schema, **_PLAINLY) as writer:
+        writer.write_table(first)
+        for start in range(_GROUP, len(frame), _GROUP):
+            writer.write_table(table_of_frame(frame.iloc[start : start + _GROUP]).cast(first.schema))
     release_memory()  # of ten million rows, the writer's buffers are 400 MiB

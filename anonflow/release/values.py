@@ -9,7 +9,13 @@ import numpy as np
 import pandas as pd
 
 from anonflow.errors import DataError
-from anonflow.table.forms.text_columns import check_characters, factorized, texts_at, value_text
+from anonflow.table.forms.text_columns import (
+    categories_at,
+    check_characters,
+    factorized,
+    texts_at,
+    value_text,
+)
 from anonflow.table.published.published_cells import WHOLE
 
 _EXACT = 1 << 53  # up to it float64 has every whole number
@@ -63,7 +69,7 @@ class PlainColumn:
         check_characters(texts, name)
         return cls(code, np.array([*texts, None], object))
 
-    def at(self, records: np.ndarray, hidden: np.ndarray | None) -> Any:
+    def at(self, records: np.ndarray, hidden: np.ndarray | None, coded: bool = False) -> Any:
         """Return the values of some records.
 
         Parameters
@@ -71,6 +77,8 @@ class PlainColumn:
         records : numpy.ndarray, shape (m,), integer
         hidden : numpy.ndarray, shape (m,), bool, optional
             Rows that get ``*`` instead.
+        coded : bool
+            Whether texts become categories.
 
         Returns
         -------
@@ -79,10 +87,10 @@ class PlainColumn:
         code = self.code[records]
         if self.values.dtype != object:
             return self.values[code]  # a missing one, -1, is the NaN at the end
-        code = np.where(code < 0, len(self.values) - 1, code)
-        if hidden is None or not hidden.any():
-            return texts_at(self.values, code)
-        return texts_at(np.append(self.values, WHOLE), np.where(hidden, len(self.values), code))
+        code, texts = np.where(code < 0, len(self.values) - 1, code), self.values
+        if hidden is not None and hidden.any():
+            code, texts = np.where(hidden, len(texts), code), np.append(texts, WHOLE)
+        return (categories_at if coded else texts_at)(texts, code)
 
 
 def _as_numbers(values: list[Any], missing: bool) -> np.ndarray | None:

@@ -152,9 +152,9 @@ def _distinct_texts(cells: pd.Series) -> tuple[np.ndarray, list[str]]:
 
 def _distinct_values(cells: pd.Series) -> tuple[np.ndarray, Iterable[Any]]:
     """Return a column's distinct values, and which each cell has."""
-    if isinstance(cells.dtype, pd.CategoricalDtype):
-        cells = cells.astype(cells.cat.categories.dtype)
     at, distinct = factorized(cells, str(cells.name), with_missing=True)
+    if isinstance(distinct, pd.CategoricalIndex):
+        distinct = distinct.astype(distinct.categories.dtype)
     # an Arrow array makes an object for each text as it is walked through: eight times as slow
     return at, distinct.to_numpy(object) if pd.api.types.is_string_dtype(distinct.dtype) else distinct
 

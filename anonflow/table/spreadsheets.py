@@ -70,6 +70,8 @@ def formula_sentence(count: int, path: str | PathLike[str]) -> str | None:
 
 def _distinct_texts(cells: pd.Series) -> tuple[np.ndarray, list[Any] | None]:
     """Return where each cell's text stands among the distinct ones, -1 where it is missing; None of numbers."""
+    if isinstance(cells.dtype, pd.CategoricalDtype):
+        return np.asarray(cells.array.codes), list(cells.cat.categories)
     if not (pd.api.types.is_string_dtype(cells.dtype) or pd.api.types.is_object_dtype(cells.dtype)):
         return np.zeros(0, np.intp), None
     at, distinct = pd.factorize(cells)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import pickle
 import stat
+import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +16,14 @@ import pytest
 
 from anonflow.algorithms import anonymize
 from anonflow.criteria import verify
+from anonflow.engine.storage.spill import Spill
 from anonflow.errors import AnonflowError, DataError, ParameterError
 from anonflow.hierarchy import Hierarchy
-from anonflow.release import Certificate, Release, publish, read_release, write_release
+from anonflow.release import Certificate, Release, publish, read_release, tables, write_release
 from anonflow.table import Schema, Table
 from tests.cases.releases import SCHEMA, people, released_like
 from tests.naive.draw import beside, ring
+from tests.strategies import loop
 
 # --------------------------------------------------------------------------------------- certificate
 
@@ -207,6 +212,46 @@ def test_any_text_is_read_back_from_a_csv_file(tmp_path: Path, odd: str) -> None
     assert list(back.frame.columns) == list(frame.columns)
     assert back.frame.fillna("").to_numpy().tolist() == release.frame.fillna("").to_numpy().tolist()
     assert verify(table, back, k=2, certificate=release.certificate)
+
+
+@pytest.mark.filterwarnings("ignore:columns:anonflow.release.ReleaseWarning")
+@pytest.mark.filterwarnings("ignore:.*begin like a formula:anonflow.release.ReleaseWarning")
+@loop("end", ["csv", "parquet", "dta"])
+def test_a_release_on_disk_is_the_same_and_is_written_the_same(end: str) -> None:
+    """There texts are categories, which nobody sees: formulas are guarded, line ends quoted, missing cells empty."""
+    frame = people(40)
+    frame["ill"] = np.array(["=1+1", "a\rb", "7", None, "*"] * 8, object)
+    anon = released_like(frame, matches=ring(40, 3))
+    with (
+        tempfile.TemporaryDirectory() as home,
+        Spill(Path(home)) as spill,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setattr(Spill, "rows", 7)
+        patch.setattr(tables, "_GROUP", 16)
+        patch.setattr(tables, "_ROWS", 16)
+        of_memory, of_disk = publish(anon, seed=5), publish(anon, seed=5, arrays=spill)
+        assert {str(kind) for kind in of_disk.cells[["work", "ill"]].dtypes} == {"category"}
+        for release, name in ((of_memory, "memory"), (of_disk, "disk")):
+            release.write(Path(home) / name / f"r.{end}")
+        files = {path.name for path in (Path(home) / "memory").iterdir()}
+        assert len(files) == 2
+        for file in files:
+            written = {(Path(home) / name / file).read_bytes() for name in ("memory", "disk")}
+            assert len(written) == 1, file
+        assert not any(
+            isinstance(kind, pd.CategoricalDtype) for kind in replace(of_disk, truth=None).frame.dtypes
+        )
+        for released in (of_disk, pickle.loads(pickle.dumps(of_disk))):
+            pd.testing.assert_frame_equal(released.frame, of_memory.frame)
+            assert released.about == of_memory.about
+        assert of_disk.certificate is not None
+        assert of_memory.certificate is not None
+        np.testing.assert_array_equal(of_disk.certificate.row_marks, of_memory.certificate.row_marks)
+        assert verify(anon.table, publish(anon, seed=5, arrays=spill), k=3)
+        of_disk.frame.loc[0, "work"] = "nobody"
+        with pytest.raises(DataError, match="1 cells are no generalization"):
+            verify(anon.table, of_disk, k=3)
 
 
 @pytest.mark.filterwarnings("ignore:columns:anonflow.release.ReleaseWarning")

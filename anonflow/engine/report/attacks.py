@@ -24,6 +24,7 @@ from anonflow.risk.attack import frame_of, is_publishable, row_of
 from anonflow.risk.attacker import AttackerKind
 from anonflow.risk.attackers.linkers import linker_of_lists
 from anonflow.table import Table
+from anonflow.table.forms.text_columns import plain_frame
 from anonflow.table.frame import WholeOwners
 from anonflow.table.records import places_in
 
@@ -281,7 +282,7 @@ def part_of_release(
         few.whole_owners = WholeOwners.of(table.unit, table.household, at)
     return AttackedPart(
         few,
-        Release(release.frame.iloc[rows].reset_index(drop=True), proof, rank[truth[rows]]),
+        Release(plain_frame(release.cells.iloc[rows].reset_index(drop=True)), proof, rank[truth[rows]]),
         covering(few.records, anonymization.generalization, apart, workers),
     )
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from anonflow.system import open_descriptor
 from anonflow.table.arrow import exact_frame
+from anonflow.table.forms.text_columns import text_type
 from anonflow.table.records import places_in
 from anonflow.threads import run_each
 
@@ -27,13 +28,16 @@ class MappedColumns:
     path : str
         Beginning of the files' names.
     fields : pyarrow.Schema
-        Texts with offsets of 64 bits.
+        Texts with offsets of 64 bits, or as the numbers of their dictionary, in the smallest integers that hold them.
     rows : int
+    dictionaries : mapping
+        Column -> the texts that its numbers stand for; -1 is a missing one.
     """
 
     path: str
     fields: pa.Schema
     rows: int
+    dictionaries: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     def table(self, names: Sequence[str] | None = None) -> pa.Table:
         """Return some columns, or all: only what is looked at is read.
@@ -51,7 +55,8 @@ class MappedColumns:
         """Return some columns, or all, as a frame.
 
         Texts stay in the files, and numbers of which none is missing (texts before pandas 3 do not). Other cells are copied:
-        numbers with missing ones 8 bytes each; dates, decimals and truth values with missing ones as Python objects.
+        numbers with missing ones 8 bytes each; dates, decimals and truth values with missing ones as Python objects. Columns with a
+        dictionary are categories, which stay in the files.
 
         Raises
         ------
@@ -59,7 +64,14 @@ class MappedColumns:
             If a file cannot be read.
         """
         frame = exact_frame(self.table(names), split_blocks=True)
-        return frame if len(frame.columns) else pd.DataFrame(index=pd.RangeIndex(self.rows))
+        if not len(frame.columns):
+            return pd.DataFrame(index=pd.RangeIndex(self.rows))
+        coded = {
+            name: pd.Categorical.from_codes(frame[name].to_numpy(), pd.Index(texts, dtype=text_type()))
+            for name, texts in self.dictionaries.items()
+            if name in frame.columns
+        }
+        return pd.DataFrame({**frame, **coded}, copy=False) if coded else frame
 
     def take(self, names: Sequence[str], positions: np.ndarray) -> pa.Table:
         """Return some columns of the rows at some positions, in their order; only these rows are read.
@@ -103,7 +115,7 @@ def written_columns(path: str, fields: pa.Schema, batches: Iterable[pa.RecordBat
     path : str
         Beginning of the files' names.
     fields : pyarrow.Schema
-        Of the batches: plain values, no lists or dictionaries.
+        Of the batches: plain values, or dictionaries of texts; no lists.
     batches : iterable of pyarrow.RecordBatch
 
     Raises
@@ -111,8 +123,10 @@ def written_columns(path: str, fields: pa.Schema, batches: Iterable[pa.RecordBat
     OSError
         If they cannot be written.
     """
-    fields = pa.schema([field.with_type(_stored_type(field.type)) for field in fields])
-    columns = [_ColumnFiles(f"{path}-{at}", field.type) for at, field in enumerate(fields)]
+    columns = [
+        (_CodedFile if pa.types.is_dictionary(field.type) else _ColumnFiles)(f"{path}-{at}", field.type)
+        for at, field in enumerate(fields)
+    ]
     rows = 0
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for batch in batches:
@@ -120,14 +134,57 @@ def written_columns(path: str, fields: pa.Schema, batches: Iterable[pa.RecordBat
             run_each(pool, lambda pair: pair[0].append(pair[1]), zip(columns, batch.columns, strict=True))
     for column in columns:
         column.finish()
-    return MappedColumns(path, fields, rows)
+    stored = pa.schema([field.with_type(column.kind) for field, column in zip(fields, columns, strict=True)])
+    texts = {
+        field.name: column.texts
+        for field, column in zip(fields, columns, strict=True)
+        if isinstance(column, _CodedFile)
+    }
+    return MappedColumns(path, stored, rows, texts)
+
+
+class _CodedFile:
+    """A column of texts while its cells are appended to a file as the numbers of these texts, -1 where one is missing.
+
+    The numbers are as wide as pandas has them for as many categories, so that it need not copy them: a column with more texts than
+    its numbers can hold is written again.
+    """
+
+    def __init__(self, file: str, kind: pa.DataType) -> None:
+        self._file = file
+        self._place: dict[str, int] = {}
+        self._width = np.dtype(np.int8)
+        _append(file, np.zeros(0, np.uint8))
+
+    @property
+    def kind(self) -> pa.DataType:
+        return pa.from_numpy_dtype(self._width)
+
+    @property
+    def texts(self) -> np.ndarray:
+        return np.array([*self._place, None], object)[:-1]
+
+    def append(self, cells: pa.DictionaryArray) -> None:
+        place = [self._place.setdefault(text, len(self._place)) for text in cells.dictionary.to_pylist()]
+        width = pd.Categorical.from_codes(np.zeros(0, np.int8), pd.RangeIndex(len(self._place))).codes.dtype
+        if width != self._width:
+            wider = np.fromfile(self._file, self._width).astype(width)
+            os.truncate(self._file, 0)
+            _append(self._file, wider)
+            self._width = width
+        at = cells.indices.fill_null(len(place)).to_numpy(zero_copy_only=False)
+        _append(self._file, np.array([*place, -1], width)[at])
+
+    def finish(self) -> None:
+        """Nothing waits."""
 
 
 class _ColumnFiles:
     """A column while its cells are appended to its files, which are open only then: a table may have thousands of columns."""
 
     def __init__(self, file: str, kind: pa.DataType) -> None:
-        self._file, self._kind = file, kind
+        kind = _stored_type(kind)
+        self._file, self.kind = file, kind
         self._valid, self._truths = _Bits(f"{file}-valid"), _Bits(file)
         self._missing = False
         self._size = 0
@@ -137,7 +194,7 @@ class _ColumnFiles:
             _append(f"{file}-ends", np.zeros(1, np.int64))
 
     def append(self, cells: pa.Array) -> None:
-        kind = self._kind
+        kind = self.kind
         if pa.types.is_null(kind) or not len(cells):
             return
         cells = cells.cast(kind)

@@ -24,7 +24,6 @@ from anonflow.engine.storage.arrays import can_map, new_array
 from anonflow.engine.storage.mapped_columns import written_columns
 from anonflow.errors import AnonflowError
 from anonflow.system import is_running
-from anonflow.table.arrow import table_of_frame
 
 PREFIX = "pieces-"
 
@@ -133,14 +132,14 @@ class Spill:
         return Call(new_array, (file, shape, dtype), "results").done()
 
     def frame(self, blocks: Iterator[pd.DataFrame]) -> pd.DataFrame:
-        """Return the rows of some frames, one after the other, in columns that are mapped from files.
+        """Return the rows of some frames, one after the other, in columns that are mapped from files; categories stay what they are.
 
         Raises
         ------
         AnonflowError
             If there is no room for them.
         """
-        tables = map(table_of_frame, blocks)
+        tables = (pa.Table.from_pandas(block, preserve_index=False) for block in blocks)
         first = next(tables)
         batches = (batch for table in chain([first], tables) for batch in table.combine_chunks().to_batches())
         return Call(self._mapped, (first.schema, batches), "draw").done()

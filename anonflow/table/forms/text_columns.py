@@ -89,6 +89,37 @@ def text_array(texts: Iterable[Any]) -> Any:
     return pd.array(cells.astype(object), dtype=text_type())
 
 
+def categories_at(texts: np.ndarray, at: np.ndarray) -> pd.Categorical:
+    """Return the texts at some positions as categories: each text once, and numbers.
+
+    Parameters
+    ----------
+    texts : numpy.ndarray, shape (u,), object
+        Some may be equal; None is a missing one.
+    at : numpy.ndarray, shape (n,), integer
+        -1 for a missing one, too.
+    """
+    code, distinct = pd.factorize(texts)
+    return pd.Categorical.from_codes(np.append(code, -1)[at], pd.Index(distinct, dtype=text_type()))
+
+
+def plain_column(cells: pd.Series) -> pd.Series:
+    """Return a column of categories as the texts that they are, and any other as it is."""
+    if not isinstance(cells.dtype, pd.CategoricalDtype):
+        return cells
+    texts = np.array([*cells.cat.categories, None], object)
+    at = np.asarray(cells.array.codes)
+    at = np.where(at < 0, len(texts) - 1, at)
+    return pd.Series(texts_at(texts, at), index=cells.index, name=cells.name)
+
+
+def plain_frame(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a frame whose categories are the texts that they are."""
+    if not any(isinstance(kind, pd.CategoricalDtype) for kind in frame.dtypes):
+        return frame
+    return pd.DataFrame({name: plain_column(cells) for name, cells in frame.items()}, index=frame.index)
+
+
 def texts_at(texts: np.ndarray, at: np.ndarray) -> Any:
     """Return the texts at some positions as the array of a column.
 

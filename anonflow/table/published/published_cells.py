@@ -352,7 +352,8 @@ def fits(value: str, text: str | None) -> bool:
 def stars(cells: pd.Series) -> np.ndarray:
     """Return which cells of a column read ``*``, shape (n,), bool."""
     if isinstance(cells.dtype, pd.CategoricalDtype):
-        cells = cells.astype(cells.cat.categories.dtype)
+        whole = np.append(np.array(cells.cat.categories == WHOLE, bool), False)
+        return np.asarray(whole[cells.array.codes], bool)
     return (cells == WHOLE).to_numpy(dtype=bool, na_value=False)
 
 

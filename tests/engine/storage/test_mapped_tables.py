@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import tempfile
 import threading
 from collections.abc import Iterator
 from datetime import date
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -21,9 +23,12 @@ from anonflow.engine.owner.resume import ResumeStore
 from anonflow.engine.storage import mapped_columns
 from anonflow.engine.storage.arrays import TableOrder, mapped, write_array
 from anonflow.engine.storage.mapped_columns import written_columns
+from anonflow.engine.storage.spill import Spill
 from anonflow.engine.storage.storage import Storage
 from anonflow.errors import AnonflowError, DataError
+from anonflow.table.forms.text_columns import plain_frame, text_type
 from tests.cases.flow_files import write_flow
+from tests.strategies import loop
 
 SEED = 0x1234567890ABCDEF1234567890ABCDEF
 
@@ -70,6 +75,36 @@ def test_columns_that_are_written_hold_at_most_a_bit_for_each_cell(
     numbers, truths = held
     assert numbers <= 40_000 // 8 + 8 * 10
     assert truths <= 2 * (40_000 // 8 + 8 * 10)  # the truth values, and which cells have one
+
+
+@loop("count", [0, 1, 126, 127, 128, 300, 32_766, 32_767, 40_000])
+def test_texts_of_a_published_column_are_numbers_as_wide_as_pandas_has_them(count: int) -> None:
+    """So that they stay in their file: of each block the texts are others, some are missing, and the last ones widen all before."""
+    rng = np.random.default_rng(count)
+    texts = np.array([f"t{number}" for number in range(count)] + [None], object)
+    blocks = [texts[rng.integers(count + 1, size=50)] for _ in range(3)] + [texts, texts[::-1]]
+    frames = [
+        pd.DataFrame({"text": pd.Categorical(block), "number": np.arange(len(block))}) for block in blocks
+    ]
+    with tempfile.TemporaryDirectory() as home, Spill(Path(home)) as spill:
+        whole = spill.frame(iter(frames))
+        codes = whole["text"].array.codes
+        assert codes.dtype == pd.Categorical([], categories=range(count)).codes.dtype
+        assert not count or buffer_of(codes) is not None
+        cells = plain_frame(whole)
+        assert cells["text"].dtype == text_type()
+        wanted = np.concatenate(blocks)
+        assert [None if pd.isna(text) else text for text in cells["text"]] == wanted.tolist()
+        np.testing.assert_array_equal(
+            cells["number"], np.concatenate([np.arange(len(block)) for block in blocks])
+        )
+
+
+def buffer_of(array: Any) -> Any:
+    """What the numbers of an array lie in that is a view; None of one that has its own."""
+    while isinstance(array, np.ndarray):
+        array = array.base
+    return array
 
 
 def test_files_of_a_run_go_also_if_its_results_cannot_be_stored(

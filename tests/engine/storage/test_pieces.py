@@ -49,6 +49,7 @@ from anonflow.release import Certificate, draw, read_release
 from anonflow.table import Table
 from anonflow.table.arrow import exact_frame
 from anonflow.table.files.metadata_file import metadata_path
+from anonflow.table.forms.text_columns import categories_at
 from tests.cases.flow_files import write_flow
 
 SLOW = pytest.mark.slow
@@ -1564,8 +1565,11 @@ def test_texts_of_a_parquet_file_that_are_none(tmp_path: Path) -> None:
 
 
 def test_a_column_whose_first_rows_are_missing_has_the_others(tmp_path: Path) -> None:
-    """pandas before its third version has texts as objects: a block without any text does not say that it is of texts."""
-    blocks = [pd.DataFrame({"seen": np.array(cells, object)}) for cells in ([None, None], ["Volos", None])]
+    """A block without any text does not say that it is of texts."""
+    blocks = [
+        pd.DataFrame({"seen": categories_at(np.array(cells, object), np.arange(2))})
+        for cells in ([None, None], ["Volos", None])
+    ]
     with Spill(tmp_path) as spill:
         whole = spill.frame(iter(blocks))
     assert whole["seen"].isna().tolist() == [True, True, False, True]
