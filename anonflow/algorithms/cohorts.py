@@ -12,8 +12,7 @@ from anonflow.algorithms.anonymization import Anonymization
 from anonflow.algorithms.assembly import gathered
 from anonflow.algorithms.method import Algorithm, Outcome
 from anonflow.candidate_lists import Candidates
-from anonflow.criteria.boundaries import beyond_limits
-from anonflow.criteria.evidence import Subject, collect
+from anonflow.criteria.boundaries import beyond_cells
 from anonflow.criteria.guarantee import promises_classes, promises_matches
 from anonflow.errors import BUG, AnonflowError, InfeasibleError, ParameterError
 from anonflow.loss import record_costs
@@ -358,7 +357,7 @@ def _outcome_again(records: Records, history: History, people: np.ndarray, class
 def _within_limits(part: Table, history: History, people: np.ndarray, classes: bool) -> np.ndarray:
     """Return whose whole cohort keeps boundaries and limits, shape (people,), bool."""
     cells = _outcome_again(part.records, history, people, classes).generalization
-    beyond = beyond_limits(collect(part, Subject(part.n, cells, None), None, None))
+    beyond = beyond_cells(part.records, cells, np.zeros(part.n, bool)).any(axis=0)
     return ~np.isin(history.cohorts[people], history.cohorts[people[beyond]])
 
 
