@@ -10,8 +10,7 @@ from anonflow.engine.report.drawn_values import with_drawn_values
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.release import Release, publish
 from anonflow.release.randomness import derived_seed
-from anonflow.risk import AttackContext
-from anonflow.risk.three_questions import Answer, three_questions
+from anonflow.risk import Answer, AttackContext, three_questions
 
 SAMPLE = 8_000
 """Records that are halved, at most: whole partitions of a larger table."""
