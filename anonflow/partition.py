@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from anonflow.errors import InfeasibleError, ParameterError
-from anonflow.table.domain import Domain
-from anonflow.table.records import Records, equal_columns
+from anonflow.table import Domain, Records, equal_columns
 
 MOST_RECORDS = 1 << 53
 """A partition of so many records is the whole table, and no larger number is needed."""

@@ -12,8 +12,7 @@ from anonflow.algorithms.anonymization import Anonymization
 from anonflow.algorithms.assembly import gathered
 from anonflow.algorithms.method import Algorithm, Outcome
 from anonflow.candidate_lists import Candidates
-from anonflow.criteria.boundaries import beyond_limits
-from anonflow.criteria.evidence import Subject, collect
+from anonflow.criteria.boundaries import beyond_cells
 from anonflow.criteria.guarantee import promises_classes, promises_matches
 from anonflow.errors import BUG, AnonflowError, InfeasibleError, ParameterError
 from anonflow.loss import record_costs
@@ -129,7 +128,13 @@ def anonymized_again(
         outcomes.append(_outcome_again(part.records.take(index[0]), history, again, classes))
     if fresh is not None and len(joining):
         index.append(np.searchsorted(chosen, new[joining]))
-        outcomes.append(_outcome_of(fresh, joining))
+        outcomes.append(
+            Outcome(
+                fresh.generalization.take(joining),
+                matches=None if fresh.matches is None else matches_among(fresh.matches, joining),
+                classes=None if fresh.classes is None else fresh.classes[joining],
+            )
+        )
     whole = gathered(table.domains, outcomes, index, part.n)
     frozen = np.zeros(part.n, bool)
     frozen[np.searchsorted(chosen, position[again])] = True
@@ -358,17 +363,8 @@ def _outcome_again(records: Records, history: History, people: np.ndarray, class
 def _within_limits(part: Table, history: History, people: np.ndarray, classes: bool) -> np.ndarray:
     """Return whose whole cohort keeps boundaries and limits, shape (people,), bool."""
     cells = _outcome_again(part.records, history, people, classes).generalization
-    beyond = beyond_limits(collect(part, Subject(part.n, cells, None), None, None))
+    beyond = beyond_cells(part.records, cells, np.zeros(part.n, bool)).any(axis=0)
     return ~np.isin(history.cohorts[people], history.cohorts[people[beyond]])
-
-
-def _outcome_of(fresh: Anonymization, joining: np.ndarray) -> Outcome:
-    """Return the outcome of the newcomers who are not suppressed."""
-    return Outcome(
-        fresh.generalization.take(joining),
-        matches=None if fresh.matches is None else matches_among(fresh.matches, joining),
-        classes=None if fresh.classes is None else fresh.classes[joining],
-    )
 
 
 def _check(history: History, marks: np.ndarray, whole: Outcome, least: int) -> None:

@@ -20,9 +20,8 @@ from anonflow.kernels.costs import load
 from anonflow.kernels.state import Plan, State, copy_state
 from anonflow.loss import plan
 from anonflow.option import Option, options_of
-from anonflow.table.domain import Domain
+from anonflow.table import Domain, Records
 from anonflow.table.named_settings import LEVELS
-from anonflow.table.records import Records
 from anonflow.table.schema import did_you_mean
 
 MOST_EFFORT = 10_000

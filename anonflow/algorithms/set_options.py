@@ -13,8 +13,7 @@ from anonflow.criteria.guarantee import sets_text
 from anonflow.criteria.set_counts import named_sets, set_problems
 from anonflow.errors import ParameterError
 from anonflow.option import Option, is_finite
-from anonflow.table.domain import Domain
-from anonflow.table.records import Records
+from anonflow.table import Domain, Records
 from anonflow.table.schema import did_you_mean
 
 Sets = Annotated[Any, Option("Sets of columns that others may know, each by itself", lists=True)]

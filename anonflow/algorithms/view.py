@@ -9,6 +9,7 @@ import numpy as np
 from markupsafe import Markup
 
 from anonflow.drawing import facts, grid, heading, note, plots, view
+from anonflow.drawing.fragments import shortened
 from anonflow.generalization import Generalization
 from anonflow.loss import cell_costs
 from anonflow.table import Table
@@ -116,10 +117,8 @@ def _changes(table: Table, generalization: Generalization, suppressed: np.ndarra
         cells = []
         for name in table.qi_columns:
             old, new = str(before[name].iloc[at]), str(after[name].iloc[at])
-            cells.append(new if old == new else Markup("<i>{} →</i> {}").format(_cut(old), _cut(new)))
+            cells.append(
+                new if old == new else Markup("<i>{} →</i> {}").format(shortened(old, 40), shortened(new, 40))
+            )
         rows.append([at, *cells])
     return grid(["", *table.qi_columns], rows)
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= 40 else text[:39] + "…"

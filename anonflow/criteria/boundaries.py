@@ -13,8 +13,9 @@ from anonflow.criteria.matching.covers import unmatched
 from anonflow.criteria.matching.max_flow import unmet
 from anonflow.criteria.verification import Finding
 from anonflow.errors import ParameterError
+from anonflow.generalization import Generalization
 from anonflow.option import Option
-from anonflow.table import Domain
+from anonflow.table import Domain, Records
 from anonflow.table.level_cells import RunsAtLevel, cells_at
 
 _HIDDEN = frozenset("*1☆")
@@ -39,13 +40,13 @@ def boundary(evidence: Evidence) -> Finding:
     limited = [domain.name for domain in domains if domain.limit is not None]
     if not bounded and not limited:
         return Finding.of("boundary", np.empty(0, np.int64), "", "the schema sets no boundary")
-    over = _over_limit(evidence)
+    over = _over_limit(evidence.published, evidence.suppressed)
     counts = {domain.name: int(over[a].sum()) for a, domain in enumerate(domains) if over[a].any()}
     failing: np.ndarray = np.asarray(over.any(axis=0))
     how = "each row's width and number of values"
     if bounded and evidence.own:
         every = np.arange(evidence.n)
-        beyond = _beyond(evidence, every, every, evidence.suppressed)
+        beyond = _beyond(evidence.records, evidence.published, every, every, evidence.suppressed)
         for a, domain in enumerate(domains):
             if beyond[a].any():
                 counts[domain.name] = counts.get(domain.name, 0) + int(beyond[a].sum())
@@ -59,45 +60,60 @@ def boundary(evidence: Evidence) -> Finding:
     return Finding.of("boundary", failing, "published", detail)
 
 
-def beyond_limits(evidence: Evidence) -> np.ndarray:
-    """Return which records of an anonymization go beyond a limit, or beyond their own original's boundary, shape (n,), bool."""
-    every = np.arange(evidence.n)
-    over = _over_limit(evidence) | _beyond(evidence, every, every, evidence.suppressed)
-    return np.asarray(over.any(axis=0))
+def beyond_cells(
+    records: Records, published: Generalization, suppressed: np.ndarray | None = None
+) -> np.ndarray:
+    """Return which cells break a boundary or a limit, shape (q, n), bool.
+
+    Parameters
+    ----------
+    records : Records
+        n originals; their domains say what is allowed.
+    published : Generalization
+        n generalized records; row i is original i's.
+    suppressed : numpy.ndarray, shape (n,), bool, optional
+        Suppressed records; those that cover everything without it.
+
+    Notes
+    -----
+    Miller 2008, Definition 5. Suppressed records break nothing; nor does the ``*`` of a record without a number
+    break a boundary, as nothing else covers it. O(n q).
+    """
+    hidden = published.suppressed_rows() if suppressed is None else suppressed
+    every = np.arange(records.n)
+    return _over_limit(published, hidden) | _beyond(records, published, every, every, hidden)
 
 
-def _over_limit(evidence: Evidence) -> np.ndarray:
+def _over_limit(published: Generalization, suppressed: np.ndarray) -> np.ndarray:
     """Return cells wider than ``max-width`` or with more values than ``max-set``, shape (q, n), bool."""
-    published = evidence.published
-    layout = published.layout
-    over = np.zeros((len(published.domains), evidence.n), bool)
+    layout, counts = published.layout, published.counts()
+    over = np.zeros((len(published.domains), published.n), bool)
     for t, a in enumerate(layout.ranges):
         domain = published.domains[a]
         if domain.limit is not None:
             lo, hi = published.lo[t], published.hi[t]
             sound = lo <= hi
-            width = domain.points[hi[sound]] - domain.points[lo[sound]]
-            over[a, sound] = width > domain.limit
+            over[a, sound] = domain.points[hi[sound]] - domain.points[lo[sound]] > domain.limit
     for t, a in enumerate(layout.sets):
-        domain = published.domains[a]
-        if domain.limit is not None:
-            over[a] = published.counts()[t] > domain.limit
-    over[:, evidence.suppressed] = False
+        limit = published.domains[a].limit
+        if limit is not None:
+            over[a] = counts[t] > limit
+    over[:, suppressed] = False
     return over
 
 
-def _beyond(evidence: Evidence, original: np.ndarray, row: np.ndarray, suppressed: np.ndarray) -> np.ndarray:
+def _beyond(
+    records: Records, published: Generalization, original: np.ndarray, row: np.ndarray, suppressed: np.ndarray
+) -> np.ndarray:
     """Return, for pairs of an original and a row, the cells beyond the original's boundary; (q, E), bool."""
-    published = evidence.published
     beyond = np.zeros((len(published.domains), len(row)), bool)
     for t, a in enumerate(published.layout.ranges):
         bound = published.domains[a].bound
-        if bound is None:
-            continue
-        code = evidence.records.codes[original, a]
-        allowed = bound[code]  # code -1, no value, is exempted below
-        beyond[a] = (published.lo[t, row] < allowed[:, 0]) | (published.hi[t, row] > allowed[:, 1])
-        beyond[a] &= code >= 0
+        if bound is not None:
+            code = records.codes[original, a]
+            allowed = bound[code]  # code -1, no value, is exempt
+            outside = (published.lo[t, row] < allowed[:, 0]) | (published.hi[t, row] > allowed[:, 1])
+            beyond[a] = outside & (code >= 0)
     beyond[:, suppressed[row]] = False
     return beyond
 
@@ -112,14 +128,19 @@ def _unmatched(evidence: Evidence) -> np.ndarray:
         right, original = listing.pairs()
         left = original.astype(np.int64)
         bad = evidence.uncovered
-        fit = ~_beyond(evidence, left, right, evidence.suppressed).any(axis=0) & ~bad[right]
+        fit = (
+            ~_beyond(evidence.records, evidence.published, left, right, evidence.suppressed).any(axis=0)
+            & ~bad[right]
+        )
         if evidence.rest is not None:
             fit &= (evidence.rest[0][left] == evidence.rest[1][right]) | evidence.exempt[right]
         ones = np.ones(evidence.n, np.int64)
         return np.flatnonzero(unmet(ones, ones, left[fit], right[fit]))
     graph = evidence.graph
     original, row = graph.originals.first[graph.end], graph.published.first[graph.box]
-    within: np.ndarray = ~np.asarray(_beyond(evidence, original, row, evidence.suppressed).any(axis=0))
+    within: np.ndarray = ~np.asarray(
+        _beyond(evidence.records, evidence.published, original, row, evidence.suppressed).any(axis=0)
+    )
     return unmatched(evidence, within)
 
 

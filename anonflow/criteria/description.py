@@ -63,14 +63,16 @@ def description(
     differing = [
         ours.name
         for ours, theirs in zip(recomputed.columns, about.columns, strict=True)
-        if theirs not in (ours, _as_before(ours))
+        if theirs not in (ours, (replace(ours, type="text", withheld=False) if ours.withheld else ours))
     ]
     if differing:
         return _failing(about, f"it says of {_list(differing)} more than the schema and the cells say")
     places = [] if path is None else additions(path, about)
     if places:
         return _failing(about, f"anonflow would not have written all that it says of {', '.join(places)}")
-    if path is not None and _carries_metadata(path):
+    if path is not None and (
+        is_parquet(path) and any(carries_metadata(file) for file in parquet_files(path))
+    ):
         return _failing(about, "the Parquet file carries metadata that anonflow does not write")
     wrong = np.column_stack([_contradicting(column, frame[column.name]) for column in about.columns])
     if wrong.any():
@@ -113,11 +115,6 @@ def with_promise(
     return finding
 
 
-def _as_before(column: ColumnMetadata) -> ColumnMetadata:
-    """Return a column's description as older versions wrote it, without the mark of values that are not published."""
-    return replace(column, type="text", withheld=False) if column.withheld else column
-
-
 def _contradicting(column: ColumnMetadata, cells: pd.Series) -> np.ndarray:
     """Return which cells contradict the description of their column, shape (n,), bool."""
     if column.notation in (EXACT, CODED):  # their type was compared; which texts are codes is not published
@@ -145,11 +142,6 @@ def _goes_with(column: ColumnMetadata, text: str) -> bool:
 
 def _list(names: list[str]) -> str:
     return ", ".join(map(repr, names))
-
-
-def _carries_metadata(path: str | PathLike[str]) -> bool:
-    """Return whether a Parquet file, or one of a folder, carries metadata."""
-    return is_parquet(path) and any(carries_metadata(file) for file in parquet_files(path))
 
 
 def _failing(about: ReleaseMetadata, why: str) -> Finding:

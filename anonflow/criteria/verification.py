@@ -93,10 +93,7 @@ class Finding:
             return f"{self.criterion}: not checked ({self.detail})"
         if self.holds:
             return f"{self.criterion}: holds" + (f" ({self.detail})" if self.detail else "")
-        where = ""
-        if self.positions:
-            more = ", ..." if self.failed > len(self.positions) else ""
-            where = f"; {self.side} records at {', '.join(map(str, self.positions))}{more}"
+        where = f"; {self.side} records at {_where(self)}" if self.positions else ""
         many = f" for {self.failed} records{where}" if self.failed else ""
         return f"{self.criterion}: fails{many}" + (f" ({self.detail})" if self.detail else "")
 
@@ -177,7 +174,12 @@ class Verification:
         checks = [
             {
                 "criterion": finding.criterion,
-                "parameters": {name: _json_parameter(value) for name, value in finding.parameters.items()},
+                "parameters": {
+                    name: (
+                        value if isinstance(value, bool | int | float | str | None) else type(value).__name__
+                    )
+                    for name, value in finding.parameters.items()
+                },
                 "holds": finding.holds,
                 "failed": finding.failed,
                 "side": finding.side,
@@ -214,7 +216,7 @@ class Verification:
                 finding.criterion,
                 "✓ holds" if finding.holds else "not checked" if finding.holds is None else "✗ fails",
                 str(finding.failed or ""),
-                _where(finding),
+                f"{finding.side}: {_where(finding)}" if finding.positions else "",
                 finding.detail,
             )
             for finding in self
@@ -224,12 +226,6 @@ class Verification:
 
 
 def _where(finding: Finding) -> str:
-    """Return the failing records that are named."""
-    if not finding.positions:
-        return ""
+    """Return the positions of failing records as far as they are listed, such as ``3, 4, ...``."""
     more = ", ..." if finding.failed > len(finding.positions) else ""
-    return f"{finding.side}: {', '.join(map(str, finding.positions))}{more}"
-
-
-def _json_parameter(value: Any) -> Any:
-    return value if isinstance(value, bool | int | float | str | None) else type(value).__name__
+    return f"{', '.join(map(str, finding.positions))}{more}"

@@ -24,10 +24,9 @@ from anonflow.criteria.request import CriterionRequest, read_criteria
 from anonflow.criteria.verification import Finding, Verification
 from anonflow.errors import DataError, ParameterError
 from anonflow.option import check_whole
-from anonflow.table import Schema, Table
+from anonflow.table import Schema, Table, row_marks
 from anonflow.table.files.metadata_file import read_metadata
 from anonflow.table.published.metadata import ReleaseMetadata
-from anonflow.table.row_marks import row_marks
 
 _STRONGEST_FIRST = ("k-anonymity", "k-regular", "k-concealment")
 

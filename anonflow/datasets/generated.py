@@ -213,7 +213,7 @@ def theorem4(m: int) -> pd.DataFrame:
 
     from anonflow.table.forms.text_columns import text_array
 
-    _check_m(m)
+    check_whole(m, 2, "m must be a whole number of at least 2")
     cells = np.full((m * m, m), "1", dtype=object)
     for column in range(m):
         for extra in range(m - 1):
@@ -236,7 +236,7 @@ def theorem4_patterns(m: int) -> list[tuple[str, ...]]:
     ParameterError
         If m is not a whole number of at least 2.
     """
-    _check_m(m)
+    check_whole(m, 2, "m must be a whole number of at least 2")
     names = [f"c{column}" for column in range(1, m + 1)]
     return [*((name,) for name in names), (), tuple(names)]
 
@@ -304,8 +304,3 @@ def _frame(columns: dict[str, Any]) -> pd.DataFrame:
     import pandas as pd
 
     return pd.DataFrame(columns)
-
-
-def _check_m(m: int) -> None:
-    if isinstance(m, bool) or not isinstance(m, int | np.integer) or m < 2:
-        raise ParameterError("m must be a whole number of at least 2")

@@ -7,23 +7,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from anonflow.drawing.fragments import Fragment
+from anonflow.drawing.fragments import Fragment, shortened
 
 WIDTH = 760
 BLUE, SKY, ORANGE = "#2a7fb8", "#7fb8de", "#d9731a"
 COLOURS = ("#2a7fb8", "#d9731a", "#009e73", "#b8609a", "#a08a00", "#56b4e9", "#8a8a8a")
 """Colours of lines, after Okabe and Ito, darkened for contrast with white; the marks differ, too."""
 _ROW = 26
+_LETTERS = 28
+"""Characters of a label that are shown."""
 _MOST = 60
 """A histogram with more bars unites neighbouring bars, so that it stays readable."""
 
 
 def _label_width(labels: Sequence[str]) -> int:
-    return min(240, 16 + max((len(_short(label)) for label in labels), default=0) * 8)
-
-
-def _short(label: str) -> str:
-    return label if len(label) <= 28 else label[:27] + "…"
+    return min(240, 16 + max((len(shortened(label, _LETTERS)) for label in labels), default=0) * 8)
 
 
 def svg(width: float, height: float, title: str, inside: Sequence[str], role: str = "img") -> Fragment:
@@ -39,10 +37,6 @@ def svg(width: float, height: float, title: str, inside: Sequence[str], role: st
     )
 
 
-def _svg(height: float, title: str, inside: Sequence[str]) -> Fragment:
-    return svg(WIDTH, height, title, inside)
-
-
 def bars(labels: Sequence[str], shares: Sequence[float], title: str) -> Fragment:
     """Return horizontal bars for shares between 0 and 1."""
     left = _label_width(labels)
@@ -51,12 +45,12 @@ def bars(labels: Sequence[str], shares: Sequence[float], title: str) -> Fragment
     for i, (label, share) in enumerate(zip(labels, shares, strict=True)):
         y = i * _ROW
         inside.append(
-            f'<text x="{left - 10}" y="{y + 17}" text-anchor="end">{escape(_short(label))}</text>'
+            f'<text x="{left - 10}" y="{y + 17}" text-anchor="end">{escape(shortened(label, _LETTERS))}</text>'
             f'<rect class="track" fill-opacity=".1" x="{left}" y="{y + 4}" width="{room}" height="17" rx="2"/>'
             f'<rect class="a" fill="{BLUE}" x="{left}" y="{y + 4}" width="{room * min(1.0, share):.1f}" height="17" rx="2"/>'
             f'<text x="{left + room + 8}" y="{y + 17}">{100 * share:.1f} %</text>'
         )
-    return _svg(max(1, len(labels)) * _ROW, title, inside)
+    return svg(WIDTH, max(1, len(labels)) * _ROW, title, inside)
 
 
 def stacked(labels: Sequence[str], shares: Sequence[tuple[float, float, float]], title: str) -> Fragment:
@@ -66,7 +60,9 @@ def stacked(labels: Sequence[str], shares: Sequence[tuple[float, float, float]],
     inside = []
     for i, (label, parts) in enumerate(zip(labels, shares, strict=True)):
         y, x = i * _ROW, float(left)
-        inside.append(f'<text x="{left - 10}" y="{y + 17}" text-anchor="end">{escape(_short(label))}</text>')
+        inside.append(
+            f'<text x="{left - 10}" y="{y + 17}" text-anchor="end">{escape(shortened(label, _LETTERS))}</text>'
+        )
         for name, fill, share in zip("abc", (BLUE, SKY, ORANGE), parts, strict=True):
             width = room * share
             inside.append(
@@ -74,7 +70,7 @@ def stacked(labels: Sequence[str], shares: Sequence[tuple[float, float, float]],
                 f"<title>{100 * share:.1f} %</title></rect>"
             )
             x += width
-    return _svg(max(1, len(labels)) * _ROW, title, inside)
+    return svg(WIDTH, max(1, len(labels)) * _ROW, title, inside)
 
 
 def columns(counts: Sequence[tuple[int, int]], title: str, unit: str) -> Fragment:
@@ -103,7 +99,7 @@ def columns(counts: Sequence[tuple[int, int]], title: str, unit: str) -> Fragmen
             inside.append(
                 f'<text class="soft" fill-opacity=".7" x="{x + step / 2:.1f}" y="{height - bottom + 17}" text-anchor="middle">{escape(label)}</text>'
             )
-    return _svg(height, title, inside)
+    return svg(WIDTH, height, title, inside)
 
 
 def _binned(counts: Sequence[tuple[int, int]]) -> list[tuple[str, int]]:
@@ -156,7 +152,7 @@ class Axis:
 
     def slant(self, wide: int) -> int:
         """Return how many pixels slanted texts need below an axis of so many; 0 where they have room side by side."""
-        longest = max((len(_short(text)) for _, text in self.ticks), default=0)
+        longest = max((len(shortened(text, _LETTERS)) for _, text in self.ticks), default=0)
         return (
             round(4.7 * longest) if len(self.ticks) > 1 and longest * 7.2 + 6 > wide / len(self.ticks) else 0
         )
@@ -210,7 +206,7 @@ def framed(x: Axis, y: Axis, height: int, right: int = 40, width: int = WIDTH) -
         turned = f' transform="rotate(-40 {px:.1f} {height - bottom + 17})"' if slanted else ""
         pieces.append(
             f'<text x="{px:.1f}" y="{height - bottom + 17}" text-anchor="{"end" if slanted else "middle"}" fill-opacity=".7"{turned}>'
-            f"{escape(_short(text))}</text>"
+            f"{escape(shortened(text, _LETTERS))}</text>"
         )
     for value, text in y.ticks:
         _, py = place(x.low, value)
@@ -256,7 +252,9 @@ def lines(series: Mapping[str, Sequence[tuple[float, float]]], title: str, acros
     for py, at, name, colour in sorted(ends):
         below = max(below + 18, py)
         inside.append(_mark(at, WIDTH - right + 16, below, colour, name))
-        inside.append(f'<text x="{WIDTH - right + 28}" y="{below + 4:.1f}">{escape(_short(name))}</text>')
+        inside.append(
+            f'<text x="{WIDTH - right + 28}" y="{below + 4:.1f}">{escape(shortened(name, _LETTERS))}</text>'
+        )
     return svg(WIDTH, max(height, below + 12), title, inside)
 
 
@@ -296,6 +294,6 @@ def scatter(points: Sequence[tuple[str, float, float]], title: str, across: str,
         py = height - bottom - (height - top - bottom) * y / tall
         inside.append(
             f'<circle class="a" fill="{BLUE}" cx="{px:.1f}" cy="{py:.1f}" r="5"><title>{escape(label)}</title></circle>'
-            f'<text x="{px + 9:.1f}" y="{py + 4:.1f}">{escape(_short(label))}</text>'
+            f'<text x="{px + 9:.1f}" y="{py + 4:.1f}">{escape(shortened(label, _LETTERS))}</text>'
         )
-    return _svg(height, title, inside)
+    return svg(WIDTH, height, title, inside)

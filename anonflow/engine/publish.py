@@ -13,9 +13,8 @@ import numpy as np
 import pandas as pd
 
 from anonflow.algorithms.anonymize import Anonymization
+from anonflow.criteria import Finding, verify
 from anonflow.criteria.request import read_criteria, with_patterns
-from anonflow.criteria.verification import Finding
-from anonflow.criteria.verify import verify
 from anonflow.engine.context import Session
 from anonflow.engine.execution.result import RunReport, RunResult
 from anonflow.engine.flows.addresses import beside, is_address, shown_address, uploaded

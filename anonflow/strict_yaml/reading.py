@@ -112,9 +112,10 @@ class Problems:
     def _in_order(self) -> list[tuple[Place, Problem]]:
         return sorted(self._problems, key=lambda each: each[0])
 
-    def add(self, path: Sequence[str | int], text: str, *, value: bool = False) -> None:
-        """Record a problem of the part at `path`."""
-        self._problems[self._document.place(path, value=value), Problem(tuple(path), text)] = None
+    def add(self, path: Sequence[str | int], text: str | None, *, value: bool = False) -> None:
+        """Record a problem of the part at `path`; without a text there is none."""
+        if text is not None:
+            self._problems[self._document.place(path, value=value), Problem(tuple(path), text)] = None
 
     def add_unknown_keys(self, path: Sequence[str | int], keys: Iterable[Any], known: Iterable[str]) -> None:
         """Record every key of the mapping at `path` that is not in `known`."""

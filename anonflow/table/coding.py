@@ -15,7 +15,7 @@ from anonflow.hierarchy import EMPTY, Hierarchy, number_text
 from anonflow.hierarchy.calendar import is_partial, partial_leaf
 from anonflow.table.domain import NUMBER_MEMBER, Domain, Kind, missing_cells
 from anonflow.table.forms.numbers import numbers_of
-from anonflow.table.forms.text_columns import check_characters, value_text
+from anonflow.table.forms.text_columns import check_characters, factorized, value_text
 from anonflow.table.forms.text_forms import other_form
 from anonflow.table.named_settings import UNDER_PREPARE, say_missing
 from anonflow.table.published.published_cells import WHOLE, category_text, day_number, read_float
@@ -292,10 +292,7 @@ def _distinct_texts(cells: pd.Series, missing: np.ndarray, name: str) -> tuple[l
     """Return the distinct values as text (None: missing), sorted with the missing one first, and each row's place."""
     if isinstance(cells.dtype, pd.CategoricalDtype):
         cells = cells.astype(cells.cat.categories.dtype)
-    try:
-        at, distinct = pd.factorize(cells)
-    except TypeError:
-        raise DataError(f"column {name!r}: has lists or other values that are no single value") from None
+    at, distinct = factorized(cells, name)
     texts = [_checked_text(value, name) for value in distinct]
     check_characters(texts, name)
     repeated = len(texts) - len(set(texts))

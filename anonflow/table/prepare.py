@@ -29,7 +29,7 @@ from anonflow.table.domain import missing_cells
 from anonflow.table.forms.date_forms import DATES, DateForm, partial_ends
 from anonflow.table.forms.number_forms import NumberForm
 from anonflow.table.forms.numbers import numbers_of
-from anonflow.table.forms.text_columns import text_type
+from anonflow.table.forms.text_columns import factorized, text_type
 from anonflow.table.forms.text_forms import Form, other_form
 from anonflow.table.named_settings import NAME_MISSING
 
@@ -351,12 +351,7 @@ def _read_texts(cells: pd.Series, form: Form, others: Iterable[Any]) -> pd.Serie
     plain_type = pd.api.types.is_numeric_dtype(cells.dtype) and not takes_numbers
     if plain_type or pd.api.types.is_datetime64_any_dtype(cells.dtype):
         return cells
-    try:
-        at, distinct = pd.factorize(cells)
-    except TypeError:
-        raise DataError(
-            f"column {cells.name!r}: has lists or other values that are no single value"
-        ) from None
+    at, distinct = factorized(cells, str(cells.name))
     values = np.array(list(distinct), object)
     counts = np.bincount(at[at >= 0], minlength=len(values))
     known = {_cell_text(other) for other in others}
@@ -394,13 +389,9 @@ def _partial_dates(cells: pd.Series) -> np.ndarray:
     partial = [isinstance(text, str) and is_partial(text) for text in texts]
     return (
         np.zeros(len(cells), bool)
-        if all(partial) and not _has_month(texts)
+        if all(partial) and not any(len(str(text)) == 7 for text in texts)
         else np.array([*partial, False])[at]
     )
-
-
-def _has_month(texts: Sequence[Any]) -> bool:
-    return any(len(str(text)) == 7 for text in texts)
 
 
 def _part_of_partial(

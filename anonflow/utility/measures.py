@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from anonflow import loss as losses
+from anonflow.criteria.boundaries import beyond_cells
 from anonflow.criteria.matching.graph import consistency_graph
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
@@ -26,7 +27,6 @@ from anonflow.utility.analyses.marginals import k_marginals, pair_distance
 from anonflow.utility.analyses.questions import question, regression
 from anonflow.utility.spread import SpreadOf
 from anonflow.utility.subject import Part, part_of
-from anonflow.utility.violations import beyond_cells
 
 
 @dataclass(frozen=True)

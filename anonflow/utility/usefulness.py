@@ -10,8 +10,7 @@ import numpy as np
 
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
-from anonflow.table import Records, equal_columns
-from anonflow.table.domain import Domain
+from anonflow.table import Domain, Records, equal_columns
 from anonflow.table.forms.numbers import summable
 from anonflow.table.records import first_places
 from anonflow.table.schema import did_you_mean

@@ -11,8 +11,7 @@ import ipywidgets as w
 import pandas as pd
 from markupsafe import Markup
 
-from anonflow.algorithms.anonymize import Anonymization
-from anonflow.algorithms.registry import REGISTRY
+from anonflow.algorithms import REGISTRY, Anonymization
 from anonflow.drawing import facts, grid, note, plots, share, view
 from anonflow.engine.first_questions import FIND, HOW_LONG, HOW_STRONG, STRENGTHS, TIMES
 from anonflow.errors import AnonflowError

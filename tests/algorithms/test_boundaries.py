@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 import anonflow as af
 from anonflow import datasets
+from anonflow.criteria.boundaries import beyond_cells
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.generalization import Generalization
 from anonflow.partition import boundary_classes, cuts, divided, ordered, plan
 from anonflow.table import Table
-from anonflow.utility.violations import beyond_cells
 from tests.cases.boundaries import (
     TREE,
     Case,

@@ -20,8 +20,7 @@ from anonflow.algorithms.classes.square_exchanges import exchange_for_squares
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
 from anonflow.kernels.classes.mdav import mdav_clusters_jit
 from anonflow.option import Option
-from anonflow.table.domain import Domain
-from anonflow.table.records import Records
+from anonflow.table import Domain, Records
 
 Improve = Annotated[
     Literal["none", "chains", "squares"],

@@ -14,8 +14,7 @@ from anonflow.generalization import Generalization
 from anonflow.kernels.concealment import covered_jit, mend_jit, switch_jit
 from anonflow.kernels.costs import join_pairs_jit, join_row_jit, load, widen_jit
 from anonflow.kernels.state import State
-from anonflow.release.draw import draw_assignment
-from anonflow.release.randomness import RandomWords
+from anonflow.release import RandomWords, draw_assignment
 
 ROUNDS = 100
 """Each of 4 P random numbers; the bound holds for any number of them."""

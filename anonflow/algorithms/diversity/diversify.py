@@ -27,6 +27,7 @@ from anonflow.algorithms.diversity.within_partition import (
     diverse_partition,
 )
 from anonflow.algorithms.method import Outcome, Partition
+from anonflow.criteria.boundaries import beyond_cells
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.generalization import Generalization
 from anonflow.hierarchy.wording import plural
@@ -36,7 +37,6 @@ from anonflow.partition import kept_apart, limited, unbounded
 from anonflow.release.randomness import checked_seed, derived_seed
 from anonflow.table import Table
 from anonflow.table.records import Records, matches_among
-from anonflow.utility.violations import beyond_cells
 
 STEP = 2
 """The part of a seed's stream that this step uses; algorithms use 0, the draw 1."""

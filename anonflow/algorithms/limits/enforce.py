@@ -14,8 +14,7 @@ from anonflow.algorithms.method import Algorithm, Outcome, Partition
 from anonflow.generalization import Generalization
 from anonflow.loss import record_costs
 from anonflow.partition import limited
-from anonflow.table.domain import Domain
-from anonflow.table.records import Records
+from anonflow.table import Domain, Records
 
 RESCUED = 2_000
 """The most records of a partition for which a place is searched one by one; more are suppressed without a search."""

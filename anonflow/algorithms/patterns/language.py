@@ -13,11 +13,9 @@ import numpy as np
 import pandas as pd
 
 from anonflow.errors import ParameterError
-from anonflow.table import Table
-from anonflow.table.domain import Domain
+from anonflow.table import Domain, Records, Table
 from anonflow.table.level_cells import CellsAtLevel, RunsAtLevel, cells_at
 from anonflow.table.named_settings import WITHOUT_CODES
-from anonflow.table.records import Records
 from anonflow.table.schema import did_you_mean
 
 MOST = 20

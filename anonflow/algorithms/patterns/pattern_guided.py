@@ -37,8 +37,7 @@ from anonflow.hierarchy.wording import plural
 from anonflow.kernels.patterns.pattern_guided import place_rows_jit
 from anonflow.option import Option
 from anonflow.partition import limited
-from anonflow.table.domain import Domain
-from anonflow.table.records import Records, equal_columns
+from anonflow.table import Domain, Records, equal_columns
 
 NAME = "pattern-guided"
 

@@ -18,10 +18,9 @@ from anonflow.kernels.lattice import count_groups_jit, small_groups_jit
 from anonflow.loss import LOSSES, measure_named
 from anonflow.loss.costs import run_costs
 from anonflow.loss.measure import Loss
-from anonflow.table.domain import Domain
+from anonflow.table import Domain, Records, equal_columns
 from anonflow.table.level_cells import MOST_WIDTHS, Runs, coded_runs, interval_runs, node_runs, position_runs
 from anonflow.table.named_settings import LEVELS
-from anonflow.table.records import Records, equal_columns
 from anonflow.table.schema import did_you_mean
 
 MOST_NODES = 10_000_000

@@ -22,8 +22,7 @@ from anonflow.generalization import Generalization
 from anonflow.loss import LOSSES, cell_costs, measure_named
 from anonflow.option import Option
 from anonflow.partition import limited, too_few
-from anonflow.table.domain import Domain
-from anonflow.table.records import Records, equal_columns
+from anonflow.table import Domain, Records, equal_columns
 
 NAME = "local-suppression"
 

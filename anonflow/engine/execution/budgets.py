@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from anonflow.algorithms import REGISTRY, Algorithm
 from anonflow.algorithms.anonymize import within
 from anonflow.algorithms.budget import AUTO, Choice, choose, choose_method, is_open
-from anonflow.algorithms.method import Algorithm
 from anonflow.algorithms.pilots import TimedTable
-from anonflow.algorithms.registry import REGISTRY
 from anonflow.engine.execution.plan import BoundaryClasses, Order, cuts_of
 from anonflow.engine.flows.flow import Flow, Run
 from anonflow.engine.flows.spec import AnonymizeSpec

@@ -26,10 +26,9 @@ from anonflow.engine.search.space import Space
 from anonflow.engine.search.trials import SearchTarget
 from anonflow.errors import ParameterError
 from anonflow.loss import measure_named
-from anonflow.table import Table
+from anonflow.table import Schema, Table
 from anonflow.table.files.parquet_metadata import in_folder
 from anonflow.table.identification.earlier import OWNER
-from anonflow.table.schema import Schema
 
 _MOST = 6
 """The most runs that are named; for more, their number is shown."""

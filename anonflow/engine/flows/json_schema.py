@@ -12,8 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from anonflow import datasets, utility
-from anonflow.algorithms.method import Algorithm
-from anonflow.algorithms.registry import REGISTRY
+from anonflow.algorithms import REGISTRY, Algorithm
 from anonflow.criteria.registry import CRITERIA
 from anonflow.engine.flows import spec
 from anonflow.engine.flows.matrix import DIVERSIFY

@@ -257,10 +257,10 @@ class _Checker:
         """Check that the methods of the runs can publish the columns as the schema wants."""
         for method in dict.fromkeys(run.anonymize.method for run in runs):
             for name, column in schema.columns.items():
-                if column.aggregate is not None and (problem := method.aggregate_problem(name)):
-                    self.problems.add(("table", "columns", name, "aggregate"), problem)
-                if column.kind == "categorical" and (problem := method.levels_problem(name)):
-                    self.problems.add(("table", "columns", name, "kind"), problem)
+                if column.aggregate is not None:
+                    self.problems.add(("table", "columns", name, "aggregate"), method.aggregate_problem(name))
+                if column.kind == "categorical":
+                    self.problems.add(("table", "columns", name, "kind"), method.levels_problem(name))
 
     # ---------------------------------------------------------------------------------- publishing
 

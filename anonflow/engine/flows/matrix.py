@@ -18,8 +18,7 @@ from anonflow.engine.flows.sections import KeyPath, Model, Sections, reworded
 from anonflow.engine.flows.spec import AnonymizeSpec, PartitionSpec
 from anonflow.engine.flows.steps import Steps
 from anonflow.errors import setting
-from anonflow.table.domain import Domain
-from anonflow.table.schema import Schema
+from anonflow.table import Domain, Schema
 
 DIVERSIFY = "diversify"
 """A key beside a target alone: the steps diversify that a search tries."""

@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from anonflow import datasets, loss, risk, strict_yaml, utility
+from anonflow.algorithms import REGISTRY, Algorithm
 from anonflow.algorithms.budget import AUTO
 from anonflow.algorithms.diversity.target import DIVERSITIES, PARAMETERS, check_parameters, sensitive_column
-from anonflow.algorithms.method import Algorithm
-from anonflow.algorithms.registry import REGISTRY
 from anonflow.criteria.guarantee import promises_classes, promises_matches
 from anonflow.criteria.registry import CRITERIA
 from anonflow.criteria.request import read_criteria

@@ -199,9 +199,7 @@ class Sections:
                 return
         named = str(getattr(source, form))
         if is_address(named):
-            problem = address_problem(named)
-            if problem is not None:
-                self.problems.add((*path, form), problem, value=True)
+            self.problems.add((*path, form), address_problem(named), value=True)
             self._ending(path, form, named)
             return
         if not self.usable((*path, form), named) or not is_read:

@@ -22,10 +22,9 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from anonflow import datasets
+from anonflow.algorithms import REGISTRY, Algorithm
 from anonflow.algorithms.budget import AUTO, first_method
 from anonflow.algorithms.diversity.target import DIVERSITIES, PARAMETERS, PRICE
-from anonflow.algorithms.method import Algorithm
-from anonflow.algorithms.registry import REGISTRY
 from anonflow.engine.duration import DURATION, seconds_of
 from anonflow.engine.flows.addresses import normalized
 from anonflow.loss import names as losses

@@ -114,9 +114,8 @@ class Steps:
 
     def check_diversify(self, methods: Sequence[Algorithm]) -> None:
         """Refuse a step diversify after a method whose results cannot be made diverse."""
-        problems = [method.diversity_problem for method in methods]
-        for text in filter(None, problems if "diversify" in self.settings else ()):
-            self.problems.add(self.place("diversify"), text, value=True)
+        for method in methods if "diversify" in self.settings else ():
+            self.problems.add(self.place("diversify"), method.diversity_problem, value=True)
 
     def check_attack(
         self,
@@ -134,15 +133,12 @@ class Steps:
         for i, attacker in enumerate(self.settings.get("attack") or ()):
             text = register_problem([attacker], schema, source, self.sections.folder)
             text = text or attacker_problem(attacker, schema, method)
-            if text is not None:
-                self.problems.add((*self.place("attack"), i), text, value=True)
+            self.problems.add((*self.place("attack"), i), text, value=True)
 
     def check_measure(self) -> None:
         """Check the names of the measures."""
         for i, measure in enumerate(self.settings.get("measure") or ()):
-            text = measure_problem(measure)
-            if text is not None:
-                self.problems.add((*self.place("measure"), i), text, value=True)
+            self.problems.add((*self.place("measure"), i), measure_problem(measure), value=True)
 
 
 def checked_diversify(
@@ -153,6 +149,5 @@ def checked_diversify(
     if spec is None:
         return None
     key, text = diversify_problem(spec.criterion, spec.settings, schema)
-    if text is not None:
-        sections.problems.add((*place, key) if key in settings else place, text, value=key in settings)
+    sections.problems.add((*place, key) if key in settings else place, text, value=key in settings)
     return spec

@@ -26,8 +26,7 @@ from anonflow.errors import AnonflowError
 from anonflow.generalization import Generalization
 from anonflow.hierarchy import Hierarchy
 from anonflow.system import READING_HEADERS
-from anonflow.table import Records
-from anonflow.table.domain import Domain
+from anonflow.table import Domain, Records
 from anonflow.whole_file import write_whole
 
 EVERY = 1.0

@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from markupsafe import escape
 
 from anonflow import risk
 from anonflow.algorithms.anonymize import Anonymization, anonymize
 from anonflow.algorithms.diversity.diversify import diversify
 from anonflow.algorithms.diversity.target import check_diversity
+from anonflow.criteria import Finding, verify
 from anonflow.criteria.registry import promise_of
-from anonflow.criteria.verification import Finding
-from anonflow.criteria.verify import verify
 from anonflow.drawing import grid, note, view
 from anonflow.errors import DataError, InfeasibleError, ParameterError
 from anonflow.option import is_finite
@@ -149,25 +149,16 @@ class ReleaseCard:
         return "\n".join([self.headline(), *(f"  {each.sentence()}" for each in self.lines)])
 
     def _repr_html_(self) -> str:
-        rows = [
-            (each.name, each.verdict, each.says, "; ".join(remedy.sentence() for remedy in each.remedies))
-            for each in self.lines
-        ]
+        rows = [[escape(cell) for cell in row] for row in self.frame().itertuples(index=False)]
         return view(
             "Release card",
             note(self.headline()),
             # complete sentences: they are not cut as cells are
             grid(
                 ["line", "verdict", "what was found", "what to do"],
-                [[_whole(cell) for cell in row] for row in rows],
+                rows,
             ),
         )
-
-
-def _whole(text: str) -> Any:
-    from markupsafe import escape
-
-    return escape(text)
 
 
 def release_card(
@@ -323,7 +314,7 @@ def cards_of(
 
 
 def _utility(gcp: float | None, suppressed: int | None) -> CardLine:
-    spent = f"GCP {_gcp_text(gcp)}, {0 if suppressed is None else suppressed:,} suppressed records."
+    spent = f"GCP {'–' if gcp is None else format(gcp, '.4f')}, {0 if suppressed is None else suppressed:,} suppressed records."
     return CardLine("utility", NO_VERDICT, spent)
 
 
@@ -370,10 +361,6 @@ def plausible(anonymization: Anonymization, context: risk.AttackContext, seed: i
         row[suppressed] = rng.choice(row[~suppressed], int(suppressed.sum()))
     others = {name: context.frame[name].iloc[row].to_numpy() for name in table.other_columns}
     return replace(anonymization, table=table.with_others(others))
-
-
-def _gcp_text(gcp: float | None) -> str:
-    return "–" if gcp is None else f"{gcp:.4f}"
 
 
 def _by_attacker(attacks: pd.DataFrame) -> dict[str, list[Mapping[str, Any]]]:

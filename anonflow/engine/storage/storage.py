@@ -17,8 +17,7 @@ from anonflow.algorithms.assembly import Assembly
 from anonflow.algorithms.diversity.diversify import DiverseParts, with_diverse_parts
 from anonflow.algorithms.diversity.target import Targets
 from anonflow.algorithms.method import Outcome
-from anonflow.criteria.verification import Finding
-from anonflow.criteria.verify import verify
+from anonflow.criteria import Finding, verify
 from anonflow.engine import publish
 from anonflow.engine.context import Session
 from anonflow.engine.execution.batches import Batch, BatchDone, BatchFailed, summary_of, values_of_parts

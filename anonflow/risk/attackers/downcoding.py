@@ -13,8 +13,7 @@ from anonflow.generalization import Generalization
 from anonflow.risk.attack_context import AttackContext
 from anonflow.risk.attacker import AttackerKind, Success, percent
 from anonflow.risk.attackers.row_types import RowTypes, Targets
-from anonflow.table import Domain
-from anonflow.table.records import Records
+from anonflow.table import Domain, Records
 
 _POINTS = 1_000
 """Records that the cells of a row cover: all of them where they are so few, else so many are drawn."""

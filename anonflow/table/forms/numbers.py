@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from anonflow.errors import DataError
+from anonflow.table.forms.text_columns import factorized
 from anonflow.table.forms.text_forms import other_form
 from anonflow.table.named_settings import NAME_MISSING
 
@@ -51,7 +52,9 @@ def numbers_of(cells: pd.Series, name: str, advice: str | None = _ADVICE) -> tup
         raise DataError(f"column {name!r}: truth values are not numeric; use kind categorical")
     if isinstance(cells.dtype, pd.CategoricalDtype):
         cells = cells.astype(cells.cat.categories.dtype)
-    if pd.api.types.is_datetime64_any_dtype(cells.dtype) or _is_arrow_date(cells):
+    if pd.api.types.is_datetime64_any_dtype(cells.dtype) or str(cells.dtype).startswith(
+        ("date32", "date64", "timestamp")
+    ):
         return _dates(cells, name)
     if not pd.api.types.is_numeric_dtype(cells.dtype):
         return _read_numbers(cells, name, advice)
@@ -69,10 +72,6 @@ def numbers_of(cells: pd.Series, name: str, advice: str | None = _ADVICE) -> tup
     if infinite:
         raise DataError(f"column {name!r}: {infinite} infinite values; replace or drop them")
     return values + 0.0, None  # -0.0 becomes 0.0
-
-
-def _is_arrow_date(cells: pd.Series) -> bool:
-    return str(cells.dtype).startswith(("date32", "date64", "timestamp"))
 
 
 def _dates(cells: pd.Series, name: str) -> tuple[np.ndarray, str]:
@@ -95,10 +94,7 @@ def _dates(cells: pd.Series, name: str) -> tuple[np.ndarray, str]:
 
 def _read_numbers(cells: pd.Series, name: str, advice: str | None) -> tuple[np.ndarray, str | None]:
     """Return numbers or ISO dates from text, or from a column of Python objects; distinct values are read once."""
-    try:
-        at, distinct = pd.factorize(cells)
-    except TypeError:
-        raise DataError(f"column {name!r}: has lists or other values that are no single value") from None
+    at, distinct = factorized(cells, name)
     values = list(distinct)
     if values and all(isinstance(value, datetime.date) for value in values):
         return _dates(cells, name)

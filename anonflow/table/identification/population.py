@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import wraps
 
 import numpy as np
 import scipy
@@ -49,6 +50,10 @@ class Estimate:
         return math.isfinite(self.uniques)
 
 
+_Estimator = Callable[[np.ndarray, float], Estimate]
+"""What makes an estimate of the sizes of classes and the sampling fraction."""
+
+
 def check_fraction(fraction: float | None) -> float:
     """Return a sampling fraction, which must be known.
 
@@ -71,16 +76,24 @@ def _nothing(model: str, why: str) -> Estimate:
     return Estimate(model, math.nan, why=f"{NOT_ESTIMABLE}: {why}")
 
 
-def _trivial(model: str, sizes: np.ndarray, fraction: float) -> Estimate | None:
-    """Return the result of trivial cases: the whole population, or no records."""
-    if not len(sizes):
-        return _nothing(model, "there are no records")
-    if fraction == 1.0:
-        uniques = float((sizes == 1).sum())
-        return Estimate(model, uniques, uniques, uniques, "the sample is the population")
-    return None
+def _estimator(model: str) -> Callable[[_Estimator], _Estimator]:
+    """Return a decorator of an estimator: it checks the fraction, and answers where there is nothing to estimate."""
+
+    def of_model(estimate: _Estimator) -> _Estimator:
+        @wraps(estimate)
+        def checked(sizes: np.ndarray, fraction: float) -> Estimate:
+            if check_fraction(fraction) < 1.0 and len(sizes):
+                return estimate(sizes, float(fraction))
+            uniques = float((sizes == 1).sum())
+            everybody = Estimate(model, uniques, uniques, uniques, "the sample is the population")
+            return everybody if len(sizes) else _nothing(model, "there are no records")
+
+        return checked
+
+    return of_model
 
 
+@_estimator("zayatz")
 def zayatz(sizes: np.ndarray, fraction: float) -> Estimate:
     """Return population uniques by the chance that a sample unique is one (Zayatz 1991).
 
@@ -107,10 +120,6 @@ def zayatz(sizes: np.ndarray, fraction: float) -> Estimate:
     -----
     P(one of F people is drawn) = F C(N - F, n - 1) / C(N, n), the hypergeometric distribution.
     """
-    fraction = check_fraction(fraction)
-    known = _trivial("zayatz", sizes, fraction)
-    if known is not None:
-        return known
     size, count = _histogram(sizes)
     if size[0] != 1:
         return Estimate("zayatz", 0.0, 0.0, 0.0, "no record of the sample is unique")
@@ -147,6 +156,7 @@ def _log_choose(n: np.ndarray | float, k: float) -> np.ndarray:
     return np.where(top >= k, logs, -np.inf)
 
 
+@_estimator("pitman")
 def pitman(sizes: np.ndarray, fraction: float) -> Estimate:
     """Return population uniques by Pitman's sampling formula (Pitman 1995, Hoshino 2001).
 
@@ -172,10 +182,6 @@ def pitman(sizes: np.ndarray, fraction: float) -> Estimate:
     The likelihood is that of the sample: a sample of such a partition is one, too. Not estimable where no record or
     every record is unique, and where the maximum is at the edge of the parameters or is not found.
     """
-    fraction = check_fraction(fraction)
-    known = _trivial("pitman", sizes, fraction)
-    if known is not None:
-        return known
     size, count = _histogram(sizes)
     n, classes = int((size * count).sum()), int(count.sum())
     if size[-1] == 1:
@@ -220,6 +226,7 @@ def _pitman_parameters(at: np.ndarray) -> tuple[float, float]:
     return alpha, math.exp(min(max(float(at[1]), -40.0), 40.0))
 
 
+@_estimator("snb")
 def slide_negative_binomial(sizes: np.ndarray, fraction: float) -> Estimate:
     """Return population uniques where classes are one person plus a negative binomial number (Chen, Keller-McNulty 1998).
 
@@ -246,10 +253,6 @@ def slide_negative_binomial(sizes: np.ndarray, fraction: float) -> Estimate:
     (a, b / (1 - (1 - b)(1 - fraction))) one; the likelihood is that of classes that are seen. Not estimable where the
     maximum is at the edge of the parameters or is not found.
     """
-    fraction = check_fraction(fraction)
-    known = _trivial("snb", sizes, fraction)
-    if known is not None:
-        return known
     size, count = _histogram(sizes)
     classes = int(count.sum())
     if size[-1] == 1:

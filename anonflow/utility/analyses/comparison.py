@@ -16,9 +16,7 @@ from anonflow.analysis.conditions import numbers_of, written_numbers
 from anonflow.analysis.models import texts
 from anonflow.analysis.plausible_tables import plausible_of
 from anonflow.errors import DataError, ParameterError
-from anonflow.release import Release
-from anonflow.release.cells import ranges
-from anonflow.release.publish import publish
+from anonflow.release import Release, publish, ranges
 from anonflow.table import Table
 from anonflow.table.domain import missing_cells
 from anonflow.table.published.published_cells import IS_NUMBER, code_name, rows_of_stars

@@ -26,8 +26,8 @@ def test_values_that_are_no_numbers_are_counted_in_one_pass(monkeypatch: pytest.
     cells = pd.Series([f"name {row % 300}" for row in range(900)] + ["1", "2"])
     factorize = pd.factorize
 
-    def counted(values: Any) -> tuple[np.ndarray, Any]:
-        codes, distinct = factorize(values)
+    def counted(values: Any, **settings: Any) -> tuple[np.ndarray, Any]:
+        codes, distinct = factorize(values, **settings)
         return codes.view(_Counted), distinct
 
     monkeypatch.setattr(pd, "factorize", counted)
