@@ -67,6 +67,7 @@ def init(
     from anonflow.algorithms.budget import AUTO
     from anonflow.algorithms.registry import algorithm_named
     from anonflow.engine.flows.loader import load_flow
+    from anonflow.engine.flows.spec import form_of
     from anonflow.engine.targets import check_targets
     from anonflow.table import Schema
     from anonflow.table.files.csv_reading import is_csv
@@ -108,7 +109,7 @@ def init(
     anonymize: dict[str, Any] = {"algorithm": algorithm, "k": k}
     if algorithm == AUTO:
         anonymize |= {"guarantee": "k-regular", "budget": SECONDS}
-    source = {_source_key(file): _beside(file, output)}
+    source = {form_of(file): _beside(file, output)}
     if is_csv(file):
         usual = {"delimiter": form[0], "encoding": form[1]}
         source |= {
@@ -211,24 +212,6 @@ def _asked_k() -> int:
         if k >= 2:
             return k
         say("  at least 2", err=True)
-
-
-def _source_key(file: Path) -> str:
-    """Return the flow's key for a file of this kind."""
-    from anonflow.table.files.csv_reading import is_csv
-    from anonflow.table.files.statistics_files import READERS
-    from anonflow.table.files.workbooks import ENDINGS
-
-    ending = file.suffix.lower()
-    return (
-        "csv"
-        if is_csv(file)
-        else "stats"
-        if ending in READERS
-        else "excel"
-        if ending in ENDINGS
-        else "parquet"
-    )
 
 
 def _beside(file: Path, output: Path) -> str:

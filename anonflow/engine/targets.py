@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePath
 
-from anonflow.engine.flows.addresses import overwriting
+from anonflow.engine.flows.addresses import overwriting, place_of
 from anonflow.errors import FlowError
 from anonflow.system import open_descriptor
 from anonflow.table.files.parquet_metadata import in_folder, is_part
@@ -29,9 +29,9 @@ def check_targets(targets: Sequence[str | Path], read: Mapping[Path, str]) -> No
     FlowError
         If one cannot be written, or is another one of them.
     """
-    taken: dict[PurePath, str] = {path.resolve(): role for path, role in read.items()}
+    taken: dict[PurePath, str] = {place_of(str(path), Path()): role for path, role in read.items()}
     for target in targets:
-        place = Path(target).resolve()
+        place = place_of(str(target), Path())
         problem = overwriting(place, taken)
         if problem is not None:
             raise FlowError(f"{target}: {problem}; name another file")

@@ -339,6 +339,19 @@ def _owner_is_a_link(folder: Path) -> list[str]:
     return ["run", str(write_flow(folder))]
 
 
+def _link_to_itself(*command: str) -> Case:
+    """A case: a command on a CSV file that is a link to itself."""
+
+    def make(folder: Path) -> list[str]:
+        (folder / "circle.csv").symlink_to(folder / "circle.csv")
+        write_flow(folder, source="{csv: circle.csv}")
+        return [*command[:1], str(folder / command[1]), *command[2:]]
+
+    return make
+
+
+case("path: the source is a link to itself", 2, "no such file", _link_to_itself("run", "flow.yaml"))
+case("path: init of a link to itself", 2, "does not exist", _link_to_itself("init", "circle.csv", "--yes"))
 case("path: no flow file", 2, "no such file", lambda folder: ["run", str(folder / "none.yaml")])
 case("path: the flow is a folder", 2, "a folder", lambda folder: ["run", str(folder)])
 case("path: no source file", 2, "no such file", _missing_source)

@@ -225,6 +225,24 @@ def test_every_attacker_counts_people_and_households() -> None:
     )
 
 
+@loop(("method", "k"), [("greedy", 4), ("k-member", 4), ("k-member", 2)])
+def test_the_order_is_judged_by_people_as_it_is_shown(method: str, k: int) -> None:
+    """A person with several rows is named by chance more often than a row; the verdict follows the interval of people."""
+    table, _, release = released(method, k)
+    assert release.truth is not None
+    n = len(release.truth)
+    verdicts = set()
+    for right in (0, n // 3, n // 2, n):
+        guesses = np.roll(release.truth, 1)
+        guesses[:right] = release.truth[:right]
+        success = risk.Clerk([f"record-{i}" for i in guesses]).attack(risk.AttackContext.of(table, release))
+        assert success.baseline > 1 / k
+        assert (success.at_risk > 0) == (success.interval[0] > success.baseline)
+        verdicts.add((right == n, success.at_risk > 0))
+    assert (True, True) in verdicts
+    assert af.attack(table, release, "order")["at_risk"].tolist() == [0]
+
+
 def fits(row: dict[str, str], person: dict[str, Any]) -> bool:
     low, _, high = row["age"].partition("-")
     return int(low) <= person["age"] <= int(high or low) and row["city"] in ("*", person["city"])

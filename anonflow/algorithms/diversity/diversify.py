@@ -107,7 +107,7 @@ def diversify(
     t-closeness measures against the whole table's distribution in every partition.
 
     Full-domain generalization and local recoding choose their levels again, among those that keep the criterion
-    (:func:`anonflow.algorithms.recoding.full_domain.full_domain`). Whoever runs them again may learn more than the counts.
+    (:func:`anonflow.algorithms.recoding.full_domain.full_domain`); given `levels` stay. Whoever runs them again may learn more than the counts.
 
     Of the way blind, throwaway draws of the whole table say how often it would be refused. Publishing only draws that
     pass raises the probability of a match from 1/k to at most 1/(k(1 - refusal)).

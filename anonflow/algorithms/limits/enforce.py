@@ -11,6 +11,7 @@ import numpy as np
 from anonflow.algorithms.assembly import gathered
 from anonflow.algorithms.limits.edges import improve_within
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
+from anonflow.criteria.guarantee import promises_classes, promises_matches
 from anonflow.generalization import Generalization
 from anonflow.loss import record_costs
 from anonflow.partition import limited
@@ -81,7 +82,10 @@ def run_within_limits(method: Algorithm, part: Partition, k: int, options: Mappi
         rest = rest[~large[labels]]
     outcomes = [method.run(part.take(at), k, **options) for at in index]
     whole = gathered(records.domains, outcomes, index, part.n)
-    matches, classes, suppressed, facts = whole.matches, whole.classes, whole.suppressed, whole.facts
+    promise = method.under(options).guarantee
+    matches = whole.matches if index or promises_matches(promise) else None
+    classes = whole.classes if index or promises_classes(promise) else None
+    suppressed, facts = whole.suppressed, whole.facts
     if not method.keeps_limits:
         for name in ("lower_bound", "gap", "proven"):
             facts.pop(name, None)  # suppressed because of the blocks, which forbid more than the limits

@@ -199,7 +199,8 @@ def _rescaled(domain: Domain, lowest: int, highest: int) -> float:
         return 0.0
     if domain.hierarchy is None:
         points = relative(domain)
-        return 1.0 / float(points[highest] - points[lowest])
+        width = float(points[highest] - points[lowest])
+        return 1.0 / width if width else 0.0  # large integers may be one float
     # all leaves of a hierarchy are public, but not whether a blank was added to them
     blank = domain.labels[-1] == "" and highest < domain.size - 1
     return domain.width / max(domain.width - blank, 1.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import posixpath
 import re
 from collections.abc import Iterator, Mapping
@@ -52,7 +53,7 @@ def place_of(named: str, folder: Path) -> PurePath:
         A resolved path; of an address a relative one, which begins with the kind of its store.
     """
     if not is_address(named):
-        return (folder / named).resolve()
+        return Path(os.path.realpath(folder / named))  # a circle of links is no error here
     kind, _, inside = named.partition("://")
     try:
         import fsspec

@@ -306,7 +306,7 @@ class _Checker:
         taken: dict[PurePath, str] = {}
         if schema is not None:
             for path in files_beside_source(schema, self.folder, attackers):
-                taken[path.resolve()] = "a file that the flow reads"
+                taken[place_of(str(path), self.folder)] = "a file that the flow reads"
         named = None if table is None else table.source.file
         if named is not None and "\0" not in named:
             taken[place_of(named, self.folder)] = "the source"

@@ -12,7 +12,7 @@ from anonflow import strict_yaml
 from anonflow.engine.duration import DURATION, DURATION_WORDS
 from anonflow.engine.flows.addresses import address_problem, is_address
 from anonflow.engine.flows.references import check_hierarchy, dataset_problems
-from anonflow.engine.flows.spec import FORMS, SCHEDULER, SourceSpec, UnitsSpec
+from anonflow.engine.flows.spec import FORMS, SCHEDULER, SourceSpec, UnitsSpec, form_of
 from anonflow.errors import AnonflowError, Problem
 from anonflow.strict_yaml.names import did_you_mean
 from anonflow.table.files.csv_reading import DELIMITER, DELIMITER_WORDS
@@ -77,7 +77,11 @@ class Sections:
         at = (*path, *inside)
         kind = error["type"]
         if kind == "extra_forbidden":
-            self.problems.add(at, strict_yaml.unknown(str(error["loc"][-1]), _keys(_model_at(model, inside))))
+            key, about = str(error["loc"][-1]), _model_at(model, inside)
+            words = strict_yaml.unknown(key, _keys(about))
+            if about is SourceSpec and isinstance(level, str) and Path(level).suffix:
+                words = f"unknown key {strict_yaml.shorten(key)} (did you mean {form_of(level)!r}?)"
+            self.problems.add(at, words)
         elif kind == "missing":
             self.problems.add(at, f"'{error['loc'][-1]}' is missing")
         else:

@@ -5,6 +5,8 @@ The columns of the table are not declared here: :class:`anonflow.table.Schema` c
 
 from __future__ import annotations
 
+from os import PathLike
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -32,7 +34,9 @@ from anonflow.option import Option
 from anonflow.partition import MOST_RECORDS
 from anonflow.risk.attacker import THRESHOLD
 from anonflow.table.files.csv_head import CsvShape
-from anonflow.table.files.csv_reading import DELIMITER
+from anonflow.table.files.csv_reading import DELIMITER, is_csv
+from anonflow.table.files.statistics_files import READERS
+from anonflow.table.files.workbooks import ENDINGS as WORKBOOKS
 from anonflow.table.per_unit import Recipe
 
 VERSION: Literal[1] = 1
@@ -68,6 +72,14 @@ FILES = ("csv", "parquet", "stats", "excel", "database")
 
 FORMS = ("csv", "parquet", "stats", "excel", "sql", "dataset")
 """Keys of a source of which it has one."""
+
+
+def form_of(file: str | PathLike[str]) -> str:
+    """Return the key of a source for a file with this ending; of an unknown ending that of Parquet, whose files may be a folder."""
+    if is_csv(file):
+        return "csv"
+    ending = Path(file).suffix.lower()
+    return "stats" if ending in READERS else "excel" if ending in WORKBOOKS else "parquet"
 
 
 class SourceSpec(_Spec):

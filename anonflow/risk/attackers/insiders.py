@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,7 +18,7 @@ from anonflow.errors import DataError, ParameterError
 from anonflow.option import Option
 from anonflow.release import publish
 from anonflow.risk.attack_context import AttackContext
-from anonflow.risk.attacker import AttackerKind, Success, percent, wilson
+from anonflow.risk.attacker import AttackerKind, Success, percent
 from anonflow.risk.attackers.people import PeopleAtRisk
 from anonflow.table.files.opening import open_file
 from anonflow.table.files.parquet_metadata import is_parquet
@@ -195,7 +195,8 @@ class Clerk(
     """Uses the order of rows, an index and a file's metadata.
 
     It guesses a person's row by position, from the end, by the index, by the numbers in names, and by position among
-    the rows that cover the person; the best of these counts.
+    the rows that cover the person; the best of these counts. The baseline is 1/k for each row; a person with several
+    rows is named by any of them.
 
     Parameters
     ----------
@@ -225,18 +226,21 @@ class Clerk(
         numbers = [int(digits[-1]) for name in self.names if (digits := re.findall(r"\d+", name))]
         if len(numbers) == n:
             hits += [np.array(numbers) == of_row, np.argsort(np.argsort(numbers)) == of_row]
-        best = max(hits, key=lambda hit: int(hit.sum()))
-        sure = wilson(float(best.mean()), n, _BEST_OF_SEVERAL)[0] > 1 / context.k  # more than chance among k
-        right = np.zeros(n)
-        right[of_row] = best
-        risk = PeopleAtRisk.of(context.table, right)
+        likely = np.full(n, 1 / context.k)
+        candidates = None if context.table.unit is None else context.row_candidates
+        baseline = PeopleAtRisk.of(context.table, likely, candidates=candidates).mean
+        of_original = np.argsort(of_row)
+        risks = [PeopleAtRisk.of(context.table, hit[of_original]) for hit in hits]
+        best = max(risks, key=lambda risk: risk.mean)
         clues = file_clues(context.path) + frame_clues(context.frame)
         carried = f"; it carries {', '.join(clues)}" if clues else ""
-        return risk.success(
-            1 / context.k,
-            f"The order of the rows, by itself, reveals the rows of {percent(risk.mean)} of the people{carried}.",
-            worst=risk.mean, at_risk=risk.above(0.0) if sure else 0, counted=True, z=_BEST_OF_SEVERAL,
+        success = best.success(
+            baseline,
+            f"The order of the rows, by itself, reveals the rows of {percent(best.mean)} of the people{carried}.",
+            worst=best.mean, at_risk=best.above(0.0), counted=True, z=_BEST_OF_SEVERAL,
         )  # fmt: skip
+        # more than chance among k
+        return success if success.interval[0] > baseline else replace(success, at_risk=0)
 
     @staticmethod
     def _nearest(context: AttackContext) -> np.ndarray:

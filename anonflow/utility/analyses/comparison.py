@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -18,8 +18,8 @@ from anonflow.analysis.plausible_tables import plausible_of
 from anonflow.errors import DataError, ParameterError
 from anonflow.release import Release, publish, ranges
 from anonflow.table import Table
-from anonflow.table.domain import missing_cells
-from anonflow.table.published.published_cells import IS_NUMBER, code_name, rows_of_stars
+from anonflow.table.domain import Domain, missing_cells
+from anonflow.table.published.published_cells import IS_NUMBER, code_name, quoted_value, rows_of_stars
 from anonflow.table.schema import did_you_mean
 from anonflow.utility.subject import Part
 
@@ -232,10 +232,25 @@ def _compared(part: Part, m: int, seed: int) -> Comparison:
     shown = frame[list(table.frame.columns)].iloc[kept].reset_index(drop=True)
     certificate = getattr(release, "certificate", None)
     candidates = CandidateTable.of(Release(shown, certificate), table.schema, trees=trees)
-    tables = plausible_of(candidates, m, seed).tables
+    tables = tuple(_as_originals(drawn, table.domains) for drawn in plausible_of(candidates, m, seed).tables)
     truth = getattr(release, "truth", None)
     sources = None if truth is None else (np.asarray(truth)[kept],) * m
     return Comparison(original, tables, float(rows.mean()), sources)
+
+
+def _as_originals(drawn: pd.DataFrame, domains: Sequence[Domain]) -> pd.DataFrame:
+    """Return a plausible table with the columns and the texts of the originals: categories without quotes, and codes where no row shows any."""
+    columns = {}
+    for domain in domains:
+        cells = drawn[domain.column]
+        beside = code_name(domain.column)
+        if any(label[:1] == '"' for label in domain.labels) and not domain.has_codes:
+            columns[domain.column] = pd.Series([quoted_value(text) for text in texts(cells)], dtype="str")
+        elif domain.has_codes and beside not in drawn.columns:
+            are_numbers = numbers_of(cells) is not None
+            shown = [IS_NUMBER] * len(cells) if are_numbers else [quoted_value(text) for text in texts(cells)]
+            columns[beside] = pd.Series(shown, dtype="str")
+    return drawn.assign(**columns)
 
 
 def originals_of(table: Table) -> pd.DataFrame:

@@ -213,6 +213,23 @@ def test_where_nothing_can_be_published(name: str) -> None:
         af.anonymize(Table(frame, schema), name, k=2)
 
 
+@pytest.mark.parametrize("name", ["greedy", "mondrian", "k-concealment", "k-member"])
+def test_a_partition_without_a_place_has_the_form_of_the_others(name: str) -> None:
+    """Lists or classes where the method has them, and neither where it has none: parts of one table are put together."""
+    frame = pd.DataFrame({"age": [0, 10, 20, 30, 50, 50, 51, 51]})
+    table = Table(frame, {"age": {**QI, "kind": "numeric", "max-width": 5}})
+    outcomes = [
+        run_within_limits(
+            REGISTRY[name], Partition(table.records.take(at), "ncp", np.random.default_rng(1)), 2, {}
+        )
+        for at in (np.arange(4), np.arange(4, 8))
+    ]
+    assert outcomes[0].suppressed.all()
+    assert not outcomes[1].suppressed.any()
+    for hidden, shown in ((getattr(each, form) for each in outcomes) for form in ("matches", "classes")):
+        assert (hidden is None) == (shown is None)
+
+
 def test_diversity_never_breaks_a_limit() -> None:
     """Widening for diversity is refused where it would; classes that are diverse are fine."""
     table = people(200)

@@ -31,3 +31,12 @@ def test_a_blank_counts_among_the_values_of_a_hierarchy_where_it_is_shown(
     outcome = Outcome.of_classes(table.records, np.array(labels))
     (column,) = published_losses(table.records.domains, measure(table.records, outcome), table.n)
     assert column.loss == pytest.approx(loss)
+
+
+def test_shown_integers_that_floats_cannot_tell_apart_lose_nothing() -> None:
+    """Two rows show 2^53 + 3 to 2^53 + 4, which is one float; the other two are * throughout."""
+    numbers = pd.DataFrame({"number": [2**53, 2**53 + 8, 2**53 + 3, 2**53 + 4]})
+    table = Table(numbers, {"number": {"role": "quasi-identifier", "kind": "numeric"}})
+    outcome = Outcome.of_classes(table.records, np.array([0, 0, 1, 1]))
+    (column,) = published_losses(table.records.domains, measure(table.records, outcome), table.n)
+    assert column.loss == pytest.approx(2 * 1 / 4)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,8 @@ from anonflow.errors import AnonflowError, ParameterError
 from anonflow.release import ReleaseWarning
 from anonflow.utility import MEASURES, measures_of_analyses
 from anonflow.utility.analyses import association, marginals, questions
-from anonflow.utility.analyses.comparison import Comparison, originals_of
+from anonflow.utility.analyses.comparison import Comparison, comparison_of, originals_of
+from anonflow.utility.subject import part_of
 from tests.naive import comparison as naive
 from tests.strategies import examples, loop
 
@@ -359,3 +361,39 @@ def test_measures_of_analyses_read_numbers_with_codes_and_blanks() -> None:
         table, af.anonymize(table, "greedy", k=4, seed=1), ["association", "k-marginals", "pair-distance"]
     )
     assert all(np.isfinite(value) for value in measured.values() if isinstance(value, float))
+
+
+@loop("job", ["p|q", "{x}", '"x"', "*", " outer", "'s-Hertogenbosch", ""])
+def test_a_category_that_is_published_in_quotes_is_the_same_category(job: str) -> None:
+    """Nothing is generalized, so nothing is lost."""
+    frame = pd.DataFrame(
+        {"job": [job, "cook"] * 8, "sex": ["f", "f", "m", "m"] * 4, "rich": ["yes", "no"] * 8}
+    )
+    table = af.Table(frame, {name: COLUMNS[name] for name in frame})
+    anon = af.anonymize(table, "mondrian", k=2, seed=1)
+    assert anon.loss("ncp") == 0
+    for subject in (anon, anon.release(seed=SEED).frame):
+        measured = af.measure(table, subject, ["pair-distance", "k-marginals", "propensity"])
+        assert (measured["pair-distance"], measured["k-marginals"], measured["propensity"]) == (0, 1000, 0)
+
+
+@loop(
+    ("shown", "expected"),
+    [
+        (["1-2", "1-2", "*", "1-2"], {"number"}),
+        (["*", "*", "*", "*"], {"*"}),
+        (["N", "N", '"p|q"', '"p|q"'], {"N", "p|q"}),
+    ],
+)
+def test_codes_that_no_row_shows_beside_numbers(shown: list[str], expected: set[str]) -> None:
+    """The originals have a column of codes; plausible tables of these rows need one, too."""
+    cells = ["1", "2", "N", "p|q"] if expected == {"number"} else ["N", "N", "p|q", "p|q"]
+    cells = ["1", *cells[1:]] if expected == {"*"} else cells
+    frame = pd.DataFrame({"age": cells * 3 + ["1"], "sex": ["f", "m"] * 6 + ["f"]})
+    coded = {"role": "quasi-identifier", "kind": "numeric", "codes": ["N", "p|q"]}
+    table = af.Table(frame, {"age": coded, "sex": COLUMNS["sex"]})
+    release = pd.DataFrame({"age": shown * 3 + ["*"], "sex": ["f", "m"] * 6 + ["*"]})
+    part = replace(part_of(table, release), table=table, subject=release)
+    for drawn in comparison_of(part, 2, 1).tables:
+        assert set(drawn["age (code)"]) == expected
+    af.measure(table, release, ["pair-distance", "k-marginals", "propensity", "association"])
