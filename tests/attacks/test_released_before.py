@@ -104,8 +104,8 @@ def test_the_shell_the_dashboards_and_python_know_of_each_other(
     workspace = Workspace(owner=ServerSettings(start=flow).owner_of(""))
     try:
         workspace.opener.open_own_flow(flow)
-        workspace.runs.start()
-        workspace.runs.wait(300)
+        workspace.start()
+        workspace.wait(300)
         model = PublishModel(workspace)
         model.draw()
         model.background.wait(300)

@@ -173,7 +173,7 @@ def runs():
         time.sleep(0.05)
     seats = list(server.seats._seats)[:int(sys.argv[2])]
     for seat in seats:
-        seat.workspace.turns.later(seat.workspace.runs.start)
+        seat.workspace.turns.later(seat.workspace.start)
     flag.unlink()
 
 def stack(thread):

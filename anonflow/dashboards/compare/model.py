@@ -271,7 +271,7 @@ class CompareModel(param.Parameterized):
         if not ids:
             self.background.forget()
             self.measuring = False
-        elif self.risk == "measured" and not self.workspace.runs.running:
+        elif self.risk == "measured" and not self.workspace.starts.running:
             self.measure_risks()
 
     @param.depends("risk", "measured", watch=True)

@@ -107,7 +107,9 @@ class CompareScreen(pn.viewable.Viewer):
             align="end",
         )
         self.run = button(RUN, self._start, css="af-run", color="primary", width=170)
-        self.cancel = button("Cancel", self.workspace.runs.cancel, css="af-cancel", color="danger", width=120)
+        self.cancel = button(
+            "Cancel", self.workspace.starts.cancel, css="af-cancel", color="danger", width=120
+        )
         self.notice = notice("af-said")
         self.progress = html("", "af-progress")
         pn.bind(self._methods_changed, self.methods, watch=True)
@@ -134,7 +136,7 @@ class CompareScreen(pn.viewable.Viewer):
 
     def _start(self) -> None:
         try:
-            self.workspace.runs.start()
+            self.workspace.start()
         except AnonflowError as error:
             self._say(error.message)
 
@@ -143,24 +145,24 @@ class CompareScreen(pn.viewable.Viewer):
         say(self.notice, text)
 
     @param.depends(
-        "workspace.data.algorithms", "workspace.data.ks", "workspace.runs.running", "workspace.data.problems",
+        "workspace.data.algorithms", "workspace.data.ks", "workspace.starts.running", "workspace.data.problems",
         "workspace.data.impossible", "workspace.data.table", watch=True,
     )  # fmt: skip
     def _show_controls(self) -> None:
-        opened, runs = self.workspace.data, self.workspace.runs
+        opened, starts = self.workspace.data, self.workspace.starts
         # the method that a time chooses stands alone: it is there as long as the draft has it
         names = [*REGISTRY, *(name for name in opened.algorithms if name == AUTO)]
         self.methods.param.update(options=names, value=[name for name in names if name in opened.algorithms])
         self.ks.value = ", ".join(map(str, opened.ks))
         has_table = opened.frame is not None
-        can = has_table and not runs.running and not opened.problems
-        number, missing = runs.possible, runs.missing
+        can = has_table and not starts.running and not opened.problems
+        number, missing = starts.possible, starts.missing
         self.run.disabled = not can
         several = f"{RUN} {number}" if number > 1 else RUN
         self.run.label = f"Run the {missing} missing" if 0 < missing < number else several
-        self.cancel.disabled = not runs.running
-        self.methods.disabled = self.five.disabled = self.ks.disabled = not has_table or runs.running
-        if runs.running or not has_table:
+        self.cancel.disabled = not starts.running
+        self.methods.disabled = self.five.disabled = self.ks.disabled = not has_table or starts.running
+        if starts.running or not has_table:
             self._say("" if has_table else "No table is open: open one on the screen Data first.", "af-note")
         elif opened.problems:
             self._say(("This cannot run yet: " + "; ".join(opened.problems[:5])), "af-warn")
@@ -170,11 +172,13 @@ class CompareScreen(pn.viewable.Viewer):
         else:
             self._say("", "af-note")
 
-    @param.depends("workspace.runs.progress", "workspace.runs.doing", "workspace.runs.status", watch=True)
+    @param.depends(
+        "workspace.starts.progress", "workspace.starts.doing", "workspace.starts.status", watch=True
+    )
     def _show_progress(self) -> None:
-        runs = self.workspace.runs
-        lines = [(name, share, runs.doing.get(name, "waiting")) for name, share in runs.progress.items()]
-        self.progress.object = str(soft(runs.status, "status") + progress(lines))
+        starts = self.workspace.starts
+        lines = [(name, share, starts.doing.get(name, "waiting")) for name, share in starts.progress.items()]
+        self.progress.object = str(soft(starts.status, "status") + progress(lines))
 
     # -------------------------------------------------------------------------------------- results
 

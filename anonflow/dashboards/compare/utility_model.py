@@ -198,7 +198,6 @@ class UtilityModel(param.Parameterized):
 
     @param.depends("workspace.runs.finished", watch=True)
     def _runs_changed(self) -> None:
-        self.workspace.runs.noted.keep({run.id for run in self.workspace.runs.finished})
         if not self.results and self.measuring:
             self.stop()
         self._show_noted()

@@ -499,9 +499,9 @@ class DataScreen(pn.viewable.Viewer):
         n: int | None = None,
     ) -> None:
         """Read something in a thread, or at once if it has `n` records and these are few; what comes back opens it here."""
-        workspace, before = self.workspace, self.workspace.runs.status
+        workspace, before = self.workspace, self.workspace.starts.status
         self._refused("")
-        workspace.runs.status = status
+        workspace.starts.status = status
         self._ways_in.loading = self._is_reading = True
 
         def done(opening: Any) -> None:
@@ -518,7 +518,7 @@ class DataScreen(pn.viewable.Viewer):
 
         def refused(sentence: str) -> None:
             self._ways_in.loading = self._is_reading = False
-            workspace.runs.status = before if workspace.data.frame is not None else NOTHING_OPENED
+            workspace.starts.status = before if workspace.data.frame is not None else NOTHING_OPENED
             self._refused(sentence)
             failed()
 

@@ -206,7 +206,7 @@ class ExploreModel(param.Parameterized):
             raise ParameterError("there is no such node; choose one of those that are drawn")
         node = part.nodes[at]
         needed = math.ceil(1e4 * node.suppressed / anonymization.n) / 1e4
-        self.workspace.runs.run_again(
+        self.workspace.starts.run_again(
             run.id, levels=part.named(node), limit=max(part.limit, min(1.0, needed))
         )
 
@@ -285,10 +285,8 @@ class ExploreModel(param.Parameterized):
 
     @param.depends("workspace.runs.chosen", "workspace.runs.finished", watch=True)
     def _chosen_changed(self) -> None:
-        known = {run.id for run in self.workspace.runs.finished}
-        self.workspace.runs.noted.keep(known)
         run, anonymization = self.run, self.anonymization
-        if self._view is not None and self._view[0] not in known:
+        if self._view is not None and self._view[0] not in {each.id for each in self.workspace.runs}:
             self._view = None
         if run is None or anonymization is None:
             self.background.forget()

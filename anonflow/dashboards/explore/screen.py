@@ -102,7 +102,7 @@ class ExploreScreen(ShownPart):
         """Offer to run again what came without its results, with a project."""
         without = self.workspace.runs.repeatable
         self.repeat.visible = bool(without)
-        self.repeat.disabled = self.workspace.runs.running
+        self.repeat.disabled = self.workspace.starts.running
         self.repeat.label = REPEAT if len(without) < 2 else f"{REPEAT}: {len(without):,} runs"
 
     def _show(self) -> None:
@@ -151,7 +151,7 @@ class ExploreScreen(ShownPart):
     def _make_loss(self) -> None:
         self.nothing = empty("No run yet: go to Compare and press Run; then a tap on a run shows it here.")
         self.repeat = button(
-            REPEAT, self.workspace.runs.repeat, css="af-repeat", color="primary", visible=False
+            REPEAT, self.workspace.starts.repeat, css="af-repeat", color="primary", visible=False
         )
         self.chosen = RunSelect(self.workspace, "Run").select
         self.facts = html("")

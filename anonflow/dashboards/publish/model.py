@@ -304,7 +304,7 @@ class PublishModel(param.Parameterized):
         people = min(self.people, run.result.k)
         earlier = ({"people": people} if self.divides else {}) if goes_on else None
         try:
-            self.workspace.runs.apply(run.id, [(("earlier",), earlier)])
+            self.workspace.starts.apply(run.id, [(("earlier",), earlier)])
         except AnonflowError as error:
             self.problem = on_screen(error.message)
 
@@ -450,8 +450,6 @@ class PublishModel(param.Parameterized):
 
     @param.depends("workspace.runs.chosen", "workspace.runs.finished", watch=True)
     def _changed(self) -> None:
-        known = {run.id for run in self.workspace.runs.finished}
-        self.workspace.runs.noted.keep(known)
         run = self.run
         self.param.update(
             publication=None if run is None else self.workspace.runs.noted.publications.get(run.id),

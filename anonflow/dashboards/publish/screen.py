@@ -112,7 +112,7 @@ class PublishScreen(ShownPart):
         self.released = ReleasedCard(self.model.releases, self.people, self.go_on)
 
     @param.depends(
-        "model.releases.known", "workspace.runs.chosen", "workspace.runs.finished", "workspace.runs.running", "workspace.uploads", watch=True
+        "model.releases.known", "workspace.runs.chosen", "workspace.runs.finished", "workspace.starts.running", "workspace.uploads", watch=True
     )  # fmt: skip
     def _show_released(self) -> None:
         model, run, known = self.model, self.model.run, self.model.releases.known
@@ -138,10 +138,10 @@ class PublishScreen(ShownPart):
         self.people.end = run.result.k
         self.go_on.label = WITHOUT if model.goes_on else GO_ON
         self.go_on.color = "default" if model.goes_on else "primary"
-        self.go_on.disabled = bool(obstacle) or self.workspace.runs.running
+        self.go_on.disabled = bool(obstacle) or self.workspace.starts.running
 
     @param.depends(
-        "workspace.runs.chosen", "workspace.runs.finished", "workspace.runs.running", "model.publication", "model.drawing",
+        "workspace.runs.chosen", "workspace.runs.finished", "workspace.starts.running", "model.publication", "model.drawing",
         "model.pricing", "model.problem", "model.agreed", "workspace.data.answers", watch=True,
     )  # fmt: skip
     def _show(self) -> None:

@@ -311,7 +311,7 @@ class Server:
         for seat in self.seats.of_key(shown.key):
             if seat is not shown and seat.workspace.data.frame is not None:
                 runs = plural(len(seat.workspace.runs.finished), "run")
-                runs += ", running" if seat.workspace.runs.running else ""
+                runs += ", running" if seat.workspace.starts.running else ""
                 runs += "" if seat.is_free else ", in another tab"
                 listed.append((seat.number, seat.workspace.data.table_name, runs))
         for number, flow in self.folders.lost(shown.key).items():
@@ -357,7 +357,7 @@ class Server:
         try:
             self._begin(workspace)
         except AnonflowError as error:
-            workspace.runs.status, workspace.opener.not_opened = NOTHING_OPENED, error.problems
+            workspace.starts.status, workspace.opener.not_opened = NOTHING_OPENED, error.problems
         return workspace
 
     def _begin(self, workspace: Workspace) -> None:

@@ -44,8 +44,8 @@ def done() -> Iterator[Workspace]:
     workspace.opener.open_frame(frame, columns, "people")
     workspace.draft.set_algorithms(["mondrian"])
     workspace.draft.set_ks([4, 20])
-    workspace.runs.start()
-    workspace.runs.wait(WAIT)
+    workspace.start()
+    workspace.wait(WAIT)
     yield workspace
     workspace.close()
 

@@ -38,8 +38,8 @@ def done() -> Iterator[Workspace]:
     workspace.opener.open_dataset("census_like", n=120, seed=2)
     workspace.draft.set_algorithms(["greedy", "mondrian", "k-concealment"])
     workspace.draft.set_ks([4])
-    workspace.runs.start()
-    workspace.runs.wait(300)
+    workspace.start()
+    workspace.wait(300)
     yield workspace
     workspace.close()
 
@@ -133,8 +133,8 @@ def test_runs_of_a_project_are_offered_to_be_run_again(tmp_path: Path) -> None:
     workspace.opener.open_file("people.csv", table)
     workspace.draft.set_algorithms(["mondrian"])
     workspace.draft.set_ks([4])
-    workspace.runs.start()
-    workspace.runs.wait(300)
+    workspace.start()
+    workspace.wait(300)
     saved = tmp_path / "people.anonflow.zip"
     saved.write_bytes(workspace.save_project(with_table=True))
     other.opener.read_project_file(saved)()
@@ -142,8 +142,8 @@ def test_runs_of_a_project_are_offered_to_be_run_again(tmp_path: Path) -> None:
     assert screen.repeat.visible
     assert not screen.inside.visible
     screen.repeat.clicks += 1
-    other.runs.restorer.wait(300)
-    other.runs.wait(300)
+    other.starts.restorer.wait(300)
+    other.wait(300)
     assert screen.inside.visible
     assert not screen.repeat.visible
     workspace.close()
@@ -208,8 +208,8 @@ def test_a_new_table_ends_what_was_explored() -> None:
     workspace = Workspace()
     workspace.opener.open_dataset("census_like", n=60, seed=2)
     workspace.draft.set_ks([3])
-    workspace.runs.start()
-    workspace.runs.wait(300)
+    workspace.start()
+    workspace.wait(300)
     model = ExploreModel(workspace)
     model.record = 59
     assert model.view() is not None
@@ -354,8 +354,8 @@ def test_a_click_on_a_node_of_the_lattice_runs_it() -> None:
     assert not screen.levels.visible
     workspace.draft.set_algorithms(["full-domain"])
     workspace.draft.set_ks([6])
-    workspace.runs.start()
-    workspace.runs.wait(300)
+    workspace.start()
+    workspace.wait(300)
     assert screen.levels.visible
     part = screen.model.lattice()
     assert part is not None
@@ -363,7 +363,7 @@ def test_a_click_on_a_node_of_the_lattice_runs_it() -> None:
     draft = workspace.draft.text()
     for at, node in enumerate(part.nodes):
         screen._node_clicked(f"node:{at}")
-        workspace.runs.wait(300)
+        workspace.wait(300)
         run = workspace.runs.finished[-1]
         assert workspace.runs.chosen == run.id
         assert run.result.anonymization.facts["levels"] == part.named(node)
@@ -426,8 +426,8 @@ def test_the_attackers_of_a_table_with_people_of_several_rows_are_drawn() -> Non
     workspace.opener.open_frame(people, {**af.datasets.schema("census_like"), "person": {"role": "unit"}})
     workspace.draft.set_algorithms(["greedy"])
     workspace.draft.set_ks([4])
-    workspace.runs.start()
-    workspace.runs.wait(300)
+    workspace.start()
+    workspace.wait(300)
     screen = ExploreScreen(workspace=workspace)
     screen.model.attack()
     screen.model.background.wait(300)

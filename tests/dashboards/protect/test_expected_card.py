@@ -35,7 +35,7 @@ def test_each_run_has_an_expectation_and_after_it_the_error(workspace: Workspace
     assert all(answer.seconds and answer.memory is not None for answer in card.answers)
     assert "mondrian k=3" in card.shown.object
     assert "What it took" not in card.shown.object
-    workspace.runs.start()
+    workspace.start()
     hand.do_all()
     assert [name for name, _, _ in card.errors()] == ["mondrian k=3", "mondrian k=5"]
     assert "What it took" in card.shown.object

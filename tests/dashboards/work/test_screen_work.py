@@ -28,7 +28,7 @@ def workspace(hand: Hand) -> Iterator[Workspace]:
     item.opener.open_dataset("census_like", n=90, seed=2)
     item.draft.set_algorithms(["mondrian"])
     item.draft.set_ks([3])
-    item.runs.start()
+    item.start()
     hand.do_all()
     item.data.confirm(dict.fromkeys(item.draft.spec.columns, ""))
     yield item
