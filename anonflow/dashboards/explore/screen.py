@@ -85,7 +85,8 @@ class ExploreScreen(ShownPart):
             visible=self.model.run is not None,
         )  # fmt: skip
         self.draw_after(workspace.runs, ["chosen", "finished"], self._show)
-        self.draw_after(workspace.runs, ["finished", "running"], self._offer_repeat)
+        self.draw_after(workspace.runs, "finished", self._offer_repeat)
+        self.draw_after(workspace.starts, "running", self._offer_repeat)
         self.draw_after(self.model, "column", self._show_distribution)
         self.draw_after(self.model, "record", self._show_graph)
         self.draw_after(self.model, ["attacks", "attacking", "problem"], self._show_attacks)
