@@ -99,7 +99,7 @@ class CompareModel(param.Parameterized):
                     "columns": str(sparkline(list(losses.values()), f"loss by column: {listed}", 1.0))
                     if losses
                     else "",
-                    "records": str(sparkline(heights, "records by their loss, from 0 % left to 100 % right"))
+                    "records": str(sparkline(heights, "records by their loss, from 0% left to 100% right"))
                     if result.spread
                     else "",
                     "partition": "whole table" if size is None else str(size),

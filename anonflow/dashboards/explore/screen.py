@@ -73,7 +73,7 @@ class ExploreScreen(ShownPart):
         self.inside = stack(
             self.chosen,
             self._of_run("This run", self.facts),
-            card("Loss by attribute and run", self.losses, lead="0 % is the value itself, 100 % is published as *: lower is better. ▶ is the run that is shown."),
+            card("Loss by attribute and run", self.losses, lead="0% is the value itself, 100% is published as *: lower is better. ▶ is the run that is shown."),
             self.levels,
             self._of_run("Before and after: one column", self.column, self.distance, self.overlay, lead=("Blue bars: the originals. Orange line with diamonds: what is published, each range spread evenly over its width, each set "
     "over its members.")),
