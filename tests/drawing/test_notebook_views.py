@@ -14,6 +14,7 @@ import pytest
 
 import anonflow as af
 from anonflow.drawing import generalization_graph, plots, points_and_matches, tree
+from anonflow.drawing.levels import LatticeBox, lattice
 from anonflow.drawing.trees import STILL_ROWS, TreeDrawing
 from anonflow.engine.compare import compared
 from anonflow.hierarchy import EMPTY
@@ -283,6 +284,17 @@ def test_no_text_of_a_graph_is_cut(label: str) -> None:
 
 
 @pytest.mark.slow
+def test_no_line_goes_through_the_text_above_a_node() -> None:
+    drawn = lattice(
+        [LatticeBox("0", "", 0, 0.0, True, "★ optimum"), LatticeBox("1", "", 1, 0.5, True)],
+        [(0, 1)],
+        "levels",
+    )
+    (line_ends,) = re.findall(r'class="edge" d="M\d+ (\d+)L', drawn)
+    (text_at,) = re.findall(r'y="(\d+)"[^>]*>★ optimum', drawn)
+    assert int(line_ends) <= int(text_at) - 12  # the height of its letters
+
+
 def test_views_need_the_base_install_only() -> None:
     """No screen library is loaded for a view."""
     code = (
