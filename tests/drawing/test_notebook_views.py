@@ -283,7 +283,6 @@ def test_no_text_of_a_graph_is_cut(label: str) -> None:
         assert (float(x) - long if to_the_left else width - float(x) - long) >= 0, text
 
 
-@pytest.mark.slow
 def test_no_line_goes_through_the_text_above_a_node() -> None:
     drawn = lattice(
         [LatticeBox("0", "", 0, 0.0, True, "★ optimum"), LatticeBox("1", "", 1, 0.5, True)],
@@ -295,6 +294,7 @@ def test_no_line_goes_through_the_text_above_a_node() -> None:
     assert int(line_ends) <= int(text_at) - 12  # the height of its letters
 
 
+@pytest.mark.slow
 def test_views_need_the_base_install_only() -> None:
     """No screen library is loaded for a view."""
     code = (
