@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from functools import partial
 from typing import Any
 
@@ -18,14 +17,14 @@ from anonflow.dashboards.compare.model import LABELS, RISKS, CompareModel
 from anonflow.dashboards.compare.utility_card import UtilityCard
 from anonflow.dashboards.components.at_work import AtWork
 from anonflow.dashboards.components.clickable import Clickable
-from anonflow.dashboards.components.direction import arrow, better, directed
+from anonflow.dashboards.components.direction import arrow, directed, sentence
 from anonflow.dashboards.components.figure_files import figures_of_runs
 from anonflow.dashboards.components.html import (
     button,
     card,
+    download,
     empty,
     facts,
-    head,
     html,
     in_lines,
     labelled,
@@ -34,19 +33,18 @@ from anonflow.dashboards.components.html import (
     say,
     soft,
     stack,
+    titled,
 )
 from anonflow.dashboards.components.run_select import RunSelect, names_of_runs
+from anonflow.dashboards.components.shown_part import Screen
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.drawing.comparisons import pairs
 from anonflow.drawing.figures import against_k
 from anonflow.drawing.frontier import risk_and_loss
 from anonflow.errors import AnonflowError
 from anonflow.hierarchy.wording import plural
-from anonflow.utility.measures import MEASURES
 
-TITLE = "Compare"
 RUN = "Run"
-
 
 FIVE = ["greedy", "hungarian", "nh", "k-member", "mondrian"]
 """Methods of the papers whose promises are alike: nobody is likelier than 1/k. Good classes are among them, not cuts alone."""
@@ -54,20 +52,22 @@ FIVE = ["greedy", "hungarian", "nh", "k-member", "mondrian"]
 DRAWN = 3
 """Measures that are drawn before others are ticked: as many as stand in a row."""
 
+SECONDS = "of the method alone, added up over partitions, without compiling; lower is better"
+
 _COLUMNS = {
-    "mark": ("", 36),
-    "run": ("run", 190),
-    "partition": ("partition", 95),
-    "gcp": (arrow("GCP", "gcp"), 80),
-    "usefulness": (arrow("usefulness", "usefulness"), 112),
-    "suppressed": (arrow("suppressed", "suppressed"), 124),
-    "seconds": (arrow("seconds", "seconds"), 85),
-    "checks": ("checks", 110),
-    "best": ("frontier", 85),
-    "columns": (arrow("loss by column", "gcp"), 120),
-    "records": ("records by loss", 120),
+    "mark": ("", 36, ""),
+    "run": ("run", 190, ""),
+    "partition": ("partition", 95, ""),
+    "gcp": (arrow("GCP", "gcp"), 80, sentence("gcp")),
+    "usefulness": (arrow("usefulness", "usefulness"), 112, sentence("usefulness")),
+    "suppressed": (arrow("suppressed", "suppressed"), 124, ""),
+    "seconds": (arrow("seconds", "seconds"), 85, SECONDS),
+    "checks": ("checks", 110, ""),
+    "best": ("frontier", 85, "best: no run has less of both risk and loss"),
+    "columns": (arrow("loss by column", "gcp"), 120, "what each column loses; lower is better"),
+    "records": ("records by loss", 120, "how many records lose how much, from nothing to everything"),
 }
-"""Title and width of each column of the table of runs."""
+"""Title, width and tooltip of each column of the table of runs."""
 
 HIDDEN = ["id", "problem"]
 """Its columns that nobody sees."""
@@ -76,12 +76,11 @@ _NUMBERS = {"gcp": "0.0000", "usefulness": "0.0000", "suppressed": "0,0", "secon
 """Its numbers, and how they are written."""
 
 
-class CompareScreen(pn.viewable.Viewer):
+class CompareScreen(Screen):
     """Runs side by side."""
 
-    workspace = param.ClassSelector(class_=Workspace, constant=True)
+    title = "Compare"
     model = param.ClassSelector(class_=CompareModel, constant=True)
-    title = param.String(default=TITLE, constant=True)
 
     def __init__(self, workspace: Workspace, **params: Any) -> None:
         super().__init__(workspace=workspace, model=CompareModel(workspace), **params)
@@ -89,6 +88,17 @@ class CompareScreen(pn.viewable.Viewer):
         self._make_results()
         self._make_pair()
         self._make_history()
+        controls = (
+            labelled(self.methods),
+            in_lines(self.ks, self.five, end=True),
+            self.notice,
+            pn.Row(self.run, self.cancel),
+        )
+        self.lay_out(
+            "Every chosen method with every chosen k, side by side: what it loses, how useful the result is, how long it takes, and how "
+            "well it protects.",
+            card(RUN, *controls, self.progress), self.nothing, self.results, self.pair, self.history,
+        )  # fmt: skip
         self._show_controls()
         self._show_progress()
         self._show_results()
@@ -191,19 +201,7 @@ class CompareScreen(pn.viewable.Viewer):
             selectable=1,
             layout="fit_columns",
             sizing_mode="stretch_width",
-            titles={name: title for name, (title, _) in _COLUMNS.items()},
-            header_tooltips={
-                name: f"{MEASURES[name].sentence} {better(name).capitalize()} is better."
-                for name in _NUMBERS
-                if name in MEASURES
-            }
-            | {
-                "best": "best: no run has less of both risk and loss",
-                "records": "how many records lose how much, from nothing to everything",
-                "seconds": "of the method alone, added up over partitions, without compiling; lower is better",
-                "columns": "what each column loses; lower is better",
-            },
-            widths={name: width for name, (_, width) in _COLUMNS.items()},
+            **titled(_COLUMNS),
             formatters={**numbers, **{name: {"type": "html"} for name in ("mark", "columns", "records")}},
             hidden_columns=HIDDEN,
             text_align={"partition": "right"},
@@ -213,10 +211,7 @@ class CompareScreen(pn.viewable.Viewer):
         )
         pn.bind(self._row_chosen, self.table.param.selection, watch=True)
         self.shown = RunSelect(self.workspace, "Run on the screens Explore and Publish", 320).select
-        self.svg = pn.widgets.FileDownload(
-            callback=lambda: io.BytesIO(zipped(figures_of_runs([run.result for run in self.workspace.runs.finished]))),
-            filename="figures.zip", label="Figures, SVG", width=150,
-        )  # fmt: skip
+        self.svg = download("Figures, SVG", self._pictures, "figures.zip", width=150)
         self.take_up = button("Use its settings", self._take_up, width=180, align="end")
         self.run_name = pn.widgets.TextInput(label="Its name", width=200, placeholder="a name of your own")
         self.note = pn.widgets.TextInput(label="A note", width=340, placeholder="a note on it")
@@ -269,6 +264,9 @@ class CompareScreen(pn.viewable.Viewer):
             ),
             self.utility,
         )  # fmt: skip
+
+    def _pictures(self) -> bytes:
+        return zipped(figures_of_runs([run.result for run in self.workspace.runs]))
 
     def _said_of_run(self, field: str, value: Any) -> None:
         run = self.workspace.runs.selection
@@ -365,7 +363,7 @@ class CompareScreen(pn.viewable.Viewer):
         if list(self.figure_row.objects) != list(self.figures.values()):
             self.figure_row.objects = list(self.figures.values())
 
-    @param.depends("model.risk", "model.measured", "model.measuring", "model.problem", watch=True)
+    @param.depends("model.risk", "model.measured", "model.busy", "model.problem", watch=True)
     def _show_frontier(self) -> None:
         model = self.model
         points, best = model.frontier_points(), model.best()
@@ -468,26 +466,4 @@ class CompareScreen(pn.viewable.Viewer):
             str(Markup('<ol class="history">{}</ol>{}').format(items, more))
             if entries
             else "<p class='soft'>Nothing was changed since the table was opened.</p>"
-        )
-
-    def __panel__(self) -> pn.viewable.Viewable:
-        return pn.Column(
-            head(
-                TITLE,
-                "Every chosen method with every chosen k, side by side: what it loses, how useful the result is, how long it takes, and how "
-                "well it protects.",
-            ),
-            card(
-                RUN,
-                labelled(self.methods),
-                in_lines(self.ks, self.five, end=True),
-                self.notice,
-                pn.Row(self.run, self.cancel),
-                self.progress,
-            ),
-            self.nothing,
-            self.results,
-            self.pair,
-            self.history,
-            sizing_mode="stretch_width",
         )

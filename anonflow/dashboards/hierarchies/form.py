@@ -82,7 +82,6 @@ class HierarchyChoice(DraftForm):
     def __init__(self, workspace: Any, **params: Any) -> None:
         self._grouping: Grouping | None = None
         self._file: dict[str, Any] | None = None
-        self._spec: dict[str, Any] | str | None = None
         self._values: tuple[Any, str, Form | None, list[str], np.ndarray] | None = None
         self._busy = False
         self._seen: Any = None

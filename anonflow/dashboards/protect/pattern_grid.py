@@ -17,7 +17,6 @@ from anonflow.option import plain_number
 
 HIDDEN = "hidden"
 
-
 SHOWN = 200
 """Patterns that are shown."""
 

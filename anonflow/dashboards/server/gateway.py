@@ -59,7 +59,6 @@ POLICY = (
 )
 """Panel's pages run inline scripts and compile some of their own; but they may load nothing from another host."""
 
-
 FILES = ("/static/", "/components/")
 """Where scripts and styles lie, the same for everybody."""
 

@@ -34,7 +34,7 @@ from anonflow.dashboards.session.open_table import OpenTable
 from anonflow.dashboards.session.project import Project, read_project, read_session_runs, stranger_flow
 from anonflow.dashboards.session.review import Review
 from anonflow.dashboards.session.runs import Runs
-from anonflow.dashboards.session.screen_words import BEGIN
+from anonflow.dashboards.session.screen_words import BEGIN, listed
 from anonflow.dashboards.session.share_link import LinkSpec, configuration, merged
 from anonflow.dashboards.session.starts import Starts
 from anonflow.dashboards.work.jobs import FinishedRun
@@ -203,14 +203,12 @@ class Opener:
         return self._opening_of(self._flow_alone(text))
 
     def _flow_alone(self, text: str) -> Project:
-        document = stranger_flow(text, self._place.checked_files(), self._limits).unpublished().document
+        files = self._place.checked_files()
+        document = stranger_flow(text, files, self._limits).unpublished().document
         # what was dropped beside a flow lies beside it, whatever its folder was
         for _, holder, key in paths_in(document):
             beside = safe_name(holder[key])
-            if (
-                not (self._place.checked_files() / holder[key]).exists()
-                and (self._place.checked_files() / beside).exists()
-            ):
+            if not (files / holder[key]).exists() and (files / beside).exists():
                 holder[key] = beside
         return Project(DraftSpec.of(document), {}, ())
 
@@ -342,10 +340,7 @@ class Opener:
         self._review.put({field: text for field, text in self._place.review.items() if field in FIELDS})
         sentence = "your runs are there." if runs else "runs are to be run again."
         if unfinished:
-            names = ", ".join(list(unfinished)[:3]) + (
-                f" and {len(unfinished) - 3:,} more" if len(unfinished) > 3 else ""
-            )
-            sentence += f" Not finished: {names}; press Run again."
+            sentence += f" Not finished: {listed(list(unfinished), 3)}; press Run again."
         self._starts.status = f"Your table is open again, as the server kept it; {sentence}"
         self._runs.resume(runs, chosen, drawn, unfinished)
         self._starts.restore([run for run in runs if run.seed and self._place.results(run.seed).is_dir()])

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import param
@@ -12,12 +12,43 @@ import param
 from anonflow import engine
 from anonflow.dashboards.session.draft_spec import DraftSpec
 from anonflow.dashboards.session.files.folders import SessionFolder
-from anonflow.dashboards.session.noted import Noted
 from anonflow.dashboards.session.open_table import OpenTable
 from anonflow.dashboards.session.project import session_runs_text
+from anonflow.dashboards.session.publication import Publication
 from anonflow.dashboards.work.jobs import FinishedRun
 from anonflow.dashboards.work.user_limits import Limits
 from anonflow.errors import ParameterError
+
+
+@dataclass(eq=False)
+class Noted:
+    """What screens found out about the runs, by their ids; it outlives their page."""
+
+    attacks: dict[int, Any] = field(default_factory=dict)
+    """The attackers' results, in the form of the screen Explore."""
+    risks: dict[int, float] = field(default_factory=dict)
+    """Measured risk, between 0 and 1."""
+    publications: dict[int, Publication] = field(default_factory=dict)
+    """Releases that were drawn."""
+    drawn: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
+    """Of each table, the ids and names of its runs that were drawn: known as long as the session, also of runs that
+    are gone."""
+    uniqueness: tuple[Any, tuple[str, ...], Any] | None = None
+    """A table, its quasi-identifiers, and the sizes of the classes of equal records on them."""
+    earlier: dict[int, str] = field(default_factory=dict)
+    """The message about people who are in an earlier release."""
+    utility: dict[int, dict[str, dict[str, float]]] = field(default_factory=dict)
+    """The losses of analyses: a request's title -> the numbers; they belong to the owner."""
+    associations: dict[int, Any] = field(default_factory=dict)
+    """How strongly columns go together, before and after; the owner's."""
+
+    def keep(self, ids: Collection[int]) -> None:
+        """Delete the notes about all runs but these; keep which runs were drawn."""
+        for known in (
+            self.attacks, self.risks, self.publications, self.earlier, self.utility, self.associations
+        ):  # fmt: skip
+            for id in [id for id in known if id not in ids]:
+                del known[id]
 
 
 class Runs(param.Parameterized):
@@ -27,15 +58,6 @@ class Runs(param.Parameterized):
     that waits, is at work, or was so when a server was lost, by name.
 
     Invariant: ``finished`` is replaced, never changed in place.
-
-    Parameters
-    ----------
-    data : OpenTable
-        What they ran on.
-    place : SessionFolder
-        Where they are kept, for a server that was lost.
-    limits : Limits
-        Caps on their number.
     """
 
     finished = param.List(default=[], doc="Finished runs, oldest first.")

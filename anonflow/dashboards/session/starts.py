@@ -18,8 +18,8 @@ from anonflow.dashboards.session.files.memory import ReleaseMemory
 from anonflow.dashboards.session.open_table import OpenTable
 from anonflow.dashboards.session.runs import Runs
 from anonflow.dashboards.session.screen_words import BEGIN
-from anonflow.dashboards.session.validation import code, running_flow
-from anonflow.dashboards.work.jobs import FinishedRun, Job, JobGroup, sentence, summary
+from anonflow.dashboards.session.validation import code
+from anonflow.dashboards.work.jobs import FinishedRun, Job, JobGroup, running_flow, sentence, summary
 from anonflow.dashboards.work.screen_work import Background
 from anonflow.dashboards.work.turns import Turns
 from anonflow.dashboards.work.user_limits import Limits
@@ -34,18 +34,6 @@ class Starts(param.Parameterized):
 
     Parameters
     ----------
-    data : OpenTable
-        What is run, and on what.
-    runs : Runs
-        Of the workspace.
-    turns : Turns
-        Of the user.
-    memory : ReleaseMemory
-        Earlier releases, which flows go on from.
-    place : SessionFolder
-        Where results of partitions are kept, for a server that was lost.
-    limits : Limits
-        Cap on the time of a run.
     scheduler : str
         What runs run on, as :func:`anonflow.engine.start` takes it.
     freed : callable

@@ -6,20 +6,22 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 from anonflow import engine
+from anonflow.algorithms.diversity.target import DIVERSITIES
+from anonflow.criteria.guarantee import promises_classes
 from anonflow.dashboards.session.draft_spec import DraftSpec, MethodSpec
 from anonflow.dashboards.session.screen_words import on_screen
 from anonflow.dashboards.work import fair_queue
 from anonflow.dashboards.work.fair_queue import Ticket
 from anonflow.dashboards.work.turns import Turns
 from anonflow.engine.attempt import Attempt
-from anonflow.engine.flows.spec import PartitionSpec
+from anonflow.engine.flows.spec import PartitionSpec, PublishSpec
 from anonflow.table import Table
 
 PAUSE = 0.1
@@ -146,6 +148,30 @@ class Job(Attempt):
         step = MethodSpec(algorithm=anon.algorithm.name, **method, **options)
         cut = PartitionSpec(order=self.spec.partition.order, size=anon.parameters["partition_size"])
         return self.spec.with_steps(anonymize=step).model_copy(update={"partition": cut})
+
+
+def running_flow(flow: engine.Flow, run: engine.Run, table: Table | None = None) -> engine.Flow:
+    """Return what is run to compare: one run of a flow, without the draw, the attacks, the files, and what only a draw can show."""
+    steps = flow.spec.steps
+    criteria = steps.verify
+    guarantee = run.anonymize.guarantee or run.anonymize.method.guarantee
+    if not promises_classes(guarantee):
+        # the diversity of what is not in classes is a property of the release
+        criteria = tuple(
+            request
+            for request in criteria
+            if (request.partition("=")[0] if isinstance(request, str) else next(iter(request), ""))
+            not in DIVERSITIES
+        )
+    bare = steps.model_copy(
+        update={"anonymize": run.anonymize, "draw": None, "attack": (), "verify": criteria}
+    )
+    spec = flow.spec.model_copy(
+        update={"partition": run.partition, "steps": bare, "matrix": None, "publish": PublishSpec(), "target": None}
+    )  # fmt: skip
+    name = f"{run.anonymize.algorithm} k={run.anonymize.k}"
+    alone = engine.Run(0, name, run.anonymize, run.partition)
+    return replace(flow, spec=spec, runs=(alone,), published=None, target=None, space=None, table=table)
 
 
 class JobGroup:

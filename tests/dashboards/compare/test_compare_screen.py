@@ -69,7 +69,7 @@ def test_every_run_is_a_row_with_its_pictures(done: Workspace) -> None:
             sum(count for percent, count in run.result.spread if at == min(BARS - 1, percent // (100 / BARS)))
             for at in range(BARS)
         ]
-        assert row["records"] == str(sparkline(bars, "records by their loss, from 0 % left to 100 % right"))
+        assert row["records"] == str(sparkline(bars, "records by their loss, from 0% left to 100% right"))
 
 
 def test_no_cell_of_the_table_is_in_the_table_of_runs(done: Workspace) -> None:
@@ -129,7 +129,7 @@ def test_measured_risk_is_that_of_the_most_exposed_person(done: Workspace) -> No
     model.risk = "measured"
     for _ in range(len(done.runs.finished)):
         model.background.wait(300)
-    assert not model.measuring
+    assert not model.busy
     assert set(model.measured) == {run.id for run in done.runs.finished}
     for run in done.runs.finished:
         rate = model.measured[run.id]
@@ -170,7 +170,7 @@ def test_two_runs_side_by_side(done: Workspace) -> None:
     screen.model.param.update(first=model.first, second=model.second)
     for id in (model.first, model.second):
         for loss in done.runs.of(id).losses.values():
-            assert f"{100 * loss:.1f} %" in screen.losses.object
+            assert f"{100 * loss:.1f}%" in screen.losses.object
     model.second = model.first
     assert model.pair() is None
     assert model.what_differs() == []
@@ -241,7 +241,7 @@ def test_a_run_without_a_result_is_a_row_that_says_so(small: Workspace) -> None:
     assert model.pair() is None
     assert model.best() == []
     model.risk = "measured"
-    assert not model.measuring
+    assert not model.busy
 
 
 def test_usefulness_is_not_shown_of_runs_that_treat_missing_values_differently(

@@ -92,7 +92,7 @@ def test_nothing_is_published_whose_role_nobody_confirmed(workspace: Workspace) 
     ]
     assert model.unconfirmed == published
     model.draw()
-    assert not model.drawing
+    assert not model.busy
     assert model.publication is None
     ColumnChoice(workspace).confirm()
     assert model.unconfirmed == []

@@ -6,6 +6,7 @@ import gzip
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -215,8 +216,9 @@ def dropper_to(
 ) -> tuple[DiskDropper, list[tuple[str, bytes]], list[str]]:
     taken: list[tuple[str, bytes]] = []
     refused: list[str] = []
+    place: Any = SimpleNamespace(folder=folder, limits=Limits(upload_bytes=most))
     dropper = DiskDropper(
-        lambda: folder, lambda name, path: taken.append((name, path.read_bytes())), refused.append, most=most
+        place, lambda name, path: taken.append((name, path.read_bytes())), refused.append, "a file"
     )
     return dropper, taken, refused
 

@@ -61,7 +61,7 @@ def test_without_a_run_there_is_nothing_to_explore() -> None:
     assert model.neighbourhood() is None
     assert model.heat() == (["all (GCP)"], [], [])
     model.attack()
-    assert not model.attacking
+    assert not model.busy
     workspace.close()
 
 
@@ -173,7 +173,7 @@ def test_attacks_run_aside_and_are_told_in_plain_words(done: Workspace) -> None:
     assert model.attacks is None
     model.attack()
     model.background.wait(300)
-    assert not model.attacking
+    assert not model.busy
     assert model.problem == ""
     attacks = model.attacks
     assert {row["attacker"] for row in attacks.rows} >= {"prosecutor", "marketer", "linker"}
@@ -357,7 +357,7 @@ def test_a_click_on_a_node_of_the_lattice_runs_it() -> None:
     workspace.start()
     workspace.wait(300)
     assert screen.levels.visible
-    part = screen.model.lattice()
+    part = screen.model.view().lattice
     assert part is not None
     assert screen.lattice.html.count('data-key="node:') == len(part.nodes) == 4
     draft = workspace.draft.text()
@@ -368,7 +368,7 @@ def test_a_click_on_a_node_of_the_lattice_runs_it() -> None:
         assert workspace.runs.chosen == run.id
         assert run.result.anonymization.facts["levels"] == part.named(node)
         assert run.result.suppressed == node.suppressed
-        shown = screen.model.lattice()
+        shown = screen.model.view().lattice
         assert shown is not None
         assert shown.nodes[shown.of_run].levels == node.levels
         workspace.runs.choose(workspace.runs.finished[0].id)

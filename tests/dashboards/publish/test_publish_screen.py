@@ -113,7 +113,7 @@ def test_a_second_draw_of_the_same_table_warns(done: Workspace) -> None:
     assert model.drawn == [f"{first.name} (#{first.id})"]
     assert model.needs_agreement
     model.draw()
-    assert not model.drawing
+    assert not model.busy
     assert model.publication is None, "not without agreement"
     model.agreed = True
     model.draw()

@@ -35,7 +35,7 @@ def noted(*args, **settings):
 background.start = noted
 one = Workspace()
 words = set()
-one.runs.param.watch(lambda event: words.update(event.new.values()), "doing")
+one.starts.param.watch(lambda event: words.update(event.new.values()), "doing")
 one.opener.open_dataset("census_like", n=600, seed=3)
 one.draft.set_algorithms(["mondrian"])
 for _ in range(2):
@@ -74,8 +74,8 @@ def test_compiling_is_said_and_done_once(hand: Hand, monkeypatch: pytest.MonkeyP
     workspace = Workspace()
     words: list[str] = []
     statuses: list[str] = []
-    workspace.runs.param.watch(lambda event: words.extend(event.new.values()), "doing")
-    workspace.runs.param.watch(lambda event: statuses.append(event.new), "status")
+    workspace.starts.param.watch(lambda event: words.extend(event.new.values()), "doing")
+    workspace.starts.param.watch(lambda event: statuses.append(event.new), "status")
     workspace.opener.open_dataset("census_like", n=200, seed=3)
     workspace.draft.set_algorithms(["mondrian"])
     workspace.start()
@@ -102,7 +102,7 @@ def test_progress_moves_without_an_event(hand: Hand, monkeypatch: pytest.MonkeyP
     ticks = iter([False, False, True])
     monkeypatch.setattr(group, "_over", SimpleNamespace(wait=lambda seconds: next(ticks)))
     shown: list[str] = []
-    workspace.runs.param.watch(
+    workspace.starts.param.watch(
         lambda event: shown.append(event.new["mondrian k=10"]), "doing", onlychanged=False
     )
     group._tick()
