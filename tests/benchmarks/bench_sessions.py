@@ -163,7 +163,8 @@ def server_runs(port: int, server: Any) -> None:
 SERVER = """
 import json, sys, threading, time, tempfile
 from pathlib import Path
-from anonflow.dashboards.server.server import Server, ServerSettings
+from anonflow.dashboards.server.server import Server
+from anonflow.dashboards.server.settings import ServerSettings
 
 server = Server(ServerSettings(port=0, start=Path(sys.argv[1]), workers=1))
 

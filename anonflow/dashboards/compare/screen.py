@@ -210,7 +210,7 @@ class CompareScreen(Screen):
             margin=(6, 0),
         )
         pn.bind(self._row_chosen, self.table.param.selection, watch=True)
-        self.shown = RunSelect(self.workspace, "Run on the screens Explore and Publish", 320).select
+        self.chosen = RunSelect(self.workspace, "Run on the screens Explore and Publish", 320).select
         self.svg = download("Figures, SVG", self._pictures, "figures.zip", width=150)
         self.take_up = button("Use its settings", self._take_up, width=180, align="end")
         self.run_name = pn.widgets.TextInput(label="Its name", width=200, placeholder="a name of your own")
@@ -248,7 +248,7 @@ class CompareScreen(Screen):
                 self.failures,
                 self.blanks,
                 self.table,
-                in_lines(self.shown, self.take_up, self.filter, end=True),
+                in_lines(self.chosen, self.take_up, self.filter, end=True),
                 in_lines(self.run_name, self.note, self.pin, self.delete, end=True),
                 lead="↓ lower is better, ↑ higher is better. A tap on a row, or on a mark in a figure, loads that run into Explore and Publish.",
             ),

@@ -12,7 +12,6 @@ import param
 
 from anonflow.algorithms.anonymize import Anonymization
 from anonflow.algorithms.recoding.lattice_part import LatticePart, lattice_part
-from anonflow.algorithms.view import sizes_of
 from anonflow.dashboards.components.release_card import TRYING
 from anonflow.dashboards.components.screen_model import ScreenModel
 from anonflow.dashboards.session.publication import STEPS, card_of_run
@@ -194,11 +193,6 @@ class ExploreModel(ScreenModel):
         self.workspace.starts.run_again(
             run.id, levels=part.named(node), limit=max(part.limit, min(1.0, needed))
         )
-
-    def sizes(self) -> tuple[tuple[int, int], ...]:
-        """Return how many generalized records (second) stand for, or share a class with, how many originals (first)."""
-        anonymization = self.anonymization
-        return () if anonymization is None else tuple(sizes_of(anonymization))
 
     # ------------------------------------------------------------------------------------ attackers
 

@@ -12,6 +12,7 @@ import param
 from markupsafe import Markup
 
 from anonflow.algorithms.recoding.lattice_view import lattice_view
+from anonflow.algorithms.view import sizes_of
 from anonflow.dashboards.components.at_work import AtWork
 from anonflow.dashboards.components.clickable import Clickable
 from anonflow.dashboards.components.html import (
@@ -311,7 +312,7 @@ class ExploreScreen(Screen):
         anonymization = self.model.anonymization
         if anonymization is None:
             return
-        counts = self.model.sizes()
+        counts = sizes_of(anonymization)
         regular = anonymization.matches is not None
         unit = "originals that a published row may stand for" if regular else "records in the class"
         if anonymization.matches is None and anonymization.classes is None:

@@ -22,6 +22,7 @@ from anonflow.dashboards.work.fair_queue import Ticket
 from anonflow.dashboards.work.turns import Turns
 from anonflow.engine.attempt import Attempt
 from anonflow.engine.flows.spec import PartitionSpec, PublishSpec
+from anonflow.hierarchy.wording import plural
 from anonflow.table import Table
 
 PAUSE = 0.1
@@ -290,16 +291,14 @@ class JobGroup:
 
 def sentence(jobs: list[Job]) -> str:
     """Return the progress of the runs, in plain words."""
-    ended = sum(job.ended for job in jobs)
-    at_work = [job for job in jobs if job.begun and not job.ended]
+    done = f"{sum(job.ended for job in jobs)} of {plural(len(jobs), 'run')} done."
+    at_work = [f"{job.run.name} ({job.doing})" for job in jobs if job.begun and not job.ended]
     if at_work:
-        names = ", ".join(f"{job.run.name} ({job.doing})" for job in at_work)
-        return f"Running {names}; {ended} of {len(jobs)} run{'' if len(jobs) == 1 else 's'} done."
+        return f"Running {', '.join(at_work)}; {done}"
     places = [job.ticket.place for job in jobs if job.ticket is not None and job.ticket.place >= 0]
     if places:
-        place = min(places) + 1
-        return f"Waiting for a free processor: you are {_ordinal(place)} in the queue; {ended} of {len(jobs)} run{'' if len(jobs) == 1 else 's'} done."
-    return f"{ended} of {len(jobs)} run{'' if len(jobs) == 1 else 's'} done."
+        return f"Waiting for a free processor: you are {_ordinal(min(places) + 1)} in the queue; {done}"
+    return done
 
 
 def _ordinal(number: int) -> str:

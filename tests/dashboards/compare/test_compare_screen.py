@@ -354,10 +354,10 @@ def test_run_fills_the_table_and_a_tap_chooses(small: Workspace) -> None:
     screen.frontier._handle_msg({"key": f"run:{other}"})
     assert small.runs.chosen == other
     assert screen.table.selection == [screen.table.value["id"].tolist().index(other)]
-    assert screen.shown.value == other
+    assert screen.chosen.value == other
     screen.table.selection = [0]
     assert small.runs.chosen == screen.table.value["id"].iloc[0]
-    screen.shown.value = other
+    screen.chosen.value = other
     assert small.runs.chosen == other
 
 
