@@ -164,7 +164,7 @@ SERVER = """
 import json, sys, threading, time, tempfile
 from pathlib import Path
 from anonflow.dashboards.server.server import Server
-from anonflow.dashboards.server.settings import ServerSettings
+from anonflow.dashboards.server.server_settings import ServerSettings
 
 server = Server(ServerSettings(port=0, start=Path(sys.argv[1]), workers=1))
 

@@ -30,7 +30,7 @@ from tornado.web import (
 )
 
 from anonflow.dashboards.server.accounts import Accounts, LoginThrottle, SignedIn, network_of
-from anonflow.dashboards.server.settings import ServerSettings
+from anonflow.dashboards.server.server_settings import ServerSettings
 from anonflow.engine.duration import in_words
 
 COOKIE = "anonflow-user"

@@ -26,7 +26,7 @@ from anonflow.dashboards.server.accounts import Accounts
 from anonflow.dashboards.server.gateway import LEAVING, Gateway, PackedFiles
 from anonflow.dashboards.server.metrics import Figures
 from anonflow.dashboards.server.seats import Seat, Seats
-from anonflow.dashboards.server.settings import LOOPBACK, ServerSettings
+from anonflow.dashboards.server.server_settings import LOOPBACK, ServerSettings
 from anonflow.dashboards.server.workers import SharedCluster
 from anonflow.dashboards.session.draft_spec import NO_FLOW, DraftSpec
 from anonflow.dashboards.session.files.folders import SessionFolders

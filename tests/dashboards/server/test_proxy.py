@@ -23,7 +23,7 @@ from tornado.httputil import HTTPHeaders, HTTPServerRequest, RequestStartLine
 from tornado.web import Application
 
 from anonflow.dashboards.server.gateway import Gateway
-from anonflow.dashboards.server.settings import ServerSettings
+from anonflow.dashboards.server.server_settings import ServerSettings
 from anonflow.errors import ParameterError
 from tests import ROOT
 from tests.dashboards.server.running import Running, sign_in, until

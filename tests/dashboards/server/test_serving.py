@@ -22,7 +22,7 @@ from anonflow.dashboards import Limits, Workspace
 from anonflow.dashboards.data.screen import DataScreen
 from anonflow.dashboards.server import server
 from anonflow.dashboards.server.accounts import Accounts, LoginThrottle, add_account, hashed
-from anonflow.dashboards.server.settings import ServerSettings
+from anonflow.dashboards.server.server_settings import ServerSettings
 from anonflow.dashboards.session.files.folders import SessionFolders
 from anonflow.dashboards.session.opener import NOTHING_OPENED
 from anonflow.engine.flows.spec import SourceSpec
