@@ -137,6 +137,16 @@ def test_no_riddle_comes_back() -> None:
     ] == []
 
 
+def test_a_percentage_is_written_without_a_space() -> None:
+    spaced = []
+    for path in (ROOT / "anonflow").rglob("*.py"):
+        nodes = nodes_of(path)
+        docstrings = {node.value for node in nodes if isinstance(node, ast.Expr)}
+        literals = filter(None, map(written, (node for node in nodes if node not in docstrings)))
+        spaced += [f"{path}: {text}" for text in literals if re.search(r"[\d}] %(?![\w(])", text)]
+    assert spaced == []
+
+
 def test_a_riddle_is_recognized() -> None:
     assert _RIDDLE.search("the step is said twice; say it once")
     assert not _RIDDLE.search("the step is given twice; give it once")

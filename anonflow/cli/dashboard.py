@@ -100,7 +100,8 @@ def dashboard(
 
         from anonflow.dashboards.server.accounts import add_account
         from anonflow.dashboards.server.json_log import log_as_json
-        from anonflow.dashboards.server.server import Server, ServerSettings
+        from anonflow.dashboards.server.server import Server
+        from anonflow.dashboards.server.server_settings import ServerSettings
         from anonflow.dashboards.work.user_limits import HOSTED, MEGABYTE, local_limits
         from anonflow.engine.duration import seconds_of
     except ModuleNotFoundError as error:

@@ -123,7 +123,7 @@ def captions(workspace: Workspace) -> list[str]:
     protect = (
         "methods and k" if opened.frame is None else f"{several}, k\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{ks}"
     )
-    compare = plural(len(runs.finished), "run") + (", running" if runs.running else "")
+    compare = plural(len(runs.finished), "run") + (", running" if workspace.starts.running else "")
     chosen = "no run chosen" if runs.selection is None else runs.selection.name
     columns = 0 if opened.table is None else len(opened.table.qi_columns)
     risk = f"{plural(columns, 'column')} known" if columns else "as it is now"
@@ -268,19 +268,19 @@ class App(pn.viewable.Viewer):
             self.give_up(OVER)
 
     @param.depends(
-        "workspace.data.frame", "workspace.data.coding", "workspace.runs.finished", "workspace.runs.chosen", "workspace.runs.running",
-        "workspace.runs.status", "workspace.runs.progress", "workspace.data.problems", "workspace.data.algorithms", "workspace.data.ks",
+        "workspace.data.frame", "workspace.data.coding", "workspace.runs.finished", "workspace.runs.chosen", "workspace.starts.running",
+        "workspace.starts.status", "workspace.starts.progress", "workspace.data.problems", "workspace.data.algorithms", "workspace.data.ks",
         "workspace.draft.spec", "workspace.drawings", "protection.uniqueness", watch=True,
     )  # fmt: skip
     def _refresh(self) -> None:
-        opened, runs = self.workspace.data, self.workspace.runs
-        shares = list(runs.progress.values())
+        opened, starts = self.workspace.data, self.workspace.starts
+        shares = list(starts.progress.values())
         shown = {
             "captions": captions(self.workspace),
             "can_undo": self.workspace.draft.can_undo,
             "can_redo": self.workspace.draft.can_redo,
-            "status": runs.status,
-            "running": runs.running,
+            "status": starts.status,
+            "running": starts.running,
             "share": sum(shares) / len(shares) if shares else 0.0,
             "troubles": len(opened.problems) if opened.frame is not None and not opened.coding else 0,
             "table": opened.table_name,

@@ -54,7 +54,7 @@ def _shaded(value: float | None, darkest: float) -> Markup:
     share = min(1.0, max(0.0, value) / (darkest or 1.0))
     # mixed with the page's colour, so that dark text is readable on a light page, and light text on a dark one
     return Markup('<td style="background:color-mix(in srgb, {} {}%, transparent)">{}</td>').format(
-        BLUE, f"{62 * share:.0f}", f"{100 * value:.1f} %"
+        BLUE, f"{62 * share:.0f}", f"{100 * value:.1f}%"
     )
 
 
@@ -87,7 +87,7 @@ def pairs(
             inside.append(
                 f'<rect fill-opacity=".1" x="{left}" y="{top}" width="{room}" height="13" rx="2"/>'
                 f'<rect fill="{fill}" x="{left}" y="{top}" width="{room * min(1.0, share):.1f}" height="13" rx="2"/>'
-                f'<text x="{left + room + 8}" y="{top + 11}" font-size="12">{100 * share:.1f} %</text>'
+                f'<text x="{left + room + 8}" y="{top + 11}" font-size="12">{100 * share:.1f}%</text>'
             )
     return svg(_PAIR, 50 + 40 * len(labels), title, inside)
 
@@ -112,7 +112,7 @@ def intervals(rows: Sequence[tuple[str, float, float, float, float]], title: str
     for value in ticks(0.0, most):
         inside.append(
             f'<path d="M{at(value):.1f} 22V{foot}" stroke="currentColor" stroke-opacity=".15"/>'
-            f'<text x="{at(value):.1f}" y="14" text-anchor="middle" font-size="12" fill-opacity=".7">{100 * value:.3g} %</text>'
+            f'<text x="{at(value):.1f}" y="14" text-anchor="middle" font-size="12" fill-opacity=".7">{100 * value:.3g}%</text>'
         )
     for i, (name, rate, low, high, base) in enumerate(rows):
         y = 42 + 34 * i
@@ -122,6 +122,6 @@ def intervals(rows: Sequence[tuple[str, float, float, float, float]], title: str
             f'stroke="{BLUE}" stroke-width="2" fill="none"/>'
             f'<circle cx="{at(rate):.1f}" cy="{y}" r="5.5" fill="{BLUE}"/>'
             f'<path d="M{at(base):.1f} {y - 11}v22" stroke="{ORANGE}" stroke-width="3"/>'
-            f'<text x="{at(max(high, base)) + 9:.1f}" y="{y + 5}">{100 * rate:.3g} %</text>'
+            f'<text x="{at(max(high, base)) + 9:.1f}" y="{y + 5}">{100 * rate:.3g}%</text>'
         )
     return svg(WIDTH, foot + 8, title, inside)

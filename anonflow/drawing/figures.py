@@ -158,7 +158,7 @@ def overlay(shares: BeforeAndAfter) -> Fragment:
     height = 330 + x.slant(width)
     place, inside = framed(
         x,
-        Axis("share of records", 0.0, most, [(at, f"{100 * at:g} %") for at in ticks(0.0, most)]),
+        Axis("share of records", 0.0, most, [(at, f"{100 * at:g}%") for at in ticks(0.0, most)]),
         height,
         20,
         width,

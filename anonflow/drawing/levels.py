@@ -71,6 +71,7 @@ def lattice(nodes: Sequence[LatticeBox], edges: Sequence[tuple[int, int]], title
     for low, high in sorted(edges, key=lambda edge: bool(marked & set(edge))):
         (x, y), (u, v) = place[low], place[high]
         strong = bool(marked & {low, high})
+        y -= 20 if low in marked else 0  # no line goes through the text above a node
         lines.append(
             f'<path class="edge" d="M{x + wide / 2:.0f} {y:.0f}L{u + wide / 2:.0f} {v + _HIGH:.0f}" fill="none" '
             f'stroke="currentColor" stroke-opacity="{0.5 if strong else 0.16}"/>'

@@ -48,7 +48,7 @@ def bars(labels: Sequence[str], shares: Sequence[float], title: str) -> Fragment
             f'<text x="{left - 10}" y="{y + 17}" text-anchor="end">{escape(shortened(label, _LETTERS))}</text>'
             f'<rect class="track" fill-opacity=".1" x="{left}" y="{y + 4}" width="{room}" height="17" rx="2"/>'
             f'<rect class="a" fill="{BLUE}" x="{left}" y="{y + 4}" width="{room * min(1.0, share):.1f}" height="17" rx="2"/>'
-            f'<text x="{left + room + 8}" y="{y + 17}">{100 * share:.1f} %</text>'
+            f'<text x="{left + room + 8}" y="{y + 17}">{100 * share:.1f}%</text>'
         )
     return svg(WIDTH, max(1, len(labels)) * _ROW, title, inside)
 
@@ -67,7 +67,7 @@ def stacked(labels: Sequence[str], shares: Sequence[tuple[float, float, float]],
             width = room * share
             inside.append(
                 f'<rect class="{name}" fill="{fill}" x="{x:.1f}" y="{y + 4}" width="{max(0.0, width):.1f}" height="17">'
-                f"<title>{100 * share:.1f} %</title></rect>"
+                f"<title>{100 * share:.1f}%</title></rect>"
             )
             x += width
     return svg(WIDTH, max(1, len(labels)) * _ROW, title, inside)

@@ -485,7 +485,7 @@ def _by_column(finished: tuple[Finished, ...], shown: Finished | None) -> str:
     if shown is None:
         return _paragraphs("Run something first.")
     columns = shown.result.columns
-    return _paragraphs(f"Run {shown.name}: 0 % is the value itself, 100 % is published as *.") + plots.bars(
+    return _paragraphs(f"Run {shown.name}: 0% is the value itself, 100% is published as *.") + plots.bars(
         [column_loss.column for column_loss in columns],
         [column_loss.loss for column_loss in columns],
         "Information loss by column",

@@ -76,8 +76,8 @@ def test_titles_of_the_screens_tables(tmp_path: Path) -> None:
     workspace = Workspace()
     try:
         workspace.opener.open_own_flow(write_hostile_flow(tmp_path))
-        workspace.runs.start()
-        workspace.runs.wait(300)
+        workspace.start()
+        workspace.wait(300)
         assert len(workspace.runs.finished) == 1
         seen = 0
         for make in SCREENS:

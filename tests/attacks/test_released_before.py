@@ -98,14 +98,14 @@ def test_the_shell_the_dashboards_and_python_know_of_each_other(
     assert "60 of 60 people are in an earlier release" in " ".join(text.split())
     pytest.importorskip("panel", reason="the dashboards are an extra")
     from anonflow.dashboards.publish.model import PublishModel
-    from anonflow.dashboards.server.server import ServerSettings
+    from anonflow.dashboards.server.server_settings import ServerSettings
     from anonflow.dashboards.session.workspace import Workspace
 
     workspace = Workspace(owner=ServerSettings(start=flow).owner_of(""))
     try:
         workspace.opener.open_own_flow(flow)
-        workspace.runs.start()
-        workspace.runs.wait(300)
+        workspace.start()
+        workspace.wait(300)
         model = PublishModel(workspace)
         model.draw()
         model.background.wait(300)
@@ -118,7 +118,7 @@ def test_the_shell_the_dashboards_and_python_know_of_each_other(
 def test_each_user_has_a_memory_of_releases(tmp_path: Path) -> None:
     """A server with accounts keeps each user's releases apart: what one released is nobody else's to know."""
     pytest.importorskip("panel", reason="the dashboards are an extra")
-    from anonflow.dashboards.server.server import ServerSettings
+    from anonflow.dashboards.server.server_settings import ServerSettings
 
     users, owner, table = tmp_path / "users", tmp_path / "owner", tmp_path / "data" / "people.csv"
     hosted = ServerSettings(users=users, owner=owner)

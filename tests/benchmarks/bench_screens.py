@@ -31,21 +31,21 @@ def run(small: bool) -> list[dict[str, Any]]:
 
     def opened() -> None:
         workspace.opener.open_dataset("census_like", n=FEW if small else PEOPLE, seed=1)
-        workspace.runs.wait()
+        workspace.wait()
 
     def edited() -> None:
         workspace.data.set_column("Education", role="insensitive")
-        workspace.runs.wait()
+        workspace.wait()
 
     timed("a table is opened and coded", opened)
     timed("an edit of a column is coded", edited)
     workspace.draft.undo()
-    workspace.runs.wait()
+    workspace.wait()
     workspace.draft.set_algorithms(["mondrian"])
     workspace.draft.set_ks([10])
     for _ in range(2):
-        workspace.runs.start()
-        workspace.runs.wait()
+        workspace.start()
+        workspace.wait()
     screen = ExploreScreen(workspace=workspace)
 
     def filled() -> None:

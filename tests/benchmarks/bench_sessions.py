@@ -163,7 +163,8 @@ def server_runs(port: int, server: Any) -> None:
 SERVER = """
 import json, sys, threading, time, tempfile
 from pathlib import Path
-from anonflow.dashboards.server.server import Server, ServerSettings
+from anonflow.dashboards.server.server import Server
+from anonflow.dashboards.server.server_settings import ServerSettings
 
 server = Server(ServerSettings(port=0, start=Path(sys.argv[1]), workers=1))
 
@@ -173,7 +174,7 @@ def runs():
         time.sleep(0.05)
     seats = list(server.seats._seats)[:int(sys.argv[2])]
     for seat in seats:
-        seat.workspace.turns.later(seat.workspace.runs.start)
+        seat.workspace.turns.later(seat.workspace.start)
     flag.unlink()
 
 def stack(thread):

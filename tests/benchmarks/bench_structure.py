@@ -100,13 +100,13 @@ def _click() -> int:
 
     workspace = Workspace(limits=local_limits())
     workspace.opener.open_dataset("census_like", n=200, seed=1)
-    workspace.runs.wait()
+    workspace.wait()
     workspace.draft.set_algorithms(["k-member"])
     workspace.draft.set_ks([5])
 
     def click() -> None:
-        workspace.runs.start()
-        workspace.runs.wait()
+        workspace.starts.start()
+        workspace.starts.wait()
 
     count = entered(click)
     workspace.close()

@@ -56,8 +56,8 @@ def workspace() -> Iterator[Any]:
 def test_in_a_run_of_the_dashboard(workspace: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("anonflow.engine.background.start", lambda flow, **settings: Broken())
     workspace.opener.open_dataset("census_like", n=50, seed=3)
-    workspace.runs.start()
-    workspace.runs.wait()
+    workspace.start()
+    workspace.wait()
     (run,) = workspace.runs.finished
     assert MESSAGE.fullmatch(run.result.problem)
 

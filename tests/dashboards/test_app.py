@@ -101,10 +101,10 @@ def test_the_bar_tells_what_the_workspace_holds(app: App, workspace: Workspace) 
     app.bar._handle_msg("undo")
     assert workspace.data.ks == [200]
     workspace.draft.undo()
-    workspace.runs.start()
-    workspace.runs.wait(300)
+    workspace.start()
+    workspace.wait(300)
     assert captions(workspace)[4:] == ["1 run", "greedy k=10", "greedy k=10"]
-    assert app.bar.status == workspace.runs.status
+    assert app.bar.status == workspace.starts.status
 
 
 def test_an_edit_reaches_the_bar_of_a_page_once(app: App, workspace: Workspace) -> None:
@@ -142,8 +142,8 @@ def test_a_notebook_shows_a_table_or_a_frame() -> None:
         assert item.data.problems == ()
         assert item.data.source == SourceSpec(parquet="people.parquet")
         assert item.data.table.qi_columns == ("Age", "Gender")
-        item.runs.start()
-        item.runs.wait(300)
+        item.start()
+        item.wait(300)
         assert item.runs.finished[0].ok
     finally:
         app.workspace.close()
@@ -209,7 +209,7 @@ def test_a_link_holds_nothing_of_an_uploaded_file(workspace: Workspace, tmp_path
     try:
         other.opener.open_link(link(workspace.draft.spec))
         assert other.data.frame is None
-        assert "Open your table" in other.runs.status
+        assert "Open your table" in other.starts.status
         copy = tmp_path / "again.csv"
         frame.to_csv(copy, index=False)
         other.opener.open_file("again.csv", copy)
@@ -278,8 +278,8 @@ def test_a_notebook_page_that_missed_changes_is_drawn_anew() -> None:
         drawn = app.bar.version  # what the browser gets
         first, bar, watched = app._screens[4], app.bar, len(app._watchers)
         app.workspace.draft.set_ks([5])
-        app.workspace.runs.start()
-        app.workspace.runs.wait(300)
+        app.workspace.start()
+        app.workspace.wait(300)
         app.bar._handle_msg({"action": "here", "version": drawn})
         assert app.bar is not bar
         assert app._root[0] is app.bar
@@ -340,4 +340,4 @@ def test_every_screen_is_there_for_any_table(workspace: Workspace, tmp_path: Pat
         assert "<script" not in str(pane.object)
     for problem in workspace.data.problems:
         assert "\n" not in problem
-    assert "1 records" not in workspace.runs.status
+    assert "1 records" not in workspace.starts.status

@@ -14,6 +14,7 @@ import pytest
 
 import anonflow as af
 from anonflow.drawing import generalization_graph, plots, points_and_matches, tree
+from anonflow.drawing.levels import LatticeBox, lattice
 from anonflow.drawing.trees import STILL_ROWS, TreeDrawing
 from anonflow.engine.compare import compared
 from anonflow.hierarchy import EMPTY
@@ -280,6 +281,17 @@ def test_no_text_of_a_graph_is_cut(label: str) -> None:
     for x, to_the_left, text in texts:
         long = 6.5 * len(text)
         assert (float(x) - long if to_the_left else width - float(x) - long) >= 0, text
+
+
+def test_no_line_goes_through_the_text_above_a_node() -> None:
+    drawn = lattice(
+        [LatticeBox("0", "", 0, 0.0, True, "★ optimum"), LatticeBox("1", "", 1, 0.5, True)],
+        [(0, 1)],
+        "levels",
+    )
+    (line_ends,) = re.findall(r'class="edge" d="M\d+ (\d+)L', drawn)
+    (text_at,) = re.findall(r'y="(\d+)"[^>]*>★ optimum', drawn)
+    assert int(line_ends) <= int(text_at) - 12  # the height of its letters
 
 
 @pytest.mark.slow

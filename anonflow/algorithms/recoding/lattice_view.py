@@ -45,7 +45,7 @@ def lattice_view(part: LatticePart, keys: bool = False) -> Markup:
     clicked = " A click on a node runs it." if keys else ""
     explanation = (
         f"{caption} Up is coarser. The stronger its blue, the more a node loses: {least:.3f} to {max(losses):.3f}. Dashed, without colour: not "
-        f"anonymous, since more than {100 * part.limit:.3g} % of the records would be suppressed, or what is published would not be "
+        f"anonymous, since more than {100 * part.limit:.3g}% of the records would be suppressed, or what is published would not be "
         f"diverse.{clicked}"
     )
     key = grid(["level", *map(str, range(max(map(len, part.labels))))], numbered) if whole else Markup("")

@@ -16,7 +16,6 @@ from anonflow.utility import MEASURES
 
 IS_ONE_OF = "is one of"
 
-
 LISTED = 200
 """Values of a column that are listed to choose from; of a column with more they are typed."""
 

@@ -14,11 +14,11 @@ import param
 from anonflow.algorithms.registry import look_of
 from anonflow.criteria.guarantee import promises_one_in_k
 from anonflow.dashboards.components.direction import arrow, better, directed
+from anonflow.dashboards.components.screen_model import ScreenModel
 from anonflow.dashboards.session.diff import changes, differences
 from anonflow.dashboards.session.publication import measured_risk
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.dashboards.work.jobs import FinishedRun
-from anonflow.dashboards.work.screen_work import Background
 from anonflow.drawing.figures import Point
 from anonflow.drawing.method_mark import sparkline
 from anonflow.hierarchy.wording import plural
@@ -44,25 +44,21 @@ RISKS = {
 """Descriptions of risks, by name."""
 
 
-class CompareModel(param.Parameterized):
+class CompareModel(ScreenModel):
     """The comparison of a workspace's runs.
 
     ``first`` and ``second`` are ids of runs that exist, or None; ``measured`` has ids of runs that exist only.
     """
 
-    workspace = param.ClassSelector(class_=Workspace, constant=True)
     risk = param.Selector(
         default="promised", objects=list(RISKS), doc="What the frontier takes for the risk."
     )
     measured = param.Dict(default={}, doc="Id of a run -> measured risk, between 0 and 1.")
-    measuring = param.Boolean(default=False)
-    problem = param.String(default="", doc="What went wrong here last.")
     first = param.Integer(default=None, allow_None=True, doc="Id of the first of two runs side by side.")
     second = param.Integer(default=None, allow_None=True, doc="Id of the second.")
 
     def __init__(self, workspace: Workspace, **params: Any) -> None:
-        super().__init__(workspace=workspace, **params)
-        self.background = Background(workspace.turns)
+        super().__init__(workspace, **params)
         self._blanks: dict[int, tuple[float, list[str]]] = {}
         self._runs_changed()
 
@@ -99,7 +95,7 @@ class CompareModel(param.Parameterized):
                     "columns": str(sparkline(list(losses.values()), f"loss by column: {listed}", 1.0))
                     if losses
                     else "",
-                    "records": str(sparkline(heights, "records by their loss, from 0 % left to 100 % right"))
+                    "records": str(sparkline(heights, "records by their loss, from 0% left to 100% right"))
                     if result.spread
                     else "",
                     "partition": "whole table" if size is None else str(size),
@@ -159,13 +155,13 @@ class CompareModel(param.Parameterized):
 
     def points(self, measure: str) -> list[Point]:
         """Return every result by its k and a measure of :meth:`measures`."""
-        points = []
-        for run in self.results:
-            value = run.result.seconds if measure == "seconds" else run.result.measures.get(measure)
-            y = math.nan if value is None else float(value)
-            columns = ", ".join(run.losses)
-            points.append(Point(run.id, run.name, run.result.algorithm, float(run.result.k), y, columns))
-        return points
+        numbers = [
+            {**run.result.measures, "seconds": run.result.seconds}.get(measure) for run in self.results
+        ]
+        return [
+            point(run, float(run.result.k), number, ", ".join(run.losses))
+            for run, number in zip(self.results, numbers, strict=True)
+        ]
 
     def frontier_points(self) -> list[Point]:
         """Return every result by its risk and its GCP; those whose risk is not measured yet, or that promise none, are left out."""
@@ -175,8 +171,7 @@ class CompareModel(param.Parameterized):
             if self.risk == "promised":
                 risk = 1 / run.result.k if promises_one_in_k(run.result.guarantee) else None
             if risk is not None:
-                gcp = float(run.result.measures.get("gcp", math.nan))
-                points.append(Point(run.id, run.name, run.result.algorithm, float(risk), gcp))
+                points.append(point(run, float(risk), run.result.measures.get("gcp")))
         return points
 
     def best(self) -> list[int]:
@@ -192,18 +187,18 @@ class CompareModel(param.Parameterized):
             if run.id not in self.measured
             and run.result.anonymization is not None  # a project has no records
         ]
-        if self.measuring or not waiting:
+        if self.busy or not waiting:
             return
         run, of = waiting[0], len(self.results)
 
         def done(rate: float) -> dict[str, Any]:
             still = {remaining.id for remaining in self.workspace.runs.finished}
             kept = {id: known for id, known in {**self.measured, run.id: rate}.items() if id in still}
-            self.workspace.runs.noted.risks = dict(kept)
+            self.noted.risks = dict(kept)
             return {"measured": kept}
 
         words = f"attacking {run.name}: {len(waiting)} of {plural(of, 'run')} left"
-        self.background.compute(self, "measuring", lambda: measured_risk(run.seed, run.result), done, words)
+        self.compute(lambda: measured_risk(run.seed, run.result), done, words)
 
     # ------------------------------------------------------------------------------- two of the runs
 
@@ -266,12 +261,12 @@ class CompareModel(param.Parameterized):
             first = chosen if chosen in ids else next(iter(ids), None)
         if second not in ids or second == first:
             second = next((id for id in reversed(ids) if id != first), None)
-        known = {id: rate for id, rate in self.workspace.runs.noted.risks.items() if id in ids}
+        known = {id: rate for id, rate in self.noted.risks.items() if id in ids}
         self.param.update(first=first, second=second, measured=known)
         if not ids:
             self.background.forget()
-            self.measuring = False
-        elif self.risk == "measured" and not self.workspace.runs.running:
+            self.busy = False
+        elif self.risk == "measured" and not self.workspace.starts.running:
             self.measure_risks()
 
     @param.depends("risk", "measured", watch=True)
@@ -280,6 +275,11 @@ class CompareModel(param.Parameterized):
             self.measure_risks()
         else:
             self.background.cancel()
+
+
+def point(run: FinishedRun, x: float, y: Any, columns: str = "") -> Point:
+    """Return a run at a place of a picture; not a number where there is no `y`."""
+    return Point(run.id, run.name, run.result.algorithm, x, math.nan if y is None else float(y), columns)
 
 
 def verdict(run: FinishedRun) -> str:

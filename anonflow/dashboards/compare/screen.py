@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from functools import partial
 from typing import Any
 
@@ -18,14 +17,14 @@ from anonflow.dashboards.compare.model import LABELS, RISKS, CompareModel
 from anonflow.dashboards.compare.utility_card import UtilityCard
 from anonflow.dashboards.components.at_work import AtWork
 from anonflow.dashboards.components.clickable import Clickable
-from anonflow.dashboards.components.direction import arrow, better, directed
+from anonflow.dashboards.components.direction import arrow, directed, sentence
 from anonflow.dashboards.components.figure_files import figures_of_runs
 from anonflow.dashboards.components.html import (
     button,
     card,
+    download,
     empty,
     facts,
-    head,
     html,
     in_lines,
     labelled,
@@ -34,19 +33,18 @@ from anonflow.dashboards.components.html import (
     say,
     soft,
     stack,
+    titled,
 )
 from anonflow.dashboards.components.run_select import RunSelect, names_of_runs
+from anonflow.dashboards.components.shown_part import Screen
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.drawing.comparisons import pairs
 from anonflow.drawing.figures import against_k
 from anonflow.drawing.frontier import risk_and_loss
 from anonflow.errors import AnonflowError
 from anonflow.hierarchy.wording import plural
-from anonflow.utility.measures import MEASURES
 
-TITLE = "Compare"
 RUN = "Run"
-
 
 FIVE = ["greedy", "hungarian", "nh", "k-member", "mondrian"]
 """Methods of the papers whose promises are alike: nobody is likelier than 1/k. Good classes are among them, not cuts alone."""
@@ -54,20 +52,22 @@ FIVE = ["greedy", "hungarian", "nh", "k-member", "mondrian"]
 DRAWN = 3
 """Measures that are drawn before others are ticked: as many as stand in a row."""
 
+SECONDS = "of the method alone, added up over partitions, without compiling; lower is better"
+
 _COLUMNS = {
-    "mark": ("", 36),
-    "run": ("run", 190),
-    "partition": ("partition", 95),
-    "gcp": (arrow("GCP", "gcp"), 80),
-    "usefulness": (arrow("usefulness", "usefulness"), 112),
-    "suppressed": (arrow("suppressed", "suppressed"), 124),
-    "seconds": (arrow("seconds", "seconds"), 85),
-    "checks": ("checks", 110),
-    "best": ("frontier", 85),
-    "columns": (arrow("loss by column", "gcp"), 120),
-    "records": ("records by loss", 120),
+    "mark": ("", 36, ""),
+    "run": ("run", 190, ""),
+    "partition": ("partition", 95, ""),
+    "gcp": (arrow("GCP", "gcp"), 80, sentence("gcp")),
+    "usefulness": (arrow("usefulness", "usefulness"), 112, sentence("usefulness")),
+    "suppressed": (arrow("suppressed", "suppressed"), 124, ""),
+    "seconds": (arrow("seconds", "seconds"), 85, SECONDS),
+    "checks": ("checks", 110, ""),
+    "best": ("frontier", 85, "best: no run has less of both risk and loss"),
+    "columns": (arrow("loss by column", "gcp"), 120, "what each column loses; lower is better"),
+    "records": ("records by loss", 120, "how many records lose how much, from nothing to everything"),
 }
-"""Title and width of each column of the table of runs."""
+"""Title, width and tooltip of each column of the table of runs."""
 
 HIDDEN = ["id", "problem"]
 """Its columns that nobody sees."""
@@ -76,12 +76,11 @@ _NUMBERS = {"gcp": "0.0000", "usefulness": "0.0000", "suppressed": "0,0", "secon
 """Its numbers, and how they are written."""
 
 
-class CompareScreen(pn.viewable.Viewer):
+class CompareScreen(Screen):
     """Runs side by side."""
 
-    workspace = param.ClassSelector(class_=Workspace, constant=True)
+    title = "Compare"
     model = param.ClassSelector(class_=CompareModel, constant=True)
-    title = param.String(default=TITLE, constant=True)
 
     def __init__(self, workspace: Workspace, **params: Any) -> None:
         super().__init__(workspace=workspace, model=CompareModel(workspace), **params)
@@ -89,6 +88,17 @@ class CompareScreen(pn.viewable.Viewer):
         self._make_results()
         self._make_pair()
         self._make_history()
+        controls = (
+            labelled(self.methods),
+            in_lines(self.ks, self.five, end=True),
+            self.notice,
+            pn.Row(self.run, self.cancel),
+        )
+        self.lay_out(
+            "Every chosen method with every chosen k, side by side: what it loses, how useful the result is, how long it takes, and how "
+            "well it protects.",
+            card(RUN, *controls, self.progress), self.nothing, self.results, self.pair, self.history,
+        )  # fmt: skip
         self._show_controls()
         self._show_progress()
         self._show_results()
@@ -107,7 +117,9 @@ class CompareScreen(pn.viewable.Viewer):
             align="end",
         )
         self.run = button(RUN, self._start, css="af-run", color="primary", width=170)
-        self.cancel = button("Cancel", self.workspace.runs.cancel, css="af-cancel", color="danger", width=120)
+        self.cancel = button(
+            "Cancel", self.workspace.starts.cancel, css="af-cancel", color="danger", width=120
+        )
         self.notice = notice("af-said")
         self.progress = html("", "af-progress")
         pn.bind(self._methods_changed, self.methods, watch=True)
@@ -134,7 +146,7 @@ class CompareScreen(pn.viewable.Viewer):
 
     def _start(self) -> None:
         try:
-            self.workspace.runs.start()
+            self.workspace.start()
         except AnonflowError as error:
             self._say(error.message)
 
@@ -143,24 +155,24 @@ class CompareScreen(pn.viewable.Viewer):
         say(self.notice, text)
 
     @param.depends(
-        "workspace.data.algorithms", "workspace.data.ks", "workspace.runs.running", "workspace.data.problems",
+        "workspace.data.algorithms", "workspace.data.ks", "workspace.starts.running", "workspace.data.problems",
         "workspace.data.impossible", "workspace.data.table", watch=True,
     )  # fmt: skip
     def _show_controls(self) -> None:
-        opened, runs = self.workspace.data, self.workspace.runs
+        opened, starts = self.workspace.data, self.workspace.starts
         # the method that a time chooses stands alone: it is there as long as the draft has it
         names = [*REGISTRY, *(name for name in opened.algorithms if name == AUTO)]
         self.methods.param.update(options=names, value=[name for name in names if name in opened.algorithms])
         self.ks.value = ", ".join(map(str, opened.ks))
         has_table = opened.frame is not None
-        can = has_table and not runs.running and not opened.problems
-        number, missing = runs.possible, runs.missing
+        can = has_table and not starts.running and not opened.problems
+        number, missing = starts.possible, starts.missing
         self.run.disabled = not can
         several = f"{RUN} {number}" if number > 1 else RUN
         self.run.label = f"Run the {missing} missing" if 0 < missing < number else several
-        self.cancel.disabled = not runs.running
-        self.methods.disabled = self.five.disabled = self.ks.disabled = not has_table or runs.running
-        if runs.running or not has_table:
+        self.cancel.disabled = not starts.running
+        self.methods.disabled = self.five.disabled = self.ks.disabled = not has_table or starts.running
+        if starts.running or not has_table:
             self._say("" if has_table else "No table is open: open one on the screen Data first.", "af-note")
         elif opened.problems:
             self._say(("This cannot run yet: " + "; ".join(opened.problems[:5])), "af-warn")
@@ -170,11 +182,13 @@ class CompareScreen(pn.viewable.Viewer):
         else:
             self._say("", "af-note")
 
-    @param.depends("workspace.runs.progress", "workspace.runs.doing", "workspace.runs.status", watch=True)
+    @param.depends(
+        "workspace.starts.progress", "workspace.starts.doing", "workspace.starts.status", watch=True
+    )
     def _show_progress(self) -> None:
-        runs = self.workspace.runs
-        lines = [(name, share, runs.doing.get(name, "waiting")) for name, share in runs.progress.items()]
-        self.progress.object = str(soft(runs.status, "status") + progress(lines))
+        starts = self.workspace.starts
+        lines = [(name, share, starts.doing.get(name, "waiting")) for name, share in starts.progress.items()]
+        self.progress.object = str(soft(starts.status, "status") + progress(lines))
 
     # -------------------------------------------------------------------------------------- results
 
@@ -187,19 +201,7 @@ class CompareScreen(pn.viewable.Viewer):
             selectable=1,
             layout="fit_columns",
             sizing_mode="stretch_width",
-            titles={name: title for name, (title, _) in _COLUMNS.items()},
-            header_tooltips={
-                name: f"{MEASURES[name].sentence} {better(name).capitalize()} is better."
-                for name in _NUMBERS
-                if name in MEASURES
-            }
-            | {
-                "best": "best: no run has less of both risk and loss",
-                "records": "how many records lose how much, from nothing to everything",
-                "seconds": "of the method alone, added up over partitions, without compiling; lower is better",
-                "columns": "what each column loses; lower is better",
-            },
-            widths={name: width for name, (_, width) in _COLUMNS.items()},
+            **titled(_COLUMNS),
             formatters={**numbers, **{name: {"type": "html"} for name in ("mark", "columns", "records")}},
             hidden_columns=HIDDEN,
             text_align={"partition": "right"},
@@ -208,11 +210,8 @@ class CompareScreen(pn.viewable.Viewer):
             margin=(6, 0),
         )
         pn.bind(self._row_chosen, self.table.param.selection, watch=True)
-        self.shown = RunSelect(self.workspace, "Run on the screens Explore and Publish", 320).select
-        self.svg = pn.widgets.FileDownload(
-            callback=lambda: io.BytesIO(zipped(figures_of_runs([run.result for run in self.workspace.runs.finished]))),
-            filename="figures.zip", label="Figures, SVG", width=150,
-        )  # fmt: skip
+        self.chosen = RunSelect(self.workspace, "Run on the screens Explore and Publish", 320).select
+        self.svg = download("Figures, SVG", self._pictures, "figures.zip", width=150)
         self.take_up = button("Use its settings", self._take_up, width=180, align="end")
         self.run_name = pn.widgets.TextInput(label="Its name", width=200, placeholder="a name of your own")
         self.note = pn.widgets.TextInput(label="A note", width=340, placeholder="a note on it")
@@ -249,7 +248,7 @@ class CompareScreen(pn.viewable.Viewer):
                 self.failures,
                 self.blanks,
                 self.table,
-                in_lines(self.shown, self.take_up, self.filter, end=True),
+                in_lines(self.chosen, self.take_up, self.filter, end=True),
                 in_lines(self.run_name, self.note, self.pin, self.delete, end=True),
                 lead="↓ lower is better, ↑ higher is better. A tap on a row, or on a mark in a figure, loads that run into Explore and Publish.",
             ),
@@ -265,6 +264,9 @@ class CompareScreen(pn.viewable.Viewer):
             ),
             self.utility,
         )  # fmt: skip
+
+    def _pictures(self) -> bytes:
+        return zipped(figures_of_runs([run.result for run in self.workspace.runs]))
 
     def _said_of_run(self, field: str, value: Any) -> None:
         run = self.workspace.runs.selection
@@ -361,7 +363,7 @@ class CompareScreen(pn.viewable.Viewer):
         if list(self.figure_row.objects) != list(self.figures.values()):
             self.figure_row.objects = list(self.figures.values())
 
-    @param.depends("model.risk", "model.measured", "model.measuring", "model.problem", watch=True)
+    @param.depends("model.risk", "model.measured", "model.busy", "model.problem", watch=True)
     def _show_frontier(self) -> None:
         model = self.model
         points, best = model.frontier_points(), model.best()
@@ -464,26 +466,4 @@ class CompareScreen(pn.viewable.Viewer):
             str(Markup('<ol class="history">{}</ol>{}').format(items, more))
             if entries
             else "<p class='soft'>Nothing was changed since the table was opened.</p>"
-        )
-
-    def __panel__(self) -> pn.viewable.Viewable:
-        return pn.Column(
-            head(
-                TITLE,
-                "Every chosen method with every chosen k, side by side: what it loses, how useful the result is, how long it takes, and how "
-                "well it protects.",
-            ),
-            card(
-                RUN,
-                labelled(self.methods),
-                in_lines(self.ks, self.five, end=True),
-                self.notice,
-                pn.Row(self.run, self.cancel),
-                self.progress,
-            ),
-            self.nothing,
-            self.results,
-            self.pair,
-            self.history,
-            sizing_mode="stretch_width",
         )

@@ -10,12 +10,12 @@ from markupsafe import Markup
 
 from anonflow.algorithms.registry import look_of
 from anonflow.dashboards.compare.measure_form import MeasureForm
-from anonflow.dashboards.compare.utility_model import EVERYTHING, UtilityModel, about, direction
+from anonflow.dashboards.compare.utility_model import EVERYTHING, UtilityModel, about
 from anonflow.dashboards.components.clickable import Clickable
+from anonflow.dashboards.components.direction import directed, direction
 from anonflow.dashboards.components.html import badge, button, card, facts, html, notice, say, soft, stack
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.drawing.figures import against_k
-from anonflow.utility import MEASURES
 
 
 class UtilityCard(pn.viewable.Viewer):
@@ -80,15 +80,15 @@ class UtilityCard(pn.viewable.Viewer):
         self.model.measure_runs(name, {} if self.form is None else self.form.settings())
 
     @param.depends(
-        "model.numbers", "model.measuring", "model.status", "model.problem",
+        "model.numbers", "model.busy", "model.status", "model.problem",
         "workspace.runs.finished", "workspace.runs.chosen", watch=True,
     )  # fmt: skip
     def _show(self) -> None:
         model = self.model
         titles = list(model.numbers)
-        self.start.disabled = model.measuring or not model.results
-        self.stop.visible = model.measuring
-        self.clear.visible = bool(titles) and not model.measuring
+        self.start.disabled = model.busy or not model.results
+        self.stop.visible = model.busy
+        self.clear.visible = bool(titles) and not model.busy
         self.status.object = str(soft(model.status, "status"))
         say(self.problem, model.problem)
         self.table.object = str(self._rows(titles)) if titles else ""
@@ -101,8 +101,7 @@ class UtilityCard(pn.viewable.Viewer):
         model = self.model
         header: list[Any] = ["run"]
         for title in titles:
-            better = direction(MEASURES[title.partition(":")[0]])
-            header.append(Markup("{}<br><small>{}</small>").format(title, better))
+            header.append(Markup("{}<br><small>{}</small>").format(title, direction(title.partition(":")[0])))
         rows = []
         for run in model.results:
             numbers = [model.numbers[title].get(run.id) for title in titles]
@@ -121,7 +120,7 @@ class UtilityCard(pn.viewable.Viewer):
         name = title.partition(":")[0]
         self.figure.html = against_k(
             self.model.points(title),
-            f"{name}, {direction(MEASURES[name])}".rstrip(", "),
+            directed(name, name),
             look_of,
             chosen=self.workspace.runs.chosen,
             number=".3f",

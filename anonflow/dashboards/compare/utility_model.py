@@ -2,34 +2,28 @@
 
 from __future__ import annotations
 
-import math
 from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
 import param
 
+from anonflow.dashboards.compare.model import point
+from anonflow.dashboards.components.direction import sentence
+from anonflow.dashboards.components.screen_model import ScreenModel
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.dashboards.work.jobs import FinishedRun
-from anonflow.dashboards.work.screen_work import Background
 from anonflow.drawing.figures import Point
-from anonflow.utility import MEASURES, Measure, measure, measures_of_analyses, numbers_of_measure
+from anonflow.utility import MEASURES, measure, measures_of_analyses, numbers_of_measure
 
 EVERYTHING = "all analyses that need no settings"
 """The choice that stands for several measures."""
 
 
-def direction(measured: Measure) -> str:
-    """Return which of two numbers is better, in words; empty where neither is."""
-    return f"{measured.better} is better" if measured.better else ""
-
-
 def about(name: str) -> str:
     """Return a measure's description, its better direction, and its cost, from its declaration."""
-    declared = MEASURES[name]
-    better = f" {declared.better.capitalize()} is better." if declared.better else ""
-    needs = f" Needs {declared.extra}." if declared.extra else ""
-    return f"{declared.sentence}{better} Cost: {declared.cost}.{needs}"
+    needs = f" Needs {MEASURES[name].extra}." if MEASURES[name].extra else ""
+    return f"{sentence(name)} Cost: {MEASURES[name].cost}.{needs}"
 
 
 def request_title(name: str, settings: Mapping[str, Any]) -> str:
@@ -55,7 +49,7 @@ def _range(ends: Mapping[str, Any]) -> str:
     return f"up to {high}" if low is None else f"{low} to {high}"
 
 
-class UtilityModel(param.Parameterized):
+class UtilityModel(ScreenModel):
     """Measures of all runs of a workspace that have their records.
 
     ``numbers`` is replaced, never changed in place: title of a request -> id of a run -> name -> number. It lies with
@@ -63,15 +57,11 @@ class UtilityModel(param.Parameterized):
     originals.
     """
 
-    workspace = param.ClassSelector(class_=Workspace, constant=True)
     numbers = param.Dict(default={}, doc="Title -> id of a run -> name -> number.")
-    measuring = param.Boolean(default=False)
     status = param.String(default="")
-    problem = param.String(default="", doc="Why something was not measured.")
 
     def __init__(self, workspace: Workspace, **params: Any) -> None:
-        super().__init__(workspace=workspace, **params)
-        self.background = Background(workspace.turns)
+        super().__init__(workspace, **params)
         self._waiting: deque[tuple[FinishedRun, str, dict[str, Any]]] = deque()
         self._all = 0
         self._runs_changed()
@@ -101,7 +91,7 @@ class UtilityModel(param.Parameterized):
 
     def measure_runs(self, name: str, settings: Mapping[str, Any]) -> None:
         """Measure every run that was not measured like this, by a measure or `EVERYTHING`, aside, one after the other."""
-        if self.measuring:
+        if self.busy:
             return
         everything: list[tuple[str, dict[str, Any]]] = [(each, {}) for each in self.without_settings()]
         wanted = everything if name == EVERYTHING else [(name, dict(settings))]
@@ -120,25 +110,18 @@ class UtilityModel(param.Parameterized):
         """Stop measuring: do not wait for the running measure, and start no other."""
         self._waiting.clear()
         self.background.forget()
-        self.param.update(measuring=False, status="Stopped: what was measured is kept.")
+        self.param.update(busy=False, status="Stopped: what was measured is kept.")
 
     def clear(self) -> None:
         """Delete all measured numbers."""
-        self.workspace.runs.noted.utility = {}
+        self.noted.utility = {}
         self.param.update(numbers={}, status="", problem="")
 
     def points(self, title: str) -> list[Point]:
         """Return every run by its k and a number."""
-        name = title.partition(":")[0]
-        numbers = self.numbers.get(title, {})
+        name, numbers = title.partition(":")[0], self.numbers.get(title, {})
         return [
-            Point(
-                run.id,
-                run.name,
-                run.result.algorithm,
-                float(run.result.k),
-                numbers[run.id].get(name, math.nan),
-            )
+            point(run, float(run.result.k), numbers[run.id].get(name))
             for run in self.results
             if run.id in numbers
         ]
@@ -162,12 +145,12 @@ class UtilityModel(param.Parameterized):
     def _next(self) -> None:
         if not self._waiting:
             status = "" if not self._all else f"Measured: {self._all} of {self._all}."
-            self.param.update(measuring=False, status=status)
+            self.param.update(busy=False, status=status)
             return
         run, name, settings = self._waiting.popleft()
         anonymization = run.result.anonymization
         place = self._all - len(self._waiting)
-        self.param.update(measuring=True, status=f"Measuring {name} of {run.name}: {place} of {self._all}.")
+        self.param.update(busy=True, status=f"Measuring {name} of {run.name}: {place} of {self._all}.")
 
         def work() -> dict[str, float]:
             assert anonymization is not None
@@ -176,7 +159,7 @@ class UtilityModel(param.Parameterized):
 
         def done(numbers: dict[str, float]) -> None:
             title = request_title(name, settings)
-            noted = self.workspace.runs.noted.utility
+            noted = self.noted.utility
             noted.setdefault(run.id, {})[title] = numbers
             self._show_noted()
             self._next()
@@ -191,14 +174,13 @@ class UtilityModel(param.Parameterized):
 
     def _show_noted(self) -> None:
         numbers: dict[str, dict[int, dict[str, float]]] = {}
-        for id, of_run in self.workspace.runs.noted.utility.items():
+        for id, of_run in self.noted.utility.items():
             for title, noted in of_run.items():
                 numbers.setdefault(title, {})[id] = noted
         self.numbers = numbers
 
     @param.depends("workspace.runs.finished", watch=True)
     def _runs_changed(self) -> None:
-        self.workspace.runs.noted.keep({run.id for run in self.workspace.runs.finished})
-        if not self.results and self.measuring:
+        if not self.results and self.busy:
             self.stop()
         self._show_noted()

@@ -14,10 +14,20 @@ def better(name: str) -> str:
     return measure.better if measure is not None else BETTER.get(name, "")
 
 
+def direction(name: str) -> str:
+    """Return such as ``lower is better``."""
+    return f"{better(name)} is better" if better(name) else ""
+
+
+def sentence(name: str) -> str:
+    """Return a measure's description and its better direction, from its declaration."""
+    end = direction(name)
+    return " ".join(filter(None, (utility.MEASURES[name].sentence, end and f"{end.capitalize()}.")))
+
+
 def directed(label: str, name: str) -> str:
     """Return such as ``information loss (GCP), lower is better``."""
-    which = better(name)
-    return f"{label}, {which} is better" if which else label
+    return ", ".join(filter(None, (label, direction(name))))
 
 
 def arrow(label: str, name: str) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import io
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import panel as pn
@@ -95,6 +96,24 @@ def button(label: str, act: Callable[[], Any], css: str = "", **params: Any) -> 
     return pn.widgets.Button(
         label=label, on_click=lambda event: act(), css_classes=[css] if css else [], **params
     )
+
+
+def download(
+    label: str, content: Callable[[], bytes], name: str | None = None, css: str = "", **params: Any
+) -> pn.widgets.FileDownload:
+    """Return a button that hands out a file of this name and content; the page finds it by its class."""
+    return pn.widgets.FileDownload(
+        callback=lambda: io.BytesIO(content()), filename=name, label=label, css_classes=[css], **params
+    )
+
+
+def titled(columns: Mapping[str, tuple[str, int, str]]) -> dict[str, Any]:
+    """Return how a table of Tabulator shows columns, from the title, the width and the tooltip of each."""
+    return {
+        "titles": {name: title for name, (title, _, _) in columns.items()},
+        "widths": {name: width for name, (_, width, _) in columns.items()},
+        "header_tooltips": {name: tip for name, (_, _, tip) in columns.items() if tip},
+    }
 
 
 def labelled(widget: Any, **params: Any) -> pn.Column:

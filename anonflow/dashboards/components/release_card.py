@@ -91,7 +91,7 @@ class Remedies(pn.viewable.Viewer):
 
     def _apply(self, run: int, remedy: Remedy) -> None:
         try:
-            self._workspace.runs.apply(run, remedy.change)
+            self._workspace.starts.apply(run, remedy.change)
         except AnonflowError as error:
             say(self.refusal, Markup("<p role='alert'>{}</p>").format(on_screen(error.message)))
 

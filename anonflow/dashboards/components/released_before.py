@@ -13,7 +13,8 @@ from markupsafe import Markup
 from anonflow.algorithms.cohorts import Outlook
 from anonflow.dashboards.components.at_work import AtWork
 from anonflow.dashboards.components.html import button, card, facts, html, refused, say, soft
-from anonflow.dashboards.components.upload import dropper
+from anonflow.dashboards.components.screen_model import ScreenModel
+from anonflow.dashboards.components.upload import DiskDropper
 from anonflow.dashboards.session.files.memory import KnownReleases
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.dashboards.work.screen_work import Background
@@ -26,19 +27,17 @@ MOST = 12
 """Releases that are listed."""
 
 
-class ReleasesModel(param.Parameterized):
+class ReleasesModel(ScreenModel):
     """The earlier releases of a table's people."""
 
-    workspace = param.ClassSelector(class_=Workspace, constant=True)
     known = param.ClassSelector(
         class_=KnownReleases, default=KnownReleases(), doc="Of the table that was counted."
     )
-    taking = param.Boolean(default=False, doc="Whether an upload is being read.")
-    problem = param.String(default="", doc="Why the last upload was not taken, or people cannot be counted.")
+
+    AT_ONCE = True
 
     def __init__(self, workspace: Workspace, **params: Any) -> None:
-        super().__init__(workspace=workspace, **params)
-        self.background = Background(workspace.turns, at_once=True)
+        super().__init__(workspace, **params)
         self.counting = Background(workspace.turns, at_once=True)
         self._counted: tuple[Any, ...] | None = None
 
@@ -74,7 +73,7 @@ class ReleasesModel(param.Parameterized):
         def done(_: None) -> None:
             self.workspace.uploads += 1
 
-        self.background.compute(self, "taking", work, done, f"reading the releases in {name}")
+        self.compute(work, done, f"reading the releases in {name}")
 
     def forget(self) -> None:
         """Delete the releases that were uploaded."""
@@ -90,7 +89,7 @@ class ReleasedCard(pn.viewable.Viewer):
 
     def __init__(self, model: ReleasesModel, *inside: Any, lead: str = "") -> None:
         super().__init__(model=model)
-        self.dropper = dropper(
+        self.dropper = DiskDropper(
             model.workspace,
             model.take,
             lambda sentence: model.param.update(problem=sentence),

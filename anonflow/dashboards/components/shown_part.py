@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import panel as pn
 import param
+from markupsafe import Markup
 
-from anonflow.dashboards.components.html import stack
+from anonflow.dashboards.components.html import head, stack
+from anonflow.dashboards.session.workspace import Workspace
 
 
 class ShownPart(pn.viewable.Viewer):
@@ -73,3 +75,19 @@ class LatePart(ShownPart):
 
     def __panel__(self) -> pn.viewable.Viewable:
         return self._place
+
+
+class Screen(ShownPart):
+    """A screen over a workspace; it is shown while its page is visible."""
+
+    workspace = param.ClassSelector(class_=Workspace, constant=True)
+
+    title: ClassVar[str] = ""
+
+    def lay_out(self, lead: str, *inside: Any, badge: Markup | None = None) -> None:
+        """Make the page of its title, of what it is about, and of some parts."""
+        self._page = pn.Column(head(self.title, lead, badge), *inside, sizing_mode="stretch_width")
+        self._page.link(self, visible="shown")
+
+    def __panel__(self) -> pn.viewable.Viewable:
+        return self._page

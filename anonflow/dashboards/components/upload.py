@@ -9,7 +9,7 @@ from typing import Any
 
 import panel as pn
 
-from anonflow.dashboards.work.user_limits import MEGABYTE, Limits
+from anonflow.dashboards.work.user_limits import MEGABYTE
 
 INTERRUPTED = "the upload was interrupted; try again"
 
@@ -26,16 +26,16 @@ class DiskDropper(pn.widgets.FileDropper):
 
     Parameters
     ----------
-    folder : callable
-        Where files go: the workspace's own folder, asked for when an upload begins.
-    most : int, optional
-        Bytes of a file at most. The browser knows the cap, and the server counts as well, because a browser may lie.
-    elsewhere : str
-        What else can be done with a larger file.
+    workspace : Workspace
+        Whose folder files go to when an upload begins, and whose limits hold.
     on_file : callable
         Called with the name that the user gave and the path of the file.
     on_refused : callable
         Called with a sentence when an upload is not taken.
+    label : str
+        What may be dropped.
+    most : int, optional
+        Bytes of a file at most, below the limits. The browser knows the cap, and the server counts as well, because a browser may lie.
 
     Raises
     ------
@@ -45,19 +45,20 @@ class DiskDropper(pn.widgets.FileDropper):
 
     def __init__(
         self,
-        folder: Callable[[], Path],
+        workspace: Any,
         on_file: Callable[[str, Path], None],
         on_refused: Callable[[str], None],
+        label: str,
         most: int | None = None,
-        elsewhere: str = Limits.elsewhere,
         **params: Any,
     ) -> None:
-        if most is not None:
-            params.setdefault("max_file_size", f"{max(1, most // 1000)}KB")
-        params.setdefault("chunk_size", 2_000_000)
-        super().__init__(**params)
-        self._folder, self._on_file, self._on_refused = folder, on_file, on_refused
-        self._most, self._elsewhere = most, elsewhere
+        self._most = workspace.limits.upload_bytes if most is None else most
+        if self._most is not None:
+            params.setdefault("max_file_size", f"{max(1, self._most // 1000)}KB")
+        super().__init__(
+            **{"label": label, "chunk_size": 2_000_000, "sizing_mode": "stretch_width", "css_classes": ["af-dropper"], **params}
+        )  # fmt: skip
+        self._workspace, self._on_file, self._on_refused = workspace, on_file, on_refused
         self._open: dict[str, tuple[Path, int, int]] = {}
 
     def _process_event(self, event: Any) -> None:
@@ -77,7 +78,7 @@ class DiskDropper(pn.widgets.FileDropper):
             self._drop(name if self.multiple else None)
             if len(self._open) >= SIDE_BY_SIDE:
                 self._drop(next(iter(self._open)))
-            handle, path = tempfile.mkstemp(prefix="upload-", dir=self._folder())
+            handle, path = tempfile.mkstemp(prefix="upload-", dir=self._workspace.folder)
             with open(handle, "wb"):
                 pass
             self._open[name] = Path(path), 0, 0
@@ -94,7 +95,7 @@ class DiskDropper(pn.widgets.FileDropper):
         if self._most is not None and together > self._most:
             self._refuse(
                 f"the file is larger than {self._most / MEGABYTE:,.1f} MB, the largest that this server takes; upload "
-                f"fewer columns or records, or {self._elsewhere}",
+                f"fewer columns or records, or {self._workspace.limits.elsewhere}",
                 name,
             )
             return
@@ -118,26 +119,3 @@ class DiskDropper(pn.widgets.FileDropper):
             held = self._open.pop(other, None)
             if held is not None:
                 held[0].unlink(missing_ok=True)
-
-
-def dropper(
-    workspace: Any,
-    on_file: Callable[[str, Path], None],
-    on_refused: Callable[[str], None],
-    label: str,
-    most: int | None = None,
-    **params: Any,
-) -> DiskDropper:
-    """Return a place to drop files for a workspace, under its limits or a smaller cap."""
-    limits: Limits = workspace.limits
-    return DiskDropper(
-        lambda: workspace.folder,
-        on_file,
-        on_refused,
-        limits.upload_bytes if most is None else most,
-        limits.elsewhere,
-        label=label,
-        sizing_mode="stretch_width",
-        css_classes=["af-dropper"],
-        **params,
-    )

@@ -11,6 +11,7 @@ import numpy as np
 import param
 
 from anonflow.algorithms.anonymize import anonymize
+from anonflow.dashboards.components.screen_model import ScreenModel
 from anonflow.dashboards.session.draft import FIRST_METHOD, PARTITION
 from anonflow.dashboards.session.draft_spec import ColumnSpec, DraftSpec
 from anonflow.dashboards.session.screen_words import OPEN_FIRST
@@ -37,22 +38,18 @@ class BlankPrices:
     """Way -> loss (GCP) of the quick run; None where it is impossible."""
 
 
-class DataAdvice(param.Parameterized):
+class DataAdvice(ScreenModel):
     """Advice about the columns of a workspace's table that takes its time."""
 
-    workspace = param.ClassSelector(class_=Workspace, constant=True)
     prices = param.Parameter(
         (), doc="BlankPrices of each quasi-identifier with blanks, once they were computed."
     )
-    pricing = param.Boolean(default=False, doc="Whether quick runs are at work.")
-    problem = param.String(default="", doc="Why there are no prices.")
     warnings = param.Parameter(
         (), doc="Sentences about columns that are published beside the quasi-identifiers."
     )
 
     def __init__(self, workspace: Workspace, **params: Any) -> None:
-        super().__init__(workspace=workspace, **params)
-        self.background = Background(workspace.turns)
+        super().__init__(workspace, **params)
         self.reading = Background(workspace.turns, at_once=True)
         self._priced: Any = None
         self._table_changed()
@@ -61,7 +58,7 @@ class DataAdvice(param.Parameterized):
         """Price each way with the blanks of each quasi-identifier by quick runs, aside."""
         workspace = self.workspace
         frame, spec, source = workspace.data.frame, workspace.draft.spec, workspace.data.source
-        if self.pricing:
+        if self.busy:
             return
         if frame is None:
             self.problem = OPEN_FIRST
@@ -96,9 +93,7 @@ class DataAdvice(param.Parameterized):
                 losses.setdefault(name, {})[way] = loss
             return tuple(BlankPrices(name, blanks[name], of_ways) for name, of_ways in losses.items())
 
-        self.background.compute(
-            self, "pricing", work, lambda prices: {"prices": prices}, "trying the ways", prices=()
-        )
+        self.compute(work, lambda prices: {"prices": prices}, "trying the ways", prices=())
 
     def _priced_of(self) -> Any:
         """Return what prices belong to: the table, and the columns without what they do with blanks."""
@@ -113,7 +108,7 @@ class DataAdvice(param.Parameterized):
         if self._priced is not None and (now[0] is not self._priced[0] or now[1] != self._priced[1]):
             self.background.forget()
             self._priced = None
-            self.param.update(prices=(), pricing=False, problem="")
+            self.param.update(prices=(), busy=False, problem="")
 
     @param.depends("workspace.data.table", watch=True)
     def _table_changed(self) -> None:

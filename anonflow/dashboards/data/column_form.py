@@ -208,7 +208,7 @@ class ColumnChoice(DraftForm):
             )
         declared: dict[str, Any] = {"role": "quasi-identifier", "kind": kind}
         if kind == "hierarchy":
-            known = self._given_hierarchy(column)
+            known = self.workspace.data.given_hierarchy(column)
             values = column_values(self.workspace.data.named[column], column)[0]
             declared["hierarchy"] = known or suggested_hierarchy([value for value in values if value], column)
         if kind == "numeric":  # texts beside its numbers, which would keep it from being one
@@ -254,12 +254,6 @@ class ColumnChoice(DraftForm):
             if (self.declared(column).role or UNPUBLISHED[0]) in UNPUBLISHED:
                 raise ParameterError("a form is for columns that are published: choose another role first")
         self.workspace.data.set_column(column, **(dict.fromkeys(FORM_KEYS) | keys))
-
-    def _given_hierarchy(self, column: str) -> Any:
-        name = self.workspace.data.source.dataset
-        if name is None:
-            return None
-        return datasets.schema(name, hierarchies=True).get(column, {}).get("hierarchy")
 
     def infer(self) -> None:
         """Go back to the first guess at roles and kinds, as one edit."""

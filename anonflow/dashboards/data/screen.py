@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -20,6 +19,7 @@ from anonflow.dashboards.components.at_work import AtWork
 from anonflow.dashboards.components.html import (
     button,
     card,
+    download,
     facts,
     html,
     in_lines,
@@ -28,10 +28,11 @@ from anonflow.dashboards.components.html import (
     say,
     soft,
     stack,
+    titled,
 )
 from anonflow.dashboards.components.markup import unique_bars
 from anonflow.dashboards.components.option_field import option_field
-from anonflow.dashboards.components.upload import dropper
+from anonflow.dashboards.components.upload import DiskDropper
 from anonflow.dashboards.data.advice import QUICK, BlankPrices, DataAdvice
 from anonflow.dashboards.data.column_form import (
     ANSWERS,
@@ -73,7 +74,6 @@ OWN = "Your own file"
 
 BUILT_IN = "Built-in table"
 PROJECT = "A flow or project"
-
 
 SHOWN = {
     "column": ("Column", 132, ""),
@@ -132,7 +132,6 @@ _ROLES = {
     "household": "background-color: var(--af-bad-soft);",
     NOT_PUBLISHED: "color: var(--af-muted); font-style: italic;",
 }
-
 
 STEPS = """
 <ol class="steps">
@@ -202,7 +201,7 @@ class DataScreen(pn.viewable.Viewer):
         self.open = button("Open this table", self._open_dataset, color="primary")
         limits = self.workspace.limits
         kinds = "CSV, Parquet or Excel file, alone or with its hierarchies, its codebooks and its flow"
-        self.dropper = dropper(self.workspace, self._open_file, self._refused, kinds, multiple=True)
+        self.dropper = DiskDropper(self.workspace, self._open_file, self._refused, kinds, multiple=True)
         caps = [] if limits.upload_bytes is None else [f"{limits.upload_bytes / MEGABYTE:,.0f} MB"]
         caps += [] if limits.rows is None else [f"{limits.rows:,} records"]
         most = f"At most {' and '.join(caps)}. " if caps else ""
@@ -243,7 +242,7 @@ class DataScreen(pn.viewable.Viewer):
             visible=False,
         )
         project = "Flow (.yaml) or project (.anonflow.zip)"
-        self.projects = dropper(self.workspace, self._open_project, self._refused, project)
+        self.projects = DiskDropper(self.workspace, self._open_project, self._refused, project)
         about_projects = html(
             Markup("<p class='soft'>{} <code>anonflow run</code> {}</p>").format(
                 "A project is saved below, under Keep this work. A flow is the file that",
@@ -499,9 +498,9 @@ class DataScreen(pn.viewable.Viewer):
         n: int | None = None,
     ) -> None:
         """Read something in a thread, or at once if it has `n` records and these are few; what comes back opens it here."""
-        workspace, before = self.workspace, self.workspace.runs.status
+        workspace, before = self.workspace, self.workspace.starts.status
         self._refused("")
-        workspace.runs.status = status
+        workspace.starts.status = status
         self._ways_in.loading = self._is_reading = True
 
         def done(opening: Any) -> None:
@@ -518,7 +517,7 @@ class DataScreen(pn.viewable.Viewer):
 
         def refused(sentence: str) -> None:
             self._ways_in.loading = self._is_reading = False
-            workspace.runs.status = before if workspace.data.frame is not None else NOTHING_OPENED
+            workspace.starts.status = before if workspace.data.frame is not None else NOTHING_OPENED
             self._refused(sentence)
             failed()
 
@@ -586,9 +585,7 @@ class DataScreen(pn.viewable.Viewer):
             selectable="checkbox",
             hidden_columns=["type", "distinct", "missing"],
             formatters={"values": "html", "why": "textarea", "form": "textarea"},
-            titles={name: title for name, (title, _, _) in SHOWN.items()},
-            header_tooltips={name: tip for name, (_, _, tip) in SHOWN.items() if tip},
-            widths={name: width for name, (_, width, _) in SHOWN.items()},
+            **titled(SHOWN),
             configuration={"columnDefaults": {"headerWordWrap": True}},
             sizing_mode="stretch_width",
             css_classes=["af-columns"],
@@ -658,10 +655,9 @@ class DataScreen(pn.viewable.Viewer):
             sizing_mode="stretch_width",
             css_classes=["af-wraps"],
         )
-        self.save = pn.widgets.FileDownload(
-            callback=self._project_file, filename="project.anonflow.zip", label="Save the project", color="primary",
-            width=200, css_classes=["af-save"],
-        )  # fmt: skip
+        self.save = download(
+            "Save the project", self._project_file, f"project{ENDING}", "af-save", color="primary", width=200
+        )
         self._keep_card = card(
             "Keep this work",
             pn.Row(self.save, self.with_table),
@@ -674,10 +670,10 @@ class DataScreen(pn.viewable.Viewer):
         self._above, self._below = stack(), stack(self._steps_card)
         self._page = pn.Column(self._above, self._source, self._below, sizing_mode="stretch_width")
 
-    def _project_file(self) -> io.BytesIO:
+    def _project_file(self) -> bytes:
         workspace = self.workspace
         self.save.filename = f"{workspace.draft.spec.flow}{ENDING}"
-        return io.BytesIO(workspace.save_project(bool(self.with_table.value)))
+        return workspace.save_project(bool(self.with_table.value))
 
     def _chosen_for_many(self, field: str, value: str) -> None:
         if not value:
@@ -771,7 +767,7 @@ class DataScreen(pn.viewable.Viewer):
         lines = [Markup("<p>{}.</p>").format(on_screen(text)) for text in self.advice.warnings]
         say(self.linked, Markup("").join(lines))
 
-    @param.depends("advice.prices", "advice.pricing", "advice.problem", "workspace.draft.spec", watch=True)
+    @param.depends("advice.prices", "advice.busy", "advice.problem", "workspace.draft.spec", watch=True)
     def _show_rules(self) -> None:
         """Explain the ways with blanks, and show their prices once there are any."""
         advice = self.advice
@@ -793,7 +789,7 @@ class DataScreen(pn.viewable.Viewer):
             )
         table += soft(advice.problem, "status")
         self.rules.object = str(table)
-        self.price.disabled = advice.pricing
+        self.price.disabled = advice.busy
 
     def _price(self, prices: BlankPrices, way: str) -> Markup | str:
         loss = prices.losses.get(way)

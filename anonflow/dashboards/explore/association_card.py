@@ -11,8 +11,8 @@ from markupsafe import Markup
 
 from anonflow.dashboards.components.at_work import AtWork
 from anonflow.dashboards.components.html import button, card, html, items, say, soft
+from anonflow.dashboards.components.screen_model import ScreenModel
 from anonflow.dashboards.session.workspace import Workspace
-from anonflow.dashboards.work.screen_work import Background
 from anonflow.drawing.heat_map import difference_map, heat_map
 from anonflow.utility.analyses.association import Associations, associations_of
 
@@ -21,17 +21,12 @@ BEFORE_AND_AFTER = "Before and after"
 DIFFERENCE = "The difference"
 
 
-class AssociationCard(pn.viewable.Viewer):
+class AssociationCard(ScreenModel, pn.viewable.Viewer):
     """The associations of all pairs of published columns, of the chosen run."""
 
-    workspace = param.ClassSelector(class_=Workspace, constant=True)
-    computing = param.Boolean(default=False)
-    problem = param.String(default="", doc="Why the associations cannot be compared.")
-
     def __init__(self, workspace: Workspace, **params: Any) -> None:
-        super().__init__(workspace=workspace, **params)
-        self.background = Background(workspace.turns)
-        self.start = button(COMPARE, self.compute, css="af-associate", color="primary", width=220)
+        super().__init__(workspace, **params)
+        self.start = button(COMPARE, self.compare, css="af-associate", color="primary", width=220)
         self.which = html("")
         self.picture = html("", "af-association")
         self._card = card(
@@ -47,34 +42,30 @@ class AssociationCard(pn.viewable.Viewer):
         )
         self._show()
 
-    def compute(self) -> None:
+    def compare(self) -> None:
         """Compute those of the chosen run, aside."""
-        run = self.workspace.runs.chosen_run
-        if run is None or run.result.anonymization is None or self.computing:
+        run = self.run
+        if run is None or run.result.anonymization is None or self.busy:
             return
         anonymization = run.result.anonymization
 
         def done(result: Associations) -> None:
             if any(each.id == run.id for each in self.workspace.runs.finished):
-                self.workspace.runs.noted.associations[run.id] = result
+                self.noted.associations[run.id] = result
 
-        self.background.compute(
-            self,
-            "computing",
+        self.compute(
             lambda: associations_of(anonymization.table, anonymization),
             done,
             "comparing all pairs of columns with plausible tables",
         )
 
-    @param.depends("workspace.runs.chosen", "workspace.runs.finished", "computing", "problem", watch=True)
+    @param.depends("workspace.runs.chosen", "workspace.runs.finished", "busy", "problem", watch=True)
     def _show(self) -> None:
-        run = self.workspace.runs.chosen_run
-        shown: Associations | None = (
-            None if run is None else self.workspace.runs.noted.associations.get(run.id)
-        )
-        self.start.disabled = self.computing or run is None
+        run = self.run
+        shown: Associations | None = None if run is None else self.noted.associations.get(run.id)
+        self.start.disabled = self.busy or run is None
         self.start.visible = shown is None
-        self.start.label = "Comparing…" if self.computing else COMPARE
+        self.start.label = "Comparing…" if self.busy else COMPARE
         if run is not None:
             say(self.which, soft(f"Run: {run.name} (#{run.id})", "status"))
         drawn = "" if shown is None else associations_markup(shown)

@@ -12,11 +12,10 @@ import param
 
 from anonflow.algorithms.anonymize import Anonymization
 from anonflow.algorithms.recoding.lattice_part import LatticePart, lattice_part
-from anonflow.algorithms.view import sizes_of
 from anonflow.dashboards.components.release_card import TRYING
+from anonflow.dashboards.components.screen_model import ScreenModel
 from anonflow.dashboards.session.publication import STEPS, card_of_run
 from anonflow.dashboards.session.workspace import Workspace
-from anonflow.dashboards.work.jobs import FinishedRun
 from anonflow.dashboards.work.screen_work import Background
 from anonflow.engine.report.card import ReleaseCard, insiders_draw
 from anonflow.errors import ParameterError
@@ -43,12 +42,15 @@ class RunView:
     """A line for each column in which originals have no value."""
     worst: int
     """The first of the records that lose most."""
+    lattice: LatticePart | None
+    """The levels beside those of the run; None for methods without levels."""
 
     @classmethod
     def of(cls, anonymization: Anonymization) -> RunView:
         """Return that of what a run made of its table; O(n q)."""
         worst = int(np.argmax(record_costs(anonymization.generalization)))
-        return cls(BeforeAfter.of(anonymization), missing_losses(anonymization), worst)
+        before_after, missing = BeforeAfter.of(anonymization), missing_losses(anonymization)
+        return cls(before_after, missing, worst, lattice_part(anonymization))
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,32 +75,22 @@ class Attacks:
     """That of the release that this run's own seed draws."""
 
 
-class ExploreModel(param.Parameterized):
+class ExploreModel(ScreenModel):
     """The chosen run of a workspace.
 
     ``column`` is one of the run's coded QIs, and ``record`` a position of its table, whenever there is a run.
     """
 
-    workspace = param.ClassSelector(class_=Workspace, constant=True)
     column = param.String(default="", doc="The quasi-identifier whose distribution is shown.")
     record = param.Integer(default=0, bounds=(0, None), doc="Position of the record whose graph is shown.")
     attacks = param.Parameter(None, doc="Attacks of the chosen run, or None.")
-    attacking = param.Boolean(default=False)
-    problem = param.String(default="", doc="Why the attack failed.")
 
     def __init__(self, workspace: Workspace, **params: Any) -> None:
-        super().__init__(workspace=workspace, **params)
-        self.background = Background(workspace.turns)
+        super().__init__(workspace, **params)
         self.aside = Background(workspace.turns, at_once=True)
         self.searching = Background(workspace.turns, at_once=True)
         self._view: tuple[int, RunView] | None = None
-        self._lattice: tuple[int, LatticePart | None] | None = None
         self._chosen_changed()
-
-    @property
-    def run(self) -> FinishedRun | None:
-        """The chosen run, None if no run with a result is chosen."""
-        return self.workspace.runs.chosen_run
 
     @property
     def anonymization(self) -> Anonymization | None:
@@ -184,15 +176,6 @@ class ExploreModel(param.Parameterized):
         anonymization = self.anonymization
         return None if anonymization is None else neighbourhood(anonymization, self.record)
 
-    def lattice(self) -> LatticePart | None:
-        """Return the levels beside those of the chosen run, None for methods without levels; kept for the run that is shown."""
-        run, anonymization = self.run, self.anonymization
-        if run is None or anonymization is None:
-            return None
-        if self._lattice is None or self._lattice[0] != run.id:
-            self._lattice = run.id, lattice_part(anonymization)
-        return self._lattice[1]
-
     def run_node(self, at: int) -> None:
         """Run the chosen run again at another node that is shown of its lattice, with the limit that it needs; the new run is chosen when it is there.
 
@@ -201,29 +184,25 @@ class ExploreModel(param.Parameterized):
         ParameterError
             If there is no such node.
         """
-        part, run, anonymization = self.lattice(), self.run, self.anonymization
-        if part is None or run is None or anonymization is None or not 0 <= at < len(part.nodes):
+        view, run = self.view(), self.run
+        part = None if view is None else view.lattice
+        if part is None or run is None or not 0 <= at < len(part.nodes):
             raise ParameterError("there is no such node; choose one of those that are drawn")
         node = part.nodes[at]
-        needed = math.ceil(1e4 * node.suppressed / anonymization.n) / 1e4
-        self.workspace.runs.run_again(
+        needed = math.ceil(1e4 * node.suppressed / run.result.records) / 1e4
+        self.workspace.starts.run_again(
             run.id, levels=part.named(node), limit=max(part.limit, min(1.0, needed))
         )
-
-    def sizes(self) -> tuple[tuple[int, int], ...]:
-        """Return how many generalized records (second) stand for, or share a class with, how many originals (first)."""
-        anonymization = self.anonymization
-        return () if anonymization is None else tuple(sizes_of(anonymization))
 
     # ------------------------------------------------------------------------------------ attackers
 
     def attack(self) -> None:
         """Run the attackers on the run, in the background; ``attacks`` has the results."""
         run, anonymization = self.run, self.anonymization
-        if run is None or anonymization is None or self.attacking:
+        if run is None or anonymization is None or self.busy:
             return
         strangers = self.workspace.data.known_to_strangers(anonymization.table.qi_columns)
-        published = self.workspace.runs.noted.publications.get(run.id)
+        published = self.noted.publications.get(run.id)
         drawn = None if published is None else published.release
 
         def work() -> Attacks:
@@ -256,49 +235,41 @@ class ExploreModel(param.Parameterized):
             return Attacks(rows, covering, card)
 
         def done(attacks: Attacks) -> dict[str, Any]:
-            self.workspace.runs.noted.attacks[run.id] = attacks
-            return {
-                "attacks": None if self.run is None else self.workspace.runs.noted.attacks.get(self.run.id)
-            }
+            self.noted.attacks[run.id] = attacks
+            return {"attacks": None if self.run is None else self.noted.attacks.get(self.run.id)}
 
-        self.background.compute(self, "attacking", work, done, "drawing a release for the attack")
+        self.compute(work, done, "drawing a release for the attack")
 
     def price(self) -> None:
         """Try the remedies of the card's lines that fail, in the background; ``attacks`` has the card with their prices."""
         run, attacks = self.run, self.attacks
-        if run is None or attacks is None or self.attacking:
+        if run is None or attacks is None or self.busy:
             return
 
         def done(card: ReleaseCard | None) -> dict[str, Any]:
-            priced = self.workspace.runs.noted.attacks[run.id] = replace(attacks, card=card)
+            priced = self.noted.attacks[run.id] = replace(attacks, card=card)
             return {"attacks": priced} if self.run is not None and self.run.id == run.id else {}
 
-        self.background.compute(
-            self,
-            "attacking",
-            lambda: card_of_run(run.seed, run.result, None, frame_of(attacks.rows), prices=True),
-            done,
-            TRYING,
+        self.compute(
+            lambda: card_of_run(run.seed, run.result, None, frame_of(attacks.rows), prices=True), done, TRYING
         )
 
     # --------------------------------------------------------------------------------------- inside
 
     @param.depends("workspace.runs.chosen", "workspace.runs.finished", watch=True)
     def _chosen_changed(self) -> None:
-        known = {run.id for run in self.workspace.runs.finished}
-        self.workspace.runs.noted.keep(known)
         run, anonymization = self.run, self.anonymization
-        if self._view is not None and self._view[0] not in known:
+        if self._view is not None and self._view[0] not in {each.id for each in self.workspace.runs}:
             self._view = None
         if run is None or anonymization is None:
             self.background.forget()
-            self.param.update(column="", record=0, attacks=None, attacking=False, problem="")
+            self.param.update(column="", record=0, attacks=None, busy=False, problem="")
             return
         columns = self.columns
         self.param.update(
             column=self.column if self.column in columns else columns[0],
             record=min(self.record, anonymization.n - 1),
-            attacks=self.workspace.runs.noted.attacks.get(run.id),
+            attacks=self.noted.attacks.get(run.id),
             problem="",
         )
 

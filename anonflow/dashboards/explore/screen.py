@@ -12,6 +12,7 @@ import param
 from markupsafe import Markup
 
 from anonflow.algorithms.recoding.lattice_view import lattice_view
+from anonflow.algorithms.view import sizes_of
 from anonflow.dashboards.components.at_work import AtWork
 from anonflow.dashboards.components.clickable import Clickable
 from anonflow.dashboards.components.html import (
@@ -21,7 +22,6 @@ from anonflow.dashboards.components.html import (
     card_heading,
     empty,
     facts,
-    head,
     html,
     items,
     notice,
@@ -32,7 +32,7 @@ from anonflow.dashboards.components.html import (
 )
 from anonflow.dashboards.components.release_card import Remedies, card_lines, run_numbers
 from anonflow.dashboards.components.run_select import RunSelect
-from anonflow.dashboards.components.shown_part import ShownPart
+from anonflow.dashboards.components.shown_part import Screen
 from anonflow.dashboards.explore.association_card import AssociationCard
 from anonflow.dashboards.explore.model import Attacks, ExploreModel, FoundRecords, called, in_plain_words
 from anonflow.dashboards.session.workspace import Workspace
@@ -42,11 +42,9 @@ from anonflow.drawing.neighbours import around_one
 from anonflow.drawing.plots import columns
 from anonflow.errors import AnonflowError
 
-TITLE = "Explore"
 ORIGINAL = "original"
 ATTACK = "Let attackers try"
 REPEAT = "Run again to explore"
-
 
 PAGE = 15
 MOST = 600
@@ -54,12 +52,11 @@ MOST = 600
 SEPARATOR = " · "
 
 
-class ExploreScreen(ShownPart):
+class ExploreScreen(Screen):
     """The screen of the chosen run."""
 
-    workspace = param.ClassSelector(class_=Workspace, constant=True)
+    title = "Explore"
     model = param.ClassSelector(class_=ExploreModel, constant=True)
-    title = param.String(default=TITLE, constant=True)
 
     def __init__(self, workspace: Workspace, **params: Any) -> None:
         super().__init__(workspace=workspace, model=ExploreModel(workspace), **params)
@@ -73,7 +70,7 @@ class ExploreScreen(ShownPart):
         self.inside = stack(
             self.chosen,
             self._of_run("This run", self.facts),
-            card("Loss by attribute and run", self.losses, lead="0 % is the value itself, 100 % is published as *: lower is better. ▶ is the run that is shown."),
+            card("Loss by attribute and run", self.losses, lead="0% is the value itself, 100% is published as *: lower is better. ▶ is the run that is shown."),
             self.levels,
             self._of_run("Before and after: one column", self.column, self.distance, self.overlay, lead=("Blue bars: the originals. Orange line with diamonds: what is published, each range spread evenly over its width, each set "
     "over its members.")),
@@ -84,11 +81,14 @@ class ExploreScreen(ShownPart):
             self._of_run("Risk: what attackers achieve", self.attack, AtWork(self.model.background), self.attacked, self.remedies, lead="Each attacker has the release and the knowledge that is named beside it."),
             visible=self.model.run is not None,
         )  # fmt: skip
+        about = "Everything here shows values of the table. Do not publish pictures of this screen."
+        self.lay_out(about, self.nothing, self.repeat, self.inside, badge=badge(False, "Owner's view"))
         self.draw_after(workspace.runs, ["chosen", "finished"], self._show)
-        self.draw_after(workspace.runs, ["finished", "running"], self._offer_repeat)
+        self.draw_after(workspace.runs, "finished", self._offer_repeat)
+        self.draw_after(workspace.starts, "running", self._offer_repeat)
         self.draw_after(self.model, "column", self._show_distribution)
         self.draw_after(self.model, "record", self._show_graph)
-        self.draw_after(self.model, ["attacks", "attacking", "problem"], self._show_attacks)
+        self.draw_after(self.model, ["attacks", "busy", "problem"], self._show_attacks)
         self._show()
         self._offer_repeat()
 
@@ -102,7 +102,7 @@ class ExploreScreen(ShownPart):
         """Offer to run again what came without its results, with a project."""
         without = self.workspace.runs.repeatable
         self.repeat.visible = bool(without)
-        self.repeat.disabled = self.workspace.runs.running
+        self.repeat.disabled = self.workspace.starts.running
         self.repeat.label = REPEAT if len(without) < 2 else f"{REPEAT}: {len(without):,} runs"
 
     def _show(self) -> None:
@@ -139,7 +139,11 @@ class ExploreScreen(ShownPart):
         self.facts.object = str(text)
         self.column.param.update(options=self.model.columns, value=self.model.column)
         self.record.param.update(end=run.result.records - 1, value=self.model.record)
-        self._show_lattice()
+        part = None if view is None else view.lattice
+        self.levels.visible = part is not None
+        say(self.levels_problem)
+        if part is not None:
+            self.lattice.html = str(Markup("<div>{}</div>").format(lattice_view(part, keys=True)))
         self._show_distribution()
         self._show_records()
         self._show_graph()
@@ -151,7 +155,7 @@ class ExploreScreen(ShownPart):
     def _make_loss(self) -> None:
         self.nothing = empty("No run yet: go to Compare and press Run; then a tap on a run shows it here.")
         self.repeat = button(
-            REPEAT, self.workspace.runs.repeat, css="af-repeat", color="primary", visible=False
+            REPEAT, self.workspace.starts.repeat, css="af-repeat", color="primary", visible=False
         )
         self.chosen = RunSelect(self.workspace, "Run").select
         self.facts = html("")
@@ -167,7 +171,7 @@ class ExploreScreen(ShownPart):
         distribution = self.model.distribution()
         if distribution is None:
             return
-        self.overlay.object = str(overlay(distribution))
+        self.overlay.object = str(Markup('<div class="scroll">{}</div>').format(overlay(distribution)))
         say(
             self.distance,
             f"{distribution.distance:.1%} of the records would have to move to make the two equal; lower is better.",
@@ -180,13 +184,6 @@ class ExploreScreen(ShownPart):
         self.levels_problem = notice("af-bad")
         self.levels = card("Levels of the columns", self.levels_problem, self.lattice)
         self.levels.visible = False
-
-    def _show_lattice(self) -> None:
-        part = self.model.lattice()
-        self.levels.visible = part is not None
-        say(self.levels_problem)
-        if part is not None:
-            self.lattice.html = str(Markup("<div>{}</div>").format(lattice_view(part, keys=True)))
 
     def _node_clicked(self, key: str) -> None:
         say(self.levels_problem)
@@ -315,7 +312,7 @@ class ExploreScreen(ShownPart):
         anonymization = self.model.anonymization
         if anonymization is None:
             return
-        counts = self.model.sizes()
+        counts = sizes_of(anonymization)
         regular = anonymization.matches is not None
         unit = "originals that a published row may stand for" if regular else "records in the class"
         if anonymization.matches is None and anonymization.classes is None:
@@ -339,36 +336,21 @@ class ExploreScreen(ShownPart):
         self.remedies.show(
             None if model.attacks is None else model.attacks.card,
             None if model.run is None else model.run.id,
-            model.attacking,
+            model.busy,
         )
-        self.attack.disabled = model.attacking or model.run is None
-        self.attack.label = "Attacking…" if model.attacking else ATTACK
+        self.attack.disabled = model.busy or model.run is None
+        self.attack.label = "Attacking…" if model.busy else ATTACK
         if model.problem:
             self.attacked.object = str(Markup("<p>{}</p>").format(f"The attack failed: {model.problem}"))
         elif model.attacks is None:
             self.attacked.object = (
                 ""
-                if model.attacking
+                if model.busy
                 else "<p class='soft'>Nobody has attacked this run yet. anonflow draws a release for the attack and discards it.</p>"
             )
         else:
             k = model.run.result.k if model.run is not None else 0
             self.attacked.object = str(attacks_markup(model.attacks, k))
-
-    def __panel__(self) -> pn.viewable.Viewable:
-        page = pn.Column(
-            head(
-                TITLE,
-                "Everything here shows values of the table. Do not publish pictures of this screen.",
-                badge(False, "Owner's view"),
-            ),
-            self.nothing,
-            self.repeat,
-            self.inside,
-            sizing_mode="stretch_width",
-        )
-        page.link(self, visible="shown")
-        return page
 
 
 def _record_table(frame: Any, groups: dict[str, list[str]], titles: dict[str, str]) -> pn.widgets.Tabulator:

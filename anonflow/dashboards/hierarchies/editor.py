@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -12,18 +11,18 @@ import param
 from markupsafe import Markup
 
 from anonflow.dashboards.components.clickable import Clickable
-from anonflow.dashboards.components.html import button, html, in_lines, notice, say, soft, stack
+from anonflow.dashboards.components.html import button, download, html, in_lines, notice, say, soft, stack
 from anonflow.dashboards.components.option_field import param_field
 from anonflow.dashboards.components.shown_part import ShownPart
-from anonflow.dashboards.components.upload import dropper
+from anonflow.dashboards.components.upload import DiskDropper
 from anonflow.dashboards.hierarchies.form import FROM_LOWEST, HierarchyChoice
 from anonflow.dashboards.session.files.hierarchy_files import MOST
 from anonflow.dashboards.session.files.paths import safe_name
+from anonflow.dashboards.session.screen_words import listed
 from anonflow.drawing.trees import BEYOND_LEGEND
 
 NAMED = 6
 """Labels about to be grouped that are named."""
-
 
 _LEGEND = Markup(
     f'<div class="legend"><span><b>◆</b> limit: nothing is generalized beyond</span>'
@@ -68,7 +67,7 @@ class HierarchyBuilder(ShownPart):
         self.picked = html()
         delimiters = {"semicolon": ";", "comma": ",", "tab": "\t", "bar": "|"}
         self.delimiter = pn.widgets.Select(label="Delimiter", options=delimiters, width=150)
-        self.dropper = dropper(
+        self.dropper = DiskDropper(
             choice.workspace,
             lambda name, path: choice.take_file(path, self.delimiter.value),
             lambda sentence: choice.param.update(problem=sentence),
@@ -77,12 +76,7 @@ class HierarchyBuilder(ShownPart):
         )
         self.use = button("Use this hierarchy", choice.use, color="primary")
         self.drop = button("No hierarchy", choice.drop)
-        self.export = pn.widgets.FileDownload(
-            callback=lambda: io.BytesIO(choice.export()),
-            filename="hierarchy.csv",
-            label="Save as CSV",
-            width=130,
-        )
+        self.export = download("Save as CSV", choice.export, "hierarchy.csv", width=130)
         self.to = pn.widgets.Select(label="Copy it to the column", options=[], width=220)
         self.copy = button("Copy", lambda: choice.copy_to(self.to.value) if self.to.value else None)
         self.further = in_lines(self.to, pn.Row(self.copy, self.export, margin=(18, 0, 0, 0)))
@@ -139,9 +133,8 @@ class HierarchyBuilder(ShownPart):
         self.drop.visible = choice.has_hierarchy
         say(self.problem, choice.problem)
         picked = choice.picked
-        more = f" and {len(picked) - NAMED:,} more" if len(picked) > NAMED else ""
-        listed = f"Chosen: {', '.join(picked[:NAMED])}{more}"
-        say(self.picked, soft(listed if picked else "Click values on the tree, then name their group."))
+        chosen = f"Chosen: {listed(picked, NAMED)}"
+        say(self.picked, soft(chosen if picked else "Click values on the tree, then name their group."))
         self.state.object = str(self._state())
 
     def _state(self) -> Markup:

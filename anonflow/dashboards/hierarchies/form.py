@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import param
 
-from anonflow import datasets
 from anonflow.dashboards.components.draft_form import DraftForm
 from anonflow.dashboards.session.draft_spec import ColumnSpec, written
 from anonflow.dashboards.session.files.hierarchy_files import copy_hierarchy, declared_hierarchy
@@ -82,7 +81,6 @@ class HierarchyChoice(DraftForm):
     def __init__(self, workspace: Any, **params: Any) -> None:
         self._grouping: Grouping | None = None
         self._file: dict[str, Any] | None = None
-        self._spec: dict[str, Any] | str | None = None
         self._values: tuple[Any, str, Form | None, list[str], np.ndarray] | None = None
         self._busy = False
         self._seen: Any = None
@@ -145,17 +143,9 @@ class HierarchyChoice(DraftForm):
             "intervals": bool(values) and all(map(is_number, values)),
             "positions": are_codes and len({len(value) for value in values}) == 1,
             "prefixes": are_codes and max(map(len, values), default=0) > 1,
-            "given": self._built_in() is not None,
+            "given": self.workspace.data.given_hierarchy(self.column) is not None,
         }
         return {words: way for way, words in WAYS.items() if suits.get(way, True)}
-
-    def _built_in(self) -> dict[str, Any] | str | None:
-        """Return the hierarchy that a built-in table has for the column, if it has one."""
-        name = self.workspace.data.source.dataset
-        if name is None:
-            return None
-        entry: dict[str, Any] = datasets.schema(name, hierarchies=True).get(self.column or "", {})
-        return entry.get("hierarchy")
 
     # ------------------------------------------------------------------------------------ the tree
 
@@ -189,7 +179,7 @@ class HierarchyChoice(DraftForm):
         if self.way == "file":
             return self._file
         if self.way == "given":
-            return self._built_in()
+            return self.workspace.data.given_hierarchy(self.column)
         return self.entry.hierarchy
 
     def counts(self) -> list[int]:

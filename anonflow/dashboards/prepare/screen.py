@@ -15,7 +15,6 @@ from anonflow.dashboards.components.html import (
     card,
     empty,
     facts,
-    head,
     html,
     in_lines,
     notice,
@@ -23,11 +22,11 @@ from anonflow.dashboards.components.html import (
     soft,
 )
 from anonflow.dashboards.components.option_field import explained, option_field
-from anonflow.dashboards.components.upload import dropper
+from anonflow.dashboards.components.shown_part import Screen
+from anonflow.dashboards.components.upload import DiskDropper
 from anonflow.dashboards.session.draft_spec import ColumnSpec
 from anonflow.dashboards.session.files.hierarchy_files import labelled, with_steps
 from anonflow.dashboards.session.screen_words import NO_TABLE, on_screen
-from anonflow.dashboards.session.workspace import Workspace
 from anonflow.dashboards.work.screen_work import Background
 from anonflow.errors import AnonflowError
 from anonflow.option import NEEDED, Option, options_of, plain_number
@@ -36,10 +35,9 @@ from anonflow.table.prepare import MOST_BYTES, STEPS, Preparation
 STAY = options_of(STEPS["top-code"])["others"].label
 
 
-class PrepareScreen(pn.viewable.Viewer):
+class PrepareScreen(Screen):
     """The steps of the draft, their changes in the open table, and a form to add a step."""
 
-    workspace = param.ClassSelector(class_=Workspace, constant=True)
     title = "Prepare"
 
     def __init__(self, **params: Any) -> None:
@@ -54,7 +52,7 @@ class PrepareScreen(pn.viewable.Viewer):
         self._form = in_lines()
         self.add = button("Add the step", self._add)
         self.remove = button("Remove the last step", self._remove)
-        self.codebook = dropper(
+        self.codebook = DiskDropper(
             self.workspace,
             self._take_codebook,
             self._refuse,
@@ -73,6 +71,12 @@ class PrepareScreen(pn.viewable.Viewer):
             self.wrong,
             self.changes,
             lead="These steps change the table before it is anonymized, in this order. The release is verified against the table after them.",
+        )
+        self.lay_out(
+            "Statistical offices recode a table before they anonymize it: ages above 90 become 90, incomes are rounded, a date of birth "
+            "becomes a year. Without a step, the table stays as it is.",
+            self.nothing,
+            self.steps,
         )
         pn.bind(self._make_fields, self.step, watch=True)
         pn.bind(self._fill_codes, self.column, watch=True)
@@ -213,18 +217,6 @@ class PrepareScreen(pn.viewable.Viewer):
         self._be_busy(True)
         self.background.of_records(
             len(frame), lambda: Preparation(steps, folder).changes(frame) if steps else None, done, refused
-        )
-
-    def __panel__(self) -> pn.viewable.Viewable:
-        return pn.Column(
-            head(
-                self.title,
-                "Statistical offices recode a table before they anonymize it: ages above 90 become 90, incomes are rounded, a date of birth "
-                "becomes a year. Without a step, the table stays as it is.",
-            ),
-            self.nothing,
-            self.steps,
-            sizing_mode="stretch_width",
         )
 
 

@@ -11,16 +11,15 @@ from markupsafe import Markup
 
 from anonflow.dashboards.components.at_work import AtWork
 from anonflow.dashboards.components.html import button, facts, html, soft
+from anonflow.dashboards.components.screen_model import ScreenModel
 from anonflow.dashboards.session.draft_spec import NO_FLOW
 from anonflow.dashboards.session.screen_words import OPEN_FIRST, on_screen
-from anonflow.dashboards.session.validation import running_flow
 from anonflow.dashboards.session.workspace import Workspace
-from anonflow.dashboards.work.screen_work import Background
+from anonflow.dashboards.work.jobs import running_flow
 from anonflow.engine.expected import ExpectedRun, expected_of
 from anonflow.errors import AnonflowError
 
 EXPECT = "Expect time and memory"
-
 
 MIB = 1 << 20
 
@@ -28,31 +27,27 @@ METHODS = 1.0
 """Seconds that the stretches of one method may take here."""
 
 
-class ExpectedCard(pn.viewable.Viewer):
+class ExpectedCard(ScreenModel, pn.viewable.Viewer):
     """Expectations of the runs of a workspace's draft, and of those that have been run since, with their errors.
 
     They wait in the same queue as all runs, off the event loop. Expectations belong to one draft and one table; when
     one of the two changes, only those of finished runs are still shown.
     """
 
-    workspace = param.ClassSelector(class_=Workspace, constant=True)
-    computing = param.Boolean(default=False)
     answers = param.Parameter((), doc="ExpectedRun of each run of the draft, once they were computed.")
     known = param.Dict(default={}, doc="Id of a finished run -> what was expected of it.")
-    problem = param.String(default="")
 
     def __init__(self, workspace: Workspace, **params: Any) -> None:
-        super().__init__(workspace=workspace, **params)
-        self.background = Background(workspace.turns)
+        super().__init__(workspace, **params)
         self._of = NO_FLOW
-        self.start = button(EXPECT, self.compute, css="af-expect", width=230)
+        self.start = button(EXPECT, self.expect, css="af-expect", width=230)
         self.shown = html("", "af-expected")
         self._show()
 
-    def compute(self) -> None:
+    def expect(self) -> None:
         """Compute those of the draft, aside."""
         workspace = self.workspace
-        if self.computing:
+        if self.busy:
             return
         table = workspace.data.table
         if table is None or workspace.data.problems:
@@ -73,9 +68,7 @@ class ExpectedCard(pn.viewable.Viewer):
                 answers += [replace(each, name=name) for each in expected_of(flow, seconds=METHODS)]
             return tuple(answers)
 
-        self.background.compute(
-            self,
-            "computing",
+        self.compute(
             work,
             lambda answers: {"answers": answers},
             "running the methods on a few records",
@@ -86,7 +79,7 @@ class ExpectedCard(pn.viewable.Viewer):
     def _changed(self) -> None:
         if self.workspace.draft.spec != self._of:
             self.background.forget()
-            self.param.update(computing=False, answers=(), problem="")
+            self.param.update(busy=False, answers=(), problem="")
 
     @param.depends("workspace.runs.finished", watch=True)
     def _ended(self) -> None:
@@ -95,7 +88,7 @@ class ExpectedCard(pn.viewable.Viewer):
         ids = {run.id for run in self.workspace.runs.finished}
         known = {id: answer for id, answer in self.known.items() if id in ids}
         for run in self.workspace.runs.finished:
-            if run.id not in known and run.result.name in named and not self.computing:
+            if run.id not in known and run.result.name in named and not self.busy:
                 known[run.id] = named[run.result.name]
         self.known = known
 
@@ -110,10 +103,10 @@ class ExpectedCard(pn.viewable.Viewer):
         )  # as they are expected, not as they ended
         return [(run.name, self.known[run.id], run.result.seconds) for run in ended]
 
-    @param.depends("computing", "answers", "known", "problem", watch=True)
+    @param.depends("busy", "answers", "known", "problem", watch=True)
     def _show(self) -> None:
-        self.start.disabled = self.computing
-        self.start.label = "Running the methods on a few records…" if self.computing else EXPECT
+        self.start.disabled = self.busy
+        self.start.label = "Running the methods on a few records…" if self.busy else EXPECT
         parts = [soft(self.problem, "status")] if self.problem else []
         if self.answers:
             rows = [

@@ -13,10 +13,10 @@ from anonflow.dashboards.components.html import button, html, in_lines, labelled
 from anonflow.dashboards.components.option_field import param_field
 from anonflow.dashboards.components.shown_part import ShownPart
 from anonflow.dashboards.protect.patterns import METHODS, PatternChoice
+from anonflow.hierarchy.wording import plural
 from anonflow.option import plain_number
 
 HIDDEN = "hidden"
-
 
 SHOWN = 200
 """Patterns that are shown."""
@@ -192,7 +192,7 @@ class PatternBoard(ShownPart):
             else "No method that uses patterns is chosen: choose pattern-guided under Methods."
         )
         text = (
-            f"{n:,} pattern{'' if n == 1 else 's'}, tried in the order of their cost, and of the list where costs are equal; "
+            f"{plural(n, 'pattern')}, tried in the order of their cost, and of the list where costs are equal; "
             f"click a cell to hide or keep a column.{more} {whom}"
         )
         say(self.summary, "" if choice.grid is None else soft(text))

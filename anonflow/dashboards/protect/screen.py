@@ -198,7 +198,7 @@ class ProtectScreen(pn.viewable.Viewer):
             text = Markup("<p><b>This cannot run yet.</b></p>") + items([*problems[:8], *more])
         else:
             methods, ks = plural(len(opened.algorithms), "method"), plural(len(opened.ks), "value")
-            possible = plural(self.workspace.runs.possible, "run")
+            possible = plural(self.workspace.starts.possible, "run")
             wrong = list(opened.impossible.items())[:8]
             kind = "af-warn" if wrong else "af-good"
             text = Markup("<p><b>Ready to run.</b> {}</p>").format(

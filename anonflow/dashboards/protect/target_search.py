@@ -13,11 +13,11 @@ from markupsafe import Markup
 from anonflow import engine
 from anonflow.dashboards.components.html import button, facts, html, in_lines, soft, stack
 from anonflow.dashboards.components.option_field import param_field
+from anonflow.dashboards.components.screen_model import ScreenModel
 from anonflow.dashboards.session.draft_spec import DraftSpec
 from anonflow.dashboards.session.screen_words import OPEN_FIRST, WAITING, on_screen
-from anonflow.dashboards.session.validation import running_flow
 from anonflow.dashboards.session.workspace import Workspace
-from anonflow.dashboards.work.screen_work import Background
+from anonflow.dashboards.work.jobs import running_flow
 from anonflow.engine.flows.goal import CHECKED
 from anonflow.engine.flows.spec import AnonymizeSpec, PartitionSpec
 from anonflow.engine.search.document import target_section, with_diversity
@@ -31,7 +31,7 @@ KEPT = 40
 """Trials that become runs, at most; the search goes on."""
 
 
-class TargetChoice(param.Parameterized):
+class TargetChoice(ScreenModel):
     """The target, and the search for it.
 
     A search waits in line with everybody's runs, and takes one place there. Each trial that has a result becomes a run of the
@@ -39,22 +39,18 @@ class TargetChoice(param.Parameterized):
     runs says what was tried. Of a trial that another one beats, the records are let go.
     """
 
-    workspace = param.ClassSelector(class_=Workspace, constant=True)
     loss = param.Number(default=None, allow_None=True, bounds=(0, 1), inclusive_bounds=(False, True))
     percent = param.Number(default=9.0, allow_None=True, bounds=(0, 100), inclusive_bounds=(False, True))
     guessed = param.Number(default=None, allow_None=True, bounds=(0, 100), inclusive_bounds=(False, True))
     signs = param.String(default="", doc="Formulas, separated by semicolons.")
     seconds = param.Number(default=120.0, bounds=(1, None))
     chosen_only = param.Boolean(default=False, doc="Whether only the methods that are chosen are tried.")
-    searching = param.Boolean(default=False)
     doing = param.String(default="", doc="What the search is at, in a few words.")
     trials = param.Parameter((), doc="What was tried, in this order.")
     report = param.Parameter(None, doc="Of the last search that is over; None before.")
-    problem = param.String(default="", doc="Why there is no search.")
 
     def __init__(self, workspace: Workspace, **params: Any) -> None:
-        super().__init__(workspace=workspace, **params)
-        self.background = Background(workspace.turns)
+        super().__init__(workspace, **params)
         self._work: engine.TargetSearch | None = None
         self._ids: list[int] = []
         self._stopped = threading.Event()
@@ -73,7 +69,7 @@ class TargetChoice(param.Parameterized):
 
     def start(self) -> None:
         """Search in the background; ``problem`` has the reason if this is impossible."""
-        if self.searching:
+        if self.busy:
             return
         workspace = self.workspace
         try:
@@ -113,7 +109,7 @@ class TargetChoice(param.Parameterized):
             self._show(work, flow, single, report)
             return {"doing": "", "report": report}
 
-        self.background.compute(self, "searching", search, done, trials=(), report=None, doing=WAITING)
+        self.compute(search, done, trials=(), report=None, doing=WAITING)
 
     def stop(self) -> None:
         """End the search; its trials are kept."""
@@ -127,7 +123,7 @@ class TargetChoice(param.Parameterized):
         self.stop()
         self.background.forget()
         self._work = None
-        self.param.update(searching=False, doing="", trials=(), report=None, problem="")
+        self.param.update(busy=False, doing="", trials=(), report=None, problem="")
 
     def _show(
         self,
@@ -161,7 +157,7 @@ class TargetChoice(param.Parameterized):
         """Return the state or the result of the search, in plain words."""
         if self.problem:
             return f"This cannot be searched: {self.problem}"
-        if self.searching:
+        if self.busy:
             return f"Searching ({self.doing}): {plural(len(self.trials), 'trial')} so far; each is a run on the screen Compare."
         if self.report is None:
             return "Set a target; anonflow then tries methods, k and partitions, the most promising first."
@@ -194,12 +190,12 @@ class TargetCard(pn.viewable.Viewer):
         self._show()
 
     @param.depends(
-        "choice.searching", "choice.doing", "choice.trials", "choice.report", "choice.problem", watch=True
+        "choice.busy", "choice.doing", "choice.trials", "choice.report", "choice.problem", watch=True
     )
     def _show(self) -> None:
         choice = self.choice
-        self.start.disabled = choice.searching
-        self.stop.visible = choice.searching
+        self.start.disabled = choice.busy
+        self.stop.visible = choice.busy
         self.state.object = str(Markup('<p role="status">{}</p>').format(choice.sentence()))
         self.tried.object = str(trials_markup(choice)) if choice.trials else ""
 

@@ -69,7 +69,7 @@ class TwoQuestions(pn.viewable.Viewer):
         """Run the candidates; the draft becomes that of the first, the method that is chosen for the time."""
         workspace, table = self.workspace, self.workspace.data.table
         self.problem = ""
-        if workspace.runs.running or table is None:
+        if workspace.starts.running or table is None:
             self.problem = "; ".join(workspace.data.problems)
             return
         folder, draft = workspace.draft.folder, workspace.draft.spec
@@ -86,7 +86,7 @@ class TwoQuestions(pn.viewable.Viewer):
             self.candidates = ()
             try:
                 workspace.draft.put(specs[0])
-                workspace.runs.start_flows(ready)
+                workspace.starts.start_flows(ready)
             except AnonflowError as error:
                 self.problem = on_screen(error.message)
 
@@ -119,12 +119,12 @@ class TwoQuestions(pn.viewable.Viewer):
             default=None,
         )
 
-    @param.depends("workspace.runs.finished", "workspace.runs.running", watch=True)
+    @param.depends("workspace.runs.finished", "workspace.starts.running", watch=True)
     def _ended(self) -> None:
         if self._after is None:
             return
         self.candidates = tuple(run for run in self.workspace.runs.finished if run.id > self._after)
-        if not self.workspace.runs.running:
+        if not self.workspace.starts.running:
             self._after = None
             if self.best is not None:
                 self.workspace.runs.choose(self.best.id)
@@ -133,7 +133,7 @@ class TwoQuestions(pn.viewable.Viewer):
     @param.depends("workspace.data.problems", "problem", watch=True)
     def _show(self) -> None:
         running = self._after is not None
-        self.start.disabled = self.workspace.runs.running or bool(self.workspace.data.problems)
+        self.start.disabled = self.workspace.starts.running or bool(self.workspace.data.problems)
         self.start.label = "Running the candidates…" if running else FIND
         answer = Markup("<p role='alert'>{}</p>").format(self.problem) if self.problem else Markup("")
         if self.workspace.data.problems and not self.problem:

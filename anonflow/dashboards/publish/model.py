@@ -19,6 +19,7 @@ from anonflow.criteria.registry import promise_of
 from anonflow.dashboards.components.figure_files import figures_of_run
 from anonflow.dashboards.components.release_card import TRYING
 from anonflow.dashboards.components.released_before import ReleasesModel
+from anonflow.dashboards.components.screen_model import ScreenModel
 from anonflow.dashboards.session import share_link
 from anonflow.dashboards.session.diff import differences
 from anonflow.dashboards.session.draft_spec import columns_of, written
@@ -47,7 +48,6 @@ TABLE_FILES = {
     ".dta": ("Release, Stata", "The same table for Stata: texts are codes with value labels."),
 }
 """Ending of the file's name -> title, description."""
-
 
 TABLES = {ending.strip(".").replace("/", "-folder"): ending for ending in KINDS}
 """The files that have the published table -> the ending of the name that the shell writes them to."""
@@ -133,7 +133,6 @@ OWNER = {
 }
 """The files that stay with the owner."""
 
-
 _SCRIPT = '''"""The run {name} as a script; it gives the release that the screen gave.
 
 Put it beside the flow file {flow} and the table that the flow names, and save the seed where only you can read it:
@@ -157,7 +156,7 @@ release = report.release        # release.frame is what is published, and lies i
 """The script that repeats a run."""
 
 
-class PublishModel(param.Parameterized):
+class PublishModel(ScreenModel):
     """The release of the chosen run.
 
     A run is drawn when it is asked for, with the run's own seed, so that asking again gives the same release.
@@ -165,11 +164,7 @@ class PublishModel(param.Parameterized):
     before, by whatever process: a second release can be intersected with the first, so it needs ``agreed``.
     """
 
-    workspace = param.ClassSelector(class_=Workspace, constant=True)
     publication = param.Parameter(None, doc="Publication of the chosen run, or None before it is drawn.")
-    drawing = param.Boolean(default=False)
-    problem = param.String(default="", doc="Why there is no release.")
-    pricing = param.Boolean(default=False, doc="Whether remedies are being tried.")
     agreed = param.Boolean(default=False, doc="Whether the user wants a second draw of the same table.")
     people = param.Integer(
         default=2,
@@ -183,17 +178,11 @@ class PublishModel(param.Parameterized):
     )
 
     def __init__(self, workspace: Workspace, **params: Any) -> None:
-        super().__init__(workspace=workspace, **params)
-        self.background = Background(workspace.turns)
+        super().__init__(workspace, **params)
         self.guessing = Background(workspace.turns, at_once=True)
         self.releases = ReleasesModel(workspace)
         self._guessed: Any = None
         self._changed()
-
-    @property
-    def run(self) -> FinishedRun | None:
-        """The chosen run, None if no run with a result is chosen."""
-        return self.workspace.runs.chosen_run
 
     @property
     def drawn(self) -> list[str]:
@@ -201,7 +190,7 @@ class PublishModel(param.Parameterized):
         run = self.run
         return [
             f"{name} (#{id})"
-            for id, name in self.workspace.runs.noted.drawn.get(self._table(), [])
+            for id, name in self.noted.drawn.get(self._table(), [])
             if run is None or id != run.id
         ]
 
@@ -212,7 +201,7 @@ class PublishModel(param.Parameterized):
             self.run is not None
             and bool(self.drawn or self.earlier)
             and not self.agreed
-            and self.run.id not in self.workspace.runs.noted.publications
+            and self.run.id not in self.noted.publications
         )
 
     @property
@@ -228,33 +217,31 @@ class PublishModel(param.Parameterized):
     def earlier(self) -> str:
         """How many people of the chosen run are in an earlier release, once it was tried; empty if none is known to be."""
         run = self.run
-        return "" if run is None else self.workspace.runs.noted.earlier.get(run.id, "")
+        return "" if run is None else self.noted.earlier.get(run.id, "")
 
     def draw(self) -> None:
         """Draw, verify, attack and report the chosen run in the background; ``publication`` has the result."""
         run = self.run
-        if run is None or self.drawing or self.needs_agreement or self.unconfirmed:
+        if run is None or self.busy or self.needs_agreement or self.unconfirmed:
             return
-        if run.id in self.workspace.runs.noted.publications:
-            self.publication = self.workspace.runs.noted.publications[run.id]
+        if run.id in self.noted.publications:
+            self.publication = self.noted.publications[run.id]
             return
         table, agreed = self._table(), self.agreed
 
         def done(publication: Publication) -> None:
             if publication.again and not agreed:
-                self.workspace.runs.noted.earlier[run.id] = publication.again
+                self.noted.earlier[run.id] = publication.again
                 self._changed()
                 return
-            self.workspace.runs.noted.publications[run.id] = publication
+            self.noted.publications[run.id] = publication
             self.workspace.drawings += 1
             if publication.ok:
                 self.workspace.runs.note_drawn(table, run)
             self._changed()
 
         tell = self.background.tell
-        self.background.compute(
-            self,
-            "drawing",
+        self.compute(
             lambda: self.workspace.publish(run.id, agreed, tell),
             done,
             "drawing the release",
@@ -304,23 +291,21 @@ class PublishModel(param.Parameterized):
         people = min(self.people, run.result.k)
         earlier = ({"people": people} if self.divides else {}) if goes_on else None
         try:
-            self.workspace.runs.apply(run.id, [(("earlier",), earlier)])
+            self.workspace.starts.apply(run.id, [(("earlier",), earlier)])
         except AnonflowError as error:
             self.problem = on_screen(error.message)
 
     def price(self) -> None:
         """Try the remedies of the card's lines that fail, in the background; the publication's card has their prices then."""
         run, publication = self.run, self.publication
-        if run is None or publication is None or self.pricing:
+        if run is None or publication is None or self.busy:
             return
 
         def done(card: ReleaseCard | None) -> None:
-            self.workspace.runs.noted.publications[run.id] = replace(publication, card=card)
+            self.noted.publications[run.id] = replace(publication, card=card)
             self._changed()
 
-        self.background.compute(
-            self,
-            "pricing",
+        self.compute(
             lambda: card_of_run(run.seed, run.result, publication.release, publication.attacks, prices=True),
             done,
             TRYING,
@@ -450,11 +435,9 @@ class PublishModel(param.Parameterized):
 
     @param.depends("workspace.runs.chosen", "workspace.runs.finished", watch=True)
     def _changed(self) -> None:
-        known = {run.id for run in self.workspace.runs.finished}
-        self.workspace.runs.noted.keep(known)
         run = self.run
         self.param.update(
-            publication=None if run is None else self.workspace.runs.noted.publications.get(run.id),
+            publication=None if run is None else self.noted.publications.get(run.id),
             problem="",
             agreed=False,
         )

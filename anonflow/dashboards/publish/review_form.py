@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from typing import Any
 
 import panel as pn
@@ -10,10 +9,10 @@ import param
 from markupsafe import Markup
 
 from anonflow.dashboards.components.at_work import AtWork
-from anonflow.dashboards.components.html import badge, button, card, html, in_lines, refused, soft
+from anonflow.dashboards.components.html import badge, button, card, download, html, in_lines, refused, soft
+from anonflow.dashboards.components.screen_model import ScreenModel
 from anonflow.dashboards.publish.model import PublishModel
 from anonflow.dashboards.session.review import LONGEST_FIELD
-from anonflow.dashboards.work.screen_work import Background
 from anonflow.engine.report.pdf import browser, printed
 from anonflow.engine.report.reviewer import FIELDS, SECTIONS, filled_in
 from anonflow.errors import AnonflowError
@@ -23,7 +22,7 @@ NO_BROWSER = (
 )
 
 
-class ReviewForm(pn.viewable.Viewer):
+class ReviewForm(ScreenModel, pn.viewable.Viewer):
     """The fields of the report, and the report with them as HTML and as PDF.
 
     What is filled in belongs to the workspace: it is in the project's file, and it is there again after the page is loaded
@@ -34,21 +33,15 @@ class ReviewForm(pn.viewable.Viewer):
     pdf = param.Bytes(
         default=b"", doc="The printed page; empty until it was asked for, and when a field has changed."
     )
-    printing = param.Boolean(default=False)
-    problem = param.String(default="", doc="Why there is no PDF.")
 
     def __init__(self, model: PublishModel, **params: Any) -> None:
-        super().__init__(model=model, **params)
-        self.workspace = model.workspace
-        self.background = Background(self.workspace.turns)
+        super().__init__(model.workspace, model=model, **params)
         self.fields = {key: self._field(key, label) for key, (_, label) in FIELDS.items()}
         self.page_file, self.pdf_file = (
-            pn.widgets.FileDownload(
-                callback=callback, label=label, color="primary", width=200, css_classes=[f"af-review-{kind}"]
-            )
-            for kind, label, callback in (
-                ("html", "The report, HTML", lambda: io.BytesIO(self.page().encode())),
-                ("pdf", "The report, PDF", lambda: io.BytesIO(self.pdf)),
+            download(label, content, css=f"af-review-{kind}", color="primary", width=200)
+            for kind, label, content in (
+                ("html", "The report, HTML", lambda: self.page().encode()),
+                ("pdf", "The report, PDF", lambda: self.pdf),
             )
         )
         self.print = button("Make the PDF", self.print_page, css="af-print", width=160)
@@ -81,12 +74,10 @@ class ReviewForm(pn.viewable.Viewer):
     def print_page(self) -> None:
         """Print the page, aside; ``pdf`` has it then."""
         page = self.page()
-        if self.printing or not page:
+        if self.busy or not page:
             return
         # not what was printed before a field changed
-        self.background.compute(
-            self,
-            "printing",
+        self.compute(
             lambda: printed(page),
             lambda content: {"pdf": content if page == self.page() else b""},
             "printing",
@@ -124,11 +115,11 @@ class ReviewForm(pn.viewable.Viewer):
         self.param.update(pdf=b"", problem="")
         self._show()
 
-    @param.depends("pdf", "printing", "problem", watch=True)
+    @param.depends("pdf", "busy", "problem", watch=True)
     def _show(self) -> None:
         name = self.model.file_name("review").removesuffix(".html")
         self.page_file.filename, self.pdf_file.filename = f"{name}.html", f"{name}.pdf"
-        self.print.disabled = self.printing or not _can_print()
+        self.print.disabled = self.busy or not _can_print()
         self.print.visible = not self.pdf
         self.pdf_file.visible = bool(self.pdf)
         if self.problem:

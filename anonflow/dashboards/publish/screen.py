@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import io
+from functools import partial
 from typing import Any
 
 import panel as pn
@@ -15,9 +15,9 @@ from anonflow.dashboards.components.html import (
     button,
     card,
     cards,
+    download,
     empty,
     facts,
-    head,
     html,
     items,
     notice,
@@ -30,7 +30,7 @@ from anonflow.dashboards.components.option_field import param_field
 from anonflow.dashboards.components.release_card import Remedies, card_lines, run_numbers
 from anonflow.dashboards.components.released_before import ReleasedCard, outlook_of
 from anonflow.dashboards.components.run_select import RunSelect
-from anonflow.dashboards.components.shown_part import ShownPart
+from anonflow.dashboards.components.shown_part import Screen
 from anonflow.dashboards.publish.model import OWNER, PUBLIC, PublishModel
 from anonflow.dashboards.publish.review_form import ReviewForm
 from anonflow.dashboards.session.publication import Publication
@@ -54,25 +54,23 @@ HOW = {
 }
 """What going on does, of methods of classes or not."""
 
-TITLE = "Publish"
 DRAW = "Draw the release"
 MOST_LISTED = 8
 """Settings that are named beside the link, at most."""
 
 
-class PublishScreen(ShownPart):
+class PublishScreen(Screen):
     """The release of the chosen run."""
 
-    workspace = param.ClassSelector(class_=Workspace, constant=True)
+    title = "Publish"
     model = param.ClassSelector(class_=PublishModel, constant=True)
-    title = param.String(default=TITLE, constant=True)
 
     def __init__(self, workspace: Workspace, **params: Any) -> None:
         super().__init__(workspace=workspace, model=PublishModel(workspace), **params)
         self.buttons: dict[str, pn.widgets.FileDownload] = {}
         self.about: dict[str, pn.pane.HTML] = {}
         self._make_draw()
-        self._lay_out()
+        self._make_page()
         self.draw_after(workspace.draft, "spec", self._show_link)
         self.draw_after(self.model, "guess", self._show_link)
         self._show()
@@ -112,7 +110,7 @@ class PublishScreen(ShownPart):
         self.released = ReleasedCard(self.model.releases, self.people, self.go_on)
 
     @param.depends(
-        "model.releases.known", "workspace.runs.chosen", "workspace.runs.finished", "workspace.runs.running", "workspace.uploads", watch=True
+        "model.releases.known", "workspace.runs.chosen", "workspace.runs.finished", "workspace.starts.running", "workspace.uploads", watch=True
     )  # fmt: skip
     def _show_released(self) -> None:
         model, run, known = self.model, self.model.run, self.model.releases.known
@@ -138,11 +136,11 @@ class PublishScreen(ShownPart):
         self.people.end = run.result.k
         self.go_on.label = WITHOUT if model.goes_on else GO_ON
         self.go_on.color = "default" if model.goes_on else "primary"
-        self.go_on.disabled = bool(obstacle) or self.workspace.runs.running
+        self.go_on.disabled = bool(obstacle) or self.workspace.starts.running
 
     @param.depends(
-        "workspace.runs.chosen", "workspace.runs.finished", "workspace.runs.running", "model.publication", "model.drawing",
-        "model.pricing", "model.problem", "model.agreed", "workspace.data.answers", watch=True,
+        "workspace.runs.chosen", "workspace.runs.finished", "workspace.starts.running", "model.publication", "model.busy",
+        "model.problem", "model.agreed", "workspace.data.answers", watch=True,
     )  # fmt: skip
     def _show(self) -> None:
         model, run = self.model, self.model.run
@@ -164,17 +162,17 @@ class PublishScreen(ShownPart):
         roles = "; ".join(f"{name}: {run.spec.columns[name].role}" for name in unconfirmed)
         say(self.guessed, f"{roles_wait(unconfirmed)} {roles}." if unconfirmed else "")
         self.draw.disabled = (
-            model.drawing or model.publication is not None or model.needs_agreement or bool(unconfirmed)
+            model.busy or model.publication is not None or model.needs_agreement or bool(unconfirmed)
         )
         drawn_already = "Already drawn" if model.publication is not None else DRAW
-        self.draw.label = "Drawing…" if model.drawing else drawn_already
+        self.draw.label = "Drawing…" if model.busy and model.publication is None else drawn_already
         self._show_checks()
         say(self.limits, items(model.limits()))
 
     def _show_checks(self) -> None:
         model, publication = self.model, self.model.publication
         release_card = None if publication is None else publication.card
-        self.remedies.show(release_card, None if model.run is None else model.run.id, model.pricing)
+        self.remedies.show(release_card, None if model.run is None else model.run.id, model.busy)
         ready = publication is not None and publication.ok
         if ready and not len(self.files):
             self._make_files()
@@ -182,22 +180,22 @@ class PublishScreen(ShownPart):
         settled = release_card is None or release_card.ok
         fails = "For the public, but lines of the card fail: settle them, or accept them, before you publish"
         say(self.may, badge(True, "Public: may be published") if settled else verdict_of(False, bad=fails))
-        for file, download in self.buttons.items():
-            download.filename = model.file_name(file)
+        for file, offer in self.buttons.items():
+            offer.filename = model.file_name(file)
             obstacle = model.obstacle(file)
-            download.disabled = not ready or bool(obstacle)
+            offer.disabled = not ready or bool(obstacle)
             say(self.about[file], soft(obstacle or (PUBLIC | OWNER)[file][2]))
         if model.problem:
             text = verdict_of(False, bad="no release") + Markup("<p>{}</p>").format(model.problem)
-        elif model.drawing:
+        elif publication is not None:
+            text = _checks(publication)
+        elif model.busy:
             text = Markup("")
-        elif publication is None:
+        else:
             text = soft(
                 "Nothing is drawn yet. The draw gives every row one of its possible originals at random, then an independent verifier "
                 "checks the result against the table."
             )
-        else:
-            text = _checks(publication)
         say(self.state, text)
 
     # ---------------------------------------------------------------------------------------- files
@@ -205,12 +203,12 @@ class PublishScreen(ShownPart):
     def _make_files(self) -> None:
         """Offer the files of a release; there is nothing of them before the first is drawn."""
         self.buttons = {
-            file: pn.widgets.FileDownload(
-                callback=lambda file=file: io.BytesIO(self.model.content(file)),
-                filename=self.model.file_name(file),
-                label=title,
+            file: download(
+                title,
+                partial(self.model.content, file),
+                self.model.file_name(file),
+                f"af-file-{file}",
                 color="default" if file in OWNER else "primary",
-                css_classes=[f"af-file-{file}"],
                 width=230,
             )
             for file, (title, _, _) in (PUBLIC | OWNER).items()
@@ -250,7 +248,7 @@ class PublishScreen(ShownPart):
         both = pn.Row(public, owner, css_classes=["af-two"], sizing_mode="stretch_width")
         self.files[:] = [both, ReviewForm(self.model)]
 
-    def _lay_out(self) -> None:
+    def _make_page(self) -> None:
         self.files = stack(visible=False)
         self.limits = html()
         self.link = html("", "af-link")
@@ -264,6 +262,15 @@ class PublishScreen(ShownPart):
             card("What it does not protect against", self.limits),
             self.released.card,
         )  # fmt: skip
+        about_link = (
+            "It contains methods, k, settings and the name of a built-in table. It never contains data."
+        )
+        self.lay_out(
+            "One run becomes one release. The files in green may be published; the files in red stay with the owner of the table.",
+            self.nothing,
+            self.inside,
+            card("A link to this configuration", self.link, lead=about_link),
+        )
 
     # ----------------------------------------------------------------------------------------- link
 
@@ -286,24 +293,6 @@ class PublishScreen(ShownPart):
                 f"Not in the link, because it may reveal something about the data: {listed}. The flow file has it."
             )
         say(self.link, text)
-
-    def __panel__(self) -> pn.viewable.Viewable:
-        page = pn.Column(
-            head(
-                TITLE,
-                "One run becomes one release. The files in green may be published; the files in red stay with the owner of the table.",
-            ),
-            self.nothing,
-            self.inside,
-            card(
-                "A link to this configuration",
-                self.link,
-                lead="It contains methods, k, settings and the name of a built-in table. It never contains data.",
-            ),
-            sizing_mode="stretch_width",
-        )
-        page.link(self, visible="shown")
-        return page
 
 
 def _costs(run: FinishedRun, plain: FinishedRun | None) -> Markup:

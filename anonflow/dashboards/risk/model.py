@@ -9,8 +9,8 @@ from typing import Any
 import pandas as pd
 import param
 
+from anonflow.dashboards.components.screen_model import ScreenModel
 from anonflow.dashboards.session.workspace import Workspace
-from anonflow.dashboards.work.screen_work import Background
 from anonflow.risk.before import RiskBefore, risk_before, smallest_sets
 from anonflow.table import Table
 from anonflow.table.identification.key_sets import MOST_SETS
@@ -47,14 +47,13 @@ def set_sizes(columns: int, records: int) -> dict[int, int]:
     return offered
 
 
-class RiskModel(param.Parameterized):
+class RiskModel(ScreenModel):
     """The table of a workspace, as a reviewer looks at it.
 
     ``picture`` is of the table and the settings that it was computed for, until the next is there; ``stale`` says that it
     is of others.
     """
 
-    workspace = param.ClassSelector(class_=Workspace, constant=True)
     most = param.Integer(default=3, bounds=(1, None), doc="m: the largest sets of columns.")
     fraction = param.Number(
         default=None,
@@ -62,14 +61,13 @@ class RiskModel(param.Parameterized):
         doc="Sampling fraction n / N; None where it is not known, or weights say it.",
     )
     picture = param.Parameter(None, doc="PictureOfRisk, or None.")
-    computing = param.Boolean(default=False)
     stale = param.Boolean(default=False)
     stopped = param.Boolean(default=False, doc="Whether the last picture was cancelled.")
-    problem = param.String(default="", doc="Why there is no picture.")
+
+    AT_ONCE = True
 
     def __init__(self, workspace: Workspace, **settings: Any) -> None:
-        super().__init__(workspace=workspace, **settings)
-        self.background = Background(workspace.turns, at_once=True)
+        super().__init__(workspace, **settings)
         self._computed: tuple[Any, ...] | None = None
         self._changed()
 
@@ -87,7 +85,7 @@ class RiskModel(param.Parameterized):
         """Return the m that are offered for this table: :func:`set_sizes`."""
         return {} if self.table is None else set_sizes(len(self.table.qi_columns), self.table.n)
 
-    def compute(self) -> None:
+    def draw(self) -> None:
         """Compute the picture aside, if that of the table and the settings is not there."""
         table, settings = self.table, self._settings()
         if table is None or settings == self._computed:
@@ -107,9 +105,7 @@ class RiskModel(param.Parameterized):
                 values.where(values.notna(), ""),
             )
 
-        self.background.compute(
-            self,
-            "computing",
+        self.compute(
             work,
             lambda picture: {"picture": picture, "stale": False},
             "counting the records that are unique on every combination of columns",
@@ -118,7 +114,7 @@ class RiskModel(param.Parameterized):
         )
 
     def stop(self) -> None:
-        """Cancel the picture that is being computed; the next call of :meth:`compute` begins anew."""
+        """Cancel the picture that is being computed; the next call of :meth:`draw` begins anew."""
         self.background.cancel()
         self._computed = None
         self.stopped = True
@@ -137,6 +133,6 @@ class RiskModel(param.Parameterized):
         if self.table is None:
             self.background.forget()
             self._computed = None
-            self.param.update(picture=None, computing=False, stale=False, problem="")
+            self.param.update(picture=None, busy=False, stale=False, problem="")
         else:
             self.stale = self.picture is not None and not self.is_current

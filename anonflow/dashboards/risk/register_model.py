@@ -7,10 +7,10 @@ from typing import Any
 
 import param
 
+from anonflow.dashboards.components.screen_model import ScreenModel
 from anonflow.dashboards.session.files.paths import safe_name
 from anonflow.dashboards.session.files.table_sources import take_upload
 from anonflow.dashboards.session.workspace import Workspace
-from anonflow.dashboards.work.screen_work import Background
 from anonflow.engine.flows.registers import register_holders
 from anonflow.errors import AnonflowError
 from anonflow.generalization import Generalization
@@ -32,21 +32,19 @@ def register_figures(table: Table, register: Any) -> RegisterFits:
     return RegisterFits(counts.people, counts.of_row)  # without the graph, which is large
 
 
-class RegisterModel(param.Parameterized):
+class RegisterModel(ScreenModel):
     """The register that the draft's attackers have.
 
     The file lies in the session's own folder, and the draft names it: a run that is published is attacked with it, and a project
     that is saved keeps it. ``figures`` is of the file and the table that it was computed for.
     """
 
-    workspace = param.ClassSelector(class_=Workspace, constant=True)
     figures = param.Parameter(None, doc="RegisterFits, or None.")
-    computing = param.Boolean(default=False)
-    problem = param.String(default="", doc="Why the last file was not taken, or cannot be used any more.")
+
+    AT_ONCE = True
 
     def __init__(self, workspace: Workspace, **settings: Any) -> None:
-        super().__init__(workspace=workspace, **settings)
-        self.background = Background(workspace.turns, at_once=True)
+        super().__init__(workspace, **settings)
         self._computed: tuple[Any, str] | None = None
 
     @property
@@ -86,17 +84,17 @@ class RegisterModel(param.Parameterized):
             self._attack(*beside, *({name: {"population": place.name}} for name in WITH_REGISTER))
             return {"figures": figures}
 
-        self.background.compute(self, "computing", work, done, COMPARING)
+        self.compute(work, done, COMPARING)
 
     def forget(self) -> None:
         """Take the register away from the draft."""
         attackers = self._without_register()
         self.background.forget()
         self._computed = None
-        self.param.update(figures=None, computing=False, problem="")
+        self.param.update(figures=None, busy=False, problem="")
         self._attack(*(() if attackers == BESIDE else attackers))
 
-    def compute(self) -> None:
+    def count(self) -> None:
         """Compute the figures of the draft's register aside, if those of the table are not there."""
         table, file = self.workspace.data.table, self.file
         if table is None or file is None:
@@ -104,13 +102,11 @@ class RegisterModel(param.Parameterized):
             if self.figures is not None:
                 self.figures = None
             return
-        if self._computed == (table, file) or self.computing:
+        if self._computed == (table, file) or self.busy:
             return
         self._computed = table, file
         place = self.workspace.folder / file
-        self.background.compute(
-            self,
-            "computing",
+        self.compute(
             lambda: register_figures(table, self._read(place)),
             lambda figures: {"figures": figures},
             COMPARING,

@@ -14,7 +14,6 @@ from anonflow.dashboards.components.html import (
     button,
     card,
     empty,
-    head,
     html,
     in_lines,
     refused,
@@ -24,7 +23,8 @@ from anonflow.dashboards.components.html import (
 )
 from anonflow.dashboards.components.option_field import param_field
 from anonflow.dashboards.components.released_before import ReleasedCard, ReleasesModel
-from anonflow.dashboards.components.upload import dropper
+from anonflow.dashboards.components.shown_part import Screen
+from anonflow.dashboards.components.upload import DiskDropper
 from anonflow.dashboards.risk import parts
 from anonflow.dashboards.risk.model import RiskModel
 from anonflow.dashboards.risk.register_model import RegisterModel
@@ -32,21 +32,19 @@ from anonflow.dashboards.session.screen_words import NO_TABLE
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.hierarchy.wording import plural
 
-TITLE = "Risk"
 ALL_SIZES = "all sizes"
 
 
-class RiskScreen(pn.viewable.Viewer):
+class RiskScreen(Screen):
     """Show which records are unique, on which columns, and in which population.
 
     Nothing is computed while the screen is hidden.
     """
 
-    workspace = param.ClassSelector(class_=Workspace, constant=True)
+    title = "Risk"
     model = param.ClassSelector(class_=RiskModel, constant=True)
     register = param.ClassSelector(class_=RegisterModel, constant=True)
     releases = param.ClassSelector(class_=ReleasesModel, constant=True)
-    title = param.String(default=TITLE, constant=True)
 
     def __init__(self, workspace: Workspace, **settings: Any) -> None:
         super().__init__(
@@ -61,18 +59,13 @@ class RiskScreen(pn.viewable.Viewer):
         self._make_settings()
         self._make_register()
         self._make_cards()
-        self._root = pn.Column(
-            head(
-                TITLE,
-                "What a reviewer asks about the table before it is anonymized. This screen shows values of the table: do not publish "
-                "pictures of it.",
-                badge(False, "Owner's view"),
-            ),
+        self.lay_out(
+            "What a reviewer asks about the table before it is anonymized. This screen shows values of the table: do not publish "
+            "pictures of it.",
             self.nothing,
             self.inside,
-            sizing_mode="stretch_width",
+            badge=badge(False, "Owner's view"),
         )
-        pn.bind(lambda visible: self._show(), self._root.param.visible, watch=True)
         self._show()
 
     # ------------------------------------------------------------------------------------- settings
@@ -95,14 +88,15 @@ class RiskScreen(pn.viewable.Viewer):
 
     @param.depends("model.most", "model.fraction", watch=True)
     def _settings_changed(self) -> None:
-        if self._root.visible:
-            self.model.compute()
+        if self.shown:
+            self.model.draw()
 
     @param.depends(
         "workspace.data.frame",
         "workspace.data.table",
         "workspace.data.coding",
         "workspace.data.answers",
+        "shown",
         watch=True,
     )
     def _show(self) -> None:
@@ -141,16 +135,16 @@ class RiskScreen(pn.viewable.Viewer):
             known = [("Everybody can know:", strangers), ("Acquaintances also:", others)]
         sentences = [Markup("{} <b>{}</b>.").format(whom, ", ".join(names)) for whom, names in known]
         say(self.known, Markup("<p>{}{}</p>").format(Markup(" ").join(sentences), note if left else ""))
-        if self._root.visible:
-            self.model.compute()
-            self.register.compute()
+        if self.shown:
+            self.model.draw()
+            self.register.count()
             self.releases.count(table)
         self._show_register()
 
     # ------------------------------------------------------------------------------------- register
 
     def _make_register(self) -> None:
-        self.dropper = dropper(
+        self.dropper = DiskDropper(
             self.workspace,
             self.register.take,
             lambda sentence: self.register.param.update(problem=sentence),
@@ -160,7 +154,7 @@ class RiskScreen(pn.viewable.Viewer):
         self.of_register = html("", "af-risk-register")
 
     @param.depends(
-        "workspace.draft.spec", "register.figures", "register.computing", "register.problem", watch=True
+        "workspace.draft.spec", "register.figures", "register.busy", "register.problem", watch=True
     )
     def _show_register(self) -> None:
         model = self.register
@@ -180,7 +174,7 @@ class RiskScreen(pn.viewable.Viewer):
 
     @param.depends("workspace.uploads", "workspace.drawings", watch=True)
     def _released_changed(self) -> None:
-        if self._root.visible:
+        if self.shown:
             self.releases.count(self.model.table)
         self._show_released()
 
@@ -276,6 +270,3 @@ class RiskScreen(pn.viewable.Viewer):
             return
         say(self.parts["sets"], parts.column_sets_of(picture.risk, size or None))
         say(self.parts["sets_table"], parts.sets_table(picture.risk, size or None))
-
-    def __panel__(self) -> pn.viewable.Viewable:
-        return self._root

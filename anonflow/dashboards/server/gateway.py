@@ -30,6 +30,7 @@ from tornado.web import (
 )
 
 from anonflow.dashboards.server.accounts import Accounts, LoginThrottle, SignedIn, network_of
+from anonflow.dashboards.server.server_settings import ServerSettings
 from anonflow.engine.duration import in_words
 
 COOKIE = "anonflow-user"
@@ -59,7 +60,6 @@ POLICY = (
 )
 """Panel's pages run inline scripts and compile some of their own; but they may load nothing from another host."""
 
-
 FILES = ("/static/", "/components/")
 """Where scripts and styles lie, the same for everybody."""
 
@@ -80,48 +80,33 @@ class Gateway(Router):
 
     Parameters
     ----------
-    hosts : iterable of str
-        Allowed host names, with or without a port; the server's own address is always allowed.
+    settings : ServerSettings
+        Hosts, proxies, and what a browser keeps.
     accounts : Accounts or None
         None lets every allowed request in.
     healthy : callable
         Whether the server can work; the answer of ``/health``.
     token_secret : bytes
         What the tokens are signed with that open websockets.
-    secure : bool
-        Whether browsers reach the server by https, so that cookies are for https only.
-    kept : float
-        Seconds for which the key of a browser is worth something after the server was lost.
     revoke : callable
         Called with a key that has become invalid.
-    trust_header : str or None
-        The header in which a proxy in front names who signed in there.
-    proxies : iterable of str
-        Addresses and networks of proxies: from no other address is a header believed.
-    metrics : callable or None
-        What ``/metrics`` says; without it there is no such page.
-    metrics_readers : iterable of str
-        Addresses and networks that may read it.
+    metrics : callable
+        What ``/metrics`` says, where there is such a page.
     """
 
     def __init__(
         self,
         inside: Application,
-        hosts: Iterable[str],
+        settings: ServerSettings,
         accounts: Accounts | None,
         healthy: Callable[[], bool],
         token_secret: bytes,
-        *,
-        secure: bool = False,
-        kept: float = 0.0,
         revoke: Callable[[str], None] = lambda key: None,
-        trust_header: str | None = None,
-        proxies: Iterable[str] = (),
-        metrics: Callable[[], str] | None = None,
-        metrics_readers: Iterable[str] = (),
+        metrics: Callable[[], str] = lambda: "",
     ) -> None:
         self.inside = inside
-        self.hosts = {name.lower() for name in hosts} | set(LOCAL)
+        self.settings = settings
+        self.hosts = {name.lower() for name in (settings.address, *settings.hosts, *LOCAL)}
         self.accounts = accounts
         # an address may have several users, so it waits later than a name with it. A name alone never waits: otherwise
         # an attacker at another address could lock its user out; how many guesses there are in all is bounded by their
@@ -130,14 +115,10 @@ class Gateway(Router):
         self.signed_in = SignedIn(DAYS * 86400)
         self._sockets: dict[str, weakref.WeakSet[Any]] = {}
         self.guessing = asyncio.Semaphore(GUESSES)
-        self.secure = secure
         self._token_secret = token_secret
-        self.kept = kept
         self._revoke = revoke
-        self.trust_header = trust_header
-        self._proxies = [ipaddress.ip_network(proxy, strict=False) for proxy in proxies]
-        self._metrics_readers = [ipaddress.ip_network(reader, strict=False) for reader in metrics_readers]
-        self._has_metrics = metrics is not None
+        self._proxies = _networks(settings.proxies if settings.proxied else ())
+        self._metrics_readers = _networks(settings.metrics_readers)
         self._secret = secrets.token_bytes(32)
         self._own = Application(
             [
@@ -146,7 +127,7 @@ class Gateway(Router):
                     _MachinePage,
                     {"content": lambda: (200, {"ok": True}) if healthy() else (503, {"ok": False})},
                 ),
-                (r"/metrics", _MachinePage, {"content": lambda: (200, "" if metrics is None else metrics())}),
+                (r"/metrics", _MachinePage, {"content": lambda: (200, metrics())}),
                 (r"/login", _Login, {"gateway": self}),
                 (r"/logout", _Logout, {"gateway": self}),
             ],
@@ -167,7 +148,7 @@ class Gateway(Router):
         path = request.path.rstrip("/") or "/"
         if path == "/health" or (self.accounts is not None and path in ("/login", "/logout")):
             return self._own.find_handler(request, **kwargs)
-        if path == "/metrics" and self._has_metrics:
+        if path == "/metrics" and self.settings.metrics:
             if any(name in request.headers for name in PASSED_ON):
                 return self._refuse(
                     request, 403, "This page answers only direct requests, not requests through a proxy."
@@ -176,7 +157,7 @@ class Gateway(Router):
                 return self._refuse(request, 403, "Only the addresses of --metrics-from may read this page.")
             return self._own.find_handler(request, **kwargs)
         user = self.user_of(request)
-        if user is None and self.trust_header is not None:
+        if user is None and self.settings.trust_header is not None:
             return self._refuse(request, 403, "Sign in at the proxy in front of this server.")
         if user is None and self.accounts is not None:
             if request.method in ("GET", "HEAD") and path == "/" and not _is_websocket(request):
@@ -206,8 +187,8 @@ class Gateway(Router):
 
     def user_of(self, request: HTTPServerRequest) -> str | None:
         """Return who signed in, here or at the proxy; None for nobody."""
-        if self.trust_header is not None:
-            named = request.headers.get_list(self.trust_header)
+        if self.settings.trust_header is not None:
+            named = request.headers.get_list(self.settings.trust_header)
             return named[0] if len(named) == 1 and _FORWARDED.fullmatch(named[0]) else None
         kept = request.cookies.get(COOKIE)
         number = None if kept is None else self._number(kept.value)
@@ -222,8 +203,8 @@ class Gateway(Router):
         peer = _peer(request)
         if _is_in(peer, self._proxies):
             return
-        if self.trust_header is not None and self.trust_header in request.headers:
-            del request.headers[self.trust_header]
+        if self.settings.trust_header is not None and self.settings.trust_header in request.headers:
+            del request.headers[self.settings.trust_header]
         if peer:
             request.remote_ip = peer
 
@@ -266,8 +247,10 @@ class Gateway(Router):
         )
         request.cookies[KEY] = _morsel(KEY, key)
         # a page may be open for a day before its session is left; how long that is kept is the server's to say
-        end = f"; Max-Age={int(DAYS * 86400 + self.kept)}" if self.kept else ""
-        cookie = f"{KEY}={key}; Path=/; HttpOnly; SameSite=Lax{end}{'; Secure' if self.secure else ''}"
+        end = f"; Max-Age={int(DAYS * 86400 + self.settings.keep)}" if self.settings.keep else ""
+        cookie = (
+            f"{KEY}={key}; Path=/; HttpOnly; SameSite=Lax{end}{'; Secure' if self.settings.https else ''}"
+        )
         _on_answer(request, lambda status, headers: headers.add("Set-Cookie", cookie))
 
     def _is_its_own(self, request: HTTPServerRequest) -> bool:
@@ -357,7 +340,7 @@ class Gateway(Router):
             headers["Permissions-Policy"] = "camera=(), geolocation=(), microphone=()"
             if page and status == 200:
                 headers["Cache-Control"] = "no-store"
-            if self.secure:
+            if self.settings.https:
                 headers["Strict-Transport-Security"] = "max-age=31536000"
             headers.pop("Server", None)
 
@@ -386,6 +369,10 @@ def _peer(request: HTTPServerRequest) -> str:
     """Return the address that a connection comes from, whatever its headers say; empty where there is none."""
     address = getattr(getattr(request.connection, "context", None), "address", None)
     return str(address[0]) if isinstance(address, tuple) and address else ""
+
+
+def _networks(texts: Iterable[str]) -> list[ipaddress.IPv4Network | ipaddress.IPv6Network]:
+    return [ipaddress.ip_network(text, strict=False) for text in texts]
 
 
 def _is_in(peer: str, networks: Iterable[ipaddress.IPv4Network | ipaddress.IPv6Network]) -> bool:
@@ -469,7 +456,7 @@ class _Login(_Handler):
     def _form(self, sentence: str = "", status: int = 200) -> None:
         self.set_status(status)
         alert = f'<p class="bad" role="alert">{sentence}</p>' if sentence else ""
-        kept = self._gateway.kept
+        kept = self._gateway.settings.keep
         lost = f", and for {in_words(kept)} after you leave the page or the server ends" if kept else ""
         self.finish(
             _page(
@@ -515,7 +502,7 @@ class _Login(_Handler):
             gateway.cookie_for(name),
             httponly=True,
             samesite="Lax",
-            secure=gateway.secure,
+            secure=gateway.settings.https,
             max_age=int(DAYS * 86400),
         )
         query = self.request.query
@@ -533,6 +520,6 @@ class _Logout(_Handler):
     def post(self) -> None:
         self._gateway.forget(self.request)
         self._gateway.sign_out(self.request)
-        self.clear_cookie(KEY, httponly=True, samesite="Lax", secure=self._gateway.secure)
-        self.clear_cookie(COOKIE, httponly=True, samesite="Lax", secure=self._gateway.secure)
+        self.clear_cookie(KEY, httponly=True, samesite="Lax", secure=self._gateway.settings.https)
+        self.clear_cookie(COOKIE, httponly=True, samesite="Lax", secure=self._gateway.settings.https)
         self.redirect("/login", status=303)

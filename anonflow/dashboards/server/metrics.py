@@ -4,53 +4,36 @@ from __future__ import annotations
 
 import mmap
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from pathlib import Path
+from typing import Any
+
+
+def _figure(name: str, about: str, kind: str = "gauge") -> Any:
+    return field(metadata={"name": name, "about": about, "kind": kind})
 
 
 @dataclass(frozen=True)
 class Figures:
-    """The figures of ``/metrics``."""
+    """The figures of ``/metrics``; None is not said."""
 
-    healthy: bool
-    """Whether runs can be computed."""
-    sessions: int
-    """Open ones."""
-    most_sessions: int | None
-    """The cap, if there is one."""
-    waiting: int
-    running: int
-    ended: int
-    """Runs in the queue, at work, and over since the server began."""
-    slots: int
-    """Runs that are worked on at the same time, at the most."""
-    workers: int
-    """Worker processes that are there."""
-    worker_bytes: int
-    """Memory of the worker processes together."""
+    healthy: bool = _figure("anonflow_healthy", "Whether runs can be computed.")
+    sessions: int = _figure("anonflow_sessions", "Open sessions.")
+    most_sessions: int | None = _figure("anonflow_sessions_limit", "Sessions at the same time, at the most.")
+    waiting: int = _figure("anonflow_runs_waiting", "Runs in the queue.")
+    running: int = _figure("anonflow_runs_running", "Runs that are worked on.")
+    slots: int = _figure("anonflow_runs_slots", "Runs at the same time, at the most.")
+    ended: int = _figure("anonflow_runs_ended_total", "Runs that are over, however they ended.", "counter")
+    workers: int = _figure("anonflow_workers", "Worker processes.")
+    worker_bytes: int = _figure("anonflow_workers_resident_memory_bytes", "Memory of the worker processes.")
 
     def text(self) -> str:
         """In the text format of Prometheus, version 0.0.4."""
-        rows: list[tuple[str, str, str, float | None]] = [
-            ("anonflow_healthy", "gauge", "Whether runs can be computed.", int(self.healthy)),
-            ("anonflow_sessions", "gauge", "Open sessions.", self.sessions),
-            (
-                "anonflow_sessions_limit",
-                "gauge",
-                "Sessions at the same time, at the most.",
-                self.most_sessions,
-            ),
-            ("anonflow_runs_waiting", "gauge", "Runs in the queue.", self.waiting),
-            ("anonflow_runs_running", "gauge", "Runs that are worked on.", self.running),
-            ("anonflow_runs_slots", "gauge", "Runs at the same time, at the most.", self.slots),
-            ("anonflow_runs_ended_total", "counter", "Runs that are over, however they ended.", self.ended),
-            ("anonflow_workers", "gauge", "Worker processes.", self.workers),
-            (
-                "anonflow_workers_resident_memory_bytes",
-                "gauge",
-                "Memory of the worker processes.",
-                self.worker_bytes,
-            ),
+        rows = [
+            (part.metadata["name"], part.metadata["kind"], part.metadata["about"], getattr(self, part.name))
+            for part in fields(self)
+        ]
+        rows += [
             ("process_resident_memory_bytes", "gauge", "Memory of the server process.", resident_memory()),
             ("process_start_time_seconds", "gauge", "When the server began, since 1970.", _STARTED),
         ]

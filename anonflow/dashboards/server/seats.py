@@ -40,7 +40,7 @@ class Seat:
     def has_work(self) -> bool:
         """Whether work would be lost with it."""
         workspace = self.workspace
-        return bool(workspace.runs.finished or workspace.runs.running) or workspace.draft.spec != self.begun
+        return bool(workspace.runs.finished or workspace.starts.running) or workspace.draft.spec != self.begun
 
     @property
     def is_free(self) -> bool:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import importlib
-import ipaddress
 import logging
 import os
-import re
 import secrets
 import shutil
 import signal
@@ -14,9 +12,7 @@ import socket
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import panel as pn
@@ -30,30 +26,23 @@ from anonflow.dashboards.server.accounts import Accounts
 from anonflow.dashboards.server.gateway import LEAVING, Gateway, PackedFiles
 from anonflow.dashboards.server.metrics import Figures
 from anonflow.dashboards.server.seats import Seat, Seats
+from anonflow.dashboards.server.server_settings import LOOPBACK, ServerSettings
 from anonflow.dashboards.server.workers import SharedCluster
 from anonflow.dashboards.session.draft_spec import NO_FLOW, DraftSpec
-from anonflow.dashboards.session.files.folders import KEPT, SessionFolders
+from anonflow.dashboards.session.files.folders import SessionFolders
 from anonflow.dashboards.session.files.table_sources import TableReading
 from anonflow.dashboards.session.opener import NOTHING_OPENED
 from anonflow.dashboards.session.share_link import flow_words
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.dashboards.work.fair_queue import FairQueue, local_line
-from anonflow.dashboards.work.user_limits import HOSTED, Limits, local_limits
+from anonflow.dashboards.work.user_limits import HOSTED, local_limits
 from anonflow.errors import AnonflowError, ParameterError, unforeseen
 from anonflow.hierarchy.wording import plural
 
 LOG = logging.getLogger("anonflow.dashboards")
 
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
-
 BODY = 1 << 20
 """Bytes of a request, at most: uploads come by websocket, and no page sends more than a password."""
-
-_NOT_TRUSTED = {"accept", "accept-encoding", "accept-language", "authorization", "cache-control", "connection", "content-length",
-                "content-type", "cookie", "date", "forwarded", "host", "origin", "referer", "upgrade", "user-agent", "via",
-                "x-forwarded-for", "x-forwarded-host", "x-forwarded-port", "x-forwarded-proto", "x-real-ip",
-                "x-request-id", "x-scheme"}  # fmt: skip
-"""Headers that every browser or proxy sends, and that name no user."""
 
 LOST = 30.0
 """Seconds after which a session ends whose page is closed or lost."""
@@ -66,62 +55,6 @@ NEW = "new"
 
 SWEEP = 60.0
 """Seconds between two looks at what lost servers left."""
-
-
-@dataclass(frozen=True)
-class ServerSettings:
-    """The settings of a server."""
-
-    start: Path | None = None
-    """A table or a flow that every session begins with."""
-    address: str = "127.0.0.1"
-    """Of the interface that is listened on."""
-    port: int = 5006
-    """The port to listen on; 0 takes a free one."""
-    hosts: tuple[str, ...] = ()
-    """Allowed host names of the server, besides its own address."""
-    users: Path | None = field(default=None, repr=False)
-    """The file of accounts; without it there is no login."""
-    limits: Limits | None = None
-    """Those of a hosted server, or what a machine of one's own can show, without it."""
-    workers: int | None = None
-    """Worker processes that all sessions share; 0 runs everything on threads of the server. As many as there
-    are processors on a hosted server, 0 at home, without it."""
-    https: bool = False
-    """Whether a proxy in front speaks https with the browsers."""
-    proxied: bool = False
-    """Whether a proxy in front says who asks, in X-Real-IP or X-Forwarded-For."""
-    proxies: tuple[str, ...] = ("127.0.0.1", "::1")
-    """Addresses and networks of that proxy: what others say in headers is not believed."""
-    trust_header: str | None = None
-    """The header in which that proxy names who signed in there, such as X-Forwarded-User."""
-    metrics: bool = False
-    """Whether ``/metrics`` tells its operator how many sessions, runs and bytes there are."""
-    metrics_readers: tuple[str, ...] = ("127.0.0.1", "::1")
-    """Addresses and networks that may read it."""
-    open_to_all: bool = False
-    """Whether others may come in without signing in."""
-    owner: Path | None = None
-    """Where keyed marks of the people of releases are kept, so that a second release of them warns; of a server with
-    accounts, each user's in a folder of their own. Beside what is opened at home, as a flow's, without it."""
-    keep: float = KEPT
-    """Seconds that a session is kept after its page was closed, and uploads if this server is lost, to go on with;
-    0 is not at all."""
-
-    def owner_of(self, user: str) -> Path | None:
-        """Return the owner's folder of a user's releases; None where nothing is kept."""
-        if self.owner is None:
-            return None if self.start is None or self.hosted else self.start.parent / "owner"
-        return self.owner / user if user else self.owner
-
-    def shares_owner(self, user: str) -> bool:
-        """Return whether strangers' releases are kept in the same owner's folder: on a server to which people come without a name."""
-        return self.hosted and not user
-
-    @property
-    def hosted(self) -> bool:
-        """Whether others than the user who started it may use it."""
-        return bool(self.users or self.hosts or self.proxied or self.address not in LOOPBACK)
 
 
 class Server:
@@ -148,9 +81,7 @@ class Server:
     def __init__(self, settings: ServerSettings) -> None:
         self.settings = settings
         hosted = settings.hosted
-        _check_networks("--proxy-address", settings.proxies)
-        _check_networks("--metrics-from", settings.metrics_readers)
-        _check_proxy(settings)
+        settings.check()
         accounts = None if settings.users is None else Accounts(settings.users)
         if hosted and accounts is None and settings.trust_header is None and not settings.open_to_all:
             raise ParameterError(
@@ -223,17 +154,12 @@ class Server:
             ) from None
         self._gateway = Gateway(
             server._tornado,
-            [settings.address, *settings.hosts],
+            settings,
             accounts,
             lambda: self.healthy,
             token_secret,
-            secure=settings.https,
-            kept=settings.keep,
-            revoke=self._revoke,
-            trust_header=settings.trust_header,
-            proxies=settings.proxies if settings.proxied else (),
-            metrics=(lambda: self.figures().text()) if settings.metrics else None,
-            metrics_readers=settings.metrics_readers,
+            self._revoke,
+            lambda: self.figures().text(),
         )
         server._tornado.add_transform(PackedFiles)
         server._http.request_callback = self._gateway
@@ -311,7 +237,7 @@ class Server:
         for seat in self.seats.of_key(shown.key):
             if seat is not shown and seat.workspace.data.frame is not None:
                 runs = plural(len(seat.workspace.runs.finished), "run")
-                runs += ", running" if seat.workspace.runs.running else ""
+                runs += ", running" if seat.workspace.starts.running else ""
                 runs += "" if seat.is_free else ", in another tab"
                 listed.append((seat.number, seat.workspace.data.table_name, runs))
         for number, flow in self.folders.lost(shown.key).items():
@@ -357,7 +283,7 @@ class Server:
         try:
             self._begin(workspace)
         except AnonflowError as error:
-            workspace.runs.status, workspace.opener.not_opened = NOTHING_OPENED, error.problems
+            workspace.starts.status, workspace.opener.not_opened = NOTHING_OPENED, error.problems
         return workspace
 
     def _begin(self, workspace: Workspace) -> None:
@@ -477,34 +403,6 @@ class Server:
         self._server.stop(wait=False)
         if self.cluster is not None:
             self.cluster.close()
-
-
-def _check_networks(option: str, networks: Sequence[str]) -> None:
-    """Refuse anything but addresses and networks, and the network of all addresses."""
-    for text in networks:
-        try:
-            network = ipaddress.ip_network(text, strict=False)
-        except ValueError:
-            raise ParameterError(
-                f"{option} {text!r} is not an address or network, such as 10.0.0.7"
-            ) from None
-        if not network.prefixlen:
-            raise ParameterError(f"{option} {text!r} covers every address; name single addresses or networks")
-
-
-def _check_proxy(settings: ServerSettings) -> None:
-    """Refuse contradictory settings of a proxy: a header that is trusted without one, or beside accounts of our own."""
-    header = settings.trust_header
-    if header is None:
-        return
-    if re.fullmatch(r"[A-Za-z][A-Za-z0-9-]{0,63}", header) is None or header.lower() in _NOT_TRUSTED:
-        raise ParameterError(
-            f"--trust-header {header!r} names no user; take a header such as X-Forwarded-User"
-        )
-    if not settings.proxied:
-        raise ParameterError("--trust-header needs --behind-proxy: anybody can send a header")
-    if settings.users is not None:
-        raise ParameterError("--trust-header and --users are two ways to sign in; take one of them")
 
 
 def _forget_notifications(document: Any) -> None:

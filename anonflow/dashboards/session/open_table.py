@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import param
 
+from anonflow import datasets
 from anonflow.dashboards.session.draft import Draft
 from anonflow.dashboards.session.draft_spec import NO_FLOW, DraftSpec
 from anonflow.dashboards.session.files.table_sources import edited_column
@@ -171,6 +172,12 @@ class OpenTable(param.Parameterized):
         advice = advise(frame, tell=tell) if len(frame) else []
         self._advice = frame, advice
         return advice
+
+    def given_hierarchy(self, column: str | None) -> dict[str, Any] | str | None:
+        """Return the hierarchy that comes with the built-in table for a column, if it is one that has it."""
+        name = self.source.dataset
+        schema: dict[str, Any] = {} if name is None else datasets.schema(name, hierarchies=True)
+        return schema.get(column or "", {}).get("hierarchy")
 
     def set_column(self, column: str, **declared: Any) -> None:
         """Declare a column by the keys of a flow, as one edit that can be undone.

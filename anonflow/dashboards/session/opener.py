@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import param
+from param.parameterized import batch_call_watchers
 
 from anonflow import datasets, strict_yaml
 from anonflow.dashboards.session.draft import FIRST_K, PARTITION, Draft
@@ -34,8 +34,9 @@ from anonflow.dashboards.session.open_table import OpenTable
 from anonflow.dashboards.session.project import Project, read_project, read_session_runs, stranger_flow
 from anonflow.dashboards.session.review import Review
 from anonflow.dashboards.session.runs import Runs
-from anonflow.dashboards.session.screen_words import BEGIN
+from anonflow.dashboards.session.screen_words import BEGIN, listed
 from anonflow.dashboards.session.share_link import LinkSpec, configuration, merged
+from anonflow.dashboards.session.starts import Starts
 from anonflow.dashboards.work.jobs import FinishedRun
 from anonflow.dashboards.work.user_limits import Limits
 from anonflow.engine.execution.events import Cancelled
@@ -65,11 +66,18 @@ class Opener:
     """
 
     def __init__(
-        self, data: OpenTable, runs: Runs, review: Review, place: SessionFolder, limits: Limits
+        self,
+        data: OpenTable,
+        runs: Runs,
+        starts: Starts,
+        review: Review,
+        place: SessionFolder,
+        limits: Limits,
     ) -> None:
         self.not_opened: Sequence[str] = ()
         self._data = data
         self._runs = runs
+        self._starts = starts
         self._review = review
         self._place = place
         self._limits = limits
@@ -195,14 +203,12 @@ class Opener:
         return self._opening_of(self._flow_alone(text))
 
     def _flow_alone(self, text: str) -> Project:
-        document = stranger_flow(text, self._place.checked_files(), self._limits).unpublished().document
+        files = self._place.checked_files()
+        document = stranger_flow(text, files, self._limits).unpublished().document
         # what was dropped beside a flow lies beside it, whatever its folder was
         for _, holder, key in paths_in(document):
             beside = safe_name(holder[key])
-            if (
-                not (self._place.checked_files() / holder[key]).exists()
-                and (self._place.checked_files() / beside).exists()
-            ):
+            if not (files / holder[key]).exists() and (files / beside).exists():
                 holder[key] = beside
         return Project(DraftSpec.of(document), {}, ())
 
@@ -240,11 +246,13 @@ class Opener:
         sentence = f"{len(frame):,} records are open, and {plural(len(project.runs), 'run')} of the project."
         if project.records not in (-1, len(frame)):
             sentence += f" It was made with a table of {project.records:,}: its measures are of that one."
-        self._runs.status = sentence
+        self._starts.status = sentence
 
     def _wait_for_table(self, project: Project) -> None:
         self._project = project
-        self._runs.status = f"Open its table now, {self.waits_for}: the flow and its runs are waiting for it."
+        self._starts.status = (
+            f"Open its table now, {self.waits_for}: the flow and its runs are waiting for it."
+        )
 
     @property
     def waits_for(self) -> str:
@@ -255,7 +263,7 @@ class Opener:
         """Let the next table begin anew, whatever waits for one."""
         self._project = None
         if self._data.frame is None:
-            self._runs.status = BEGIN
+            self._starts.status = BEGIN
 
     def open_link(self, text: str) -> None:
         """Go on with the configuration of a link; without a built-in table in it, the next table that is opened.
@@ -284,7 +292,9 @@ class Opener:
             self._data.draft.put(spec)
         else:
             self._waiting = shared
-            self._runs.status = "Open your table: the methods and parameters of the link are waiting for it."
+            self._starts.status = (
+                "Open your table: the methods and parameters of the link are waiting for it."
+            )
 
     def _open_guessed(self, frame: Any, source: SourceSpec, advice: list[Advice], name: str) -> None:
         self._data.keep_advice(frame, advice)
@@ -330,20 +340,18 @@ class Opener:
         self._review.put({field: text for field, text in self._place.review.items() if field in FIELDS})
         sentence = "your runs are there." if runs else "runs are to be run again."
         if unfinished:
-            names = ", ".join(list(unfinished)[:3]) + (
-                f" and {len(unfinished) - 3:,} more" if len(unfinished) > 3 else ""
-            )
-            sentence += f" Not finished: {names}; press Run again."
-        self._runs.status = f"Your table is open again, as the server kept it; {sentence}"
+            sentence += f" Not finished: {listed(list(unfinished), 3)}; press Run again."
+        self._starts.status = f"Your table is open again, as the server kept it; {sentence}"
         self._runs.resume(runs, chosen, drawn, unfinished)
+        self._starts.restore([run for run in runs if run.seed and self._place.results(run.seed).is_dir()])
 
     def _take(self, frame: Any, source: SourceSpec, spec: DraftSpec, guessed: bool = False) -> None:
         """Open a frame under a flow over it, as :meth:`OpenTable.take` does; what was open, and its runs, are gone."""
         folder = self._place.checked_files()
         # whoever watches the table finds its runs gone already
-        with param.parameterized.batch_call_watchers(self._runs):
-            self._runs.abandon()
-            self._runs.status = (
+        with batch_call_watchers(self._runs), batch_call_watchers(self._starts):
+            self._starts.abandon()
+            self._starts.status = (
                 f"{plural(len(frame), 'record')} and {plural(len(frame.columns), 'column')} are open."
             )
             self._review.put({})

@@ -46,7 +46,13 @@ def on_screen(text: str) -> str:
     return text.in_words(WORDS) if isinstance(text, Sentence) else text
 
 
+def listed(names: Sequence[str], most: int) -> str:
+    """Return names with commas; of more than `most` the first, and how many more there are."""
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
 def roles_wait(columns: Sequence[str]) -> str:
     """Return of which columns nobody has confirmed the role, so that nothing is published."""
-    names = ", ".join(columns[:5]) + (f" and {len(columns) - 5:,} more" if len(columns) > 5 else "")
-    return f"Nobody has confirmed the guess at the role of {plural(len(columns), 'column')}: {names}. Nothing is published before."
+    number = plural(len(columns), "column")
+    return f"Nobody has confirmed the guess at the role of {number}: {listed(columns, 5)}. Nothing is published before."

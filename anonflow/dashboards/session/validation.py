@@ -5,18 +5,16 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anonflow import engine
-from anonflow.algorithms.diversity.target import DIVERSITIES
-from anonflow.criteria.guarantee import promises_classes
 from anonflow.dashboards.session.draft_spec import DraftSpec, written
 from anonflow.dashboards.session.screen_words import on_screen
 from anonflow.engine.execution.plan import refuse_early, why_not
 from anonflow.engine.flows.references import check_columns
-from anonflow.engine.flows.spec import PublishSpec, SourceSpec
+from anonflow.engine.flows.spec import SourceSpec
 from anonflow.errors import AnonflowError
 from anonflow.partition import too_few
 from anonflow.table import Schema, Table
@@ -125,27 +123,3 @@ def _one_by_one(spec: DraftSpec, folder: Path, n: int) -> tuple[list[engine.Flow
                 [too_few(n, alone.ks[0]).message] if few else _words_of(error)
             )
     return flows, wrong
-
-
-def running_flow(flow: engine.Flow, run: engine.Run, table: Table | None = None) -> engine.Flow:
-    """Return what is run to compare: one run of a flow, without the draw, the attacks, the files, and what only a draw can show."""
-    steps = flow.spec.steps
-    criteria = steps.verify
-    guarantee = run.anonymize.guarantee or run.anonymize.method.guarantee
-    if not promises_classes(guarantee):
-        # the diversity of what is not in classes is a property of the release
-        criteria = tuple(
-            request
-            for request in criteria
-            if (request.partition("=")[0] if isinstance(request, str) else next(iter(request), ""))
-            not in DIVERSITIES
-        )
-    bare = steps.model_copy(
-        update={"anonymize": run.anonymize, "draw": None, "attack": (), "verify": criteria}
-    )
-    spec = flow.spec.model_copy(
-        update={"partition": run.partition, "steps": bare, "matrix": None, "publish": PublishSpec(), "target": None}
-    )  # fmt: skip
-    name = f"{run.anonymize.algorithm} k={run.anonymize.k}"
-    alone = engine.Run(0, name, run.anonymize, run.partition)
-    return replace(flow, spec=spec, runs=(alone,), published=None, target=None, space=None, table=table)

@@ -20,6 +20,7 @@ from anonflow.dashboards.session.publication import Publication, publication
 from anonflow.dashboards.session.review import Review
 from anonflow.dashboards.session.runs import Runs
 from anonflow.dashboards.session.screen_words import OPEN_FIRST
+from anonflow.dashboards.session.starts import Starts
 from anonflow.dashboards.work.fair_queue import FairQueue
 from anonflow.dashboards.work.turns import Turns
 from anonflow.dashboards.work.user_limits import Limits
@@ -32,7 +33,7 @@ class Workspace(param.Parameterized):
 
     ``opener`` opens tables and projects in it; ``turns`` are those of its work on the event loop and in the queue.
 
-    Invariant: ``draft``, ``data`` and ``runs`` stay the same objects.
+    Invariant: ``draft``, ``data``, ``runs`` and ``starts`` stay the same objects.
 
     Parameters
     ----------
@@ -59,7 +60,8 @@ class Workspace(param.Parameterized):
 
     draft: Draft = param.ClassSelector(class_=Draft, constant=True, doc="The one flow behind all screens.")
     data: OpenTable = param.ClassSelector(class_=OpenTable, constant=True, doc="The open table.")
-    runs: Runs = param.ClassSelector(class_=Runs, constant=True, doc="The runs on it.")
+    runs: Runs = param.ClassSelector(class_=Runs, constant=True, doc="The finished runs on it.")
+    starts: Starts = param.ClassSelector(class_=Starts, constant=True, doc="What runs on it.")
     review: Review = param.ClassSelector(class_=Review, constant=True, doc="The reviewer's report.")
     limits: Limits = param.ClassSelector(class_=Limits, constant=True, doc="Caps.")
     folder = param.ClassSelector(class_=Path, default=None, allow_None=True, doc="This session's own.")
@@ -92,12 +94,14 @@ class Workspace(param.Parameterized):
             limits,
             shared=owner is not None and params.get("shares_owner", False),
         )
-        runs = Runs(data, turns, memory, place, limits, scheduler, freed or (lambda: None))
+        runs = Runs(data, place, limits)
+        starts = Starts(data, runs, turns, memory, place, limits, scheduler, freed or (lambda: None))
         super().__init__(
             folder=place.files,
             draft=draft,
             data=data,
             runs=runs,
+            starts=starts,
             review=Review(place),
             limits=limits,
             **params,
@@ -105,7 +109,7 @@ class Workspace(param.Parameterized):
         self.place = place
         self.memory = memory
         self.turns = turns
-        self.opener = Opener(data, runs, self.review, place, limits)
+        self.opener = Opener(data, runs, starts, self.review, place, limits)
         self._delete = weakref.finalize(self, place.delete)
         draft.changed = self._draft_changed
 
@@ -124,17 +128,18 @@ class Workspace(param.Parameterized):
         self.draft.set_ks(ks)
 
     def start(self) -> None:
-        """Run the draft in the background, as :meth:`anonflow.dashboards.session.runs.Runs.start`."""
-        self.runs.start()
+        """Run the draft in the background, as :meth:`anonflow.dashboards.session.starts.Starts.start`."""
+        self.starts.start()
 
     def wait(self, timeout: float | None = None) -> None:
-        """Wait until nothing runs, as :meth:`anonflow.dashboards.session.runs.Runs.wait`."""
-        self.runs.wait(timeout)
+        """Wait until nothing runs, as :meth:`anonflow.dashboards.session.starts.Starts.wait`."""
+        self.starts.wait(timeout)
 
     @property
     def has_work(self) -> bool:
         """Whether another table would replace runs or edits."""
-        return self.data.is_edited or (self.data.frame is not None and self.runs.has_work)
+        has_runs = bool(self.runs.finished or self.starts.running)
+        return self.data.is_edited or (self.data.frame is not None and has_runs)
 
     def save_project(self, with_table: bool = False) -> bytes:
         """Return the flow, its hierarchies, and the runs with their measures and notes, in one file.
@@ -186,7 +191,7 @@ class Workspace(param.Parameterized):
     @property
     def watched(self) -> tuple[param.Parameterized, ...]:
         """All that screens watch."""
-        return self, self.draft, self.data, self.data.coder, self.runs, self.review
+        return self, self.draft, self.data, self.data.coder, self.runs, self.starts, self.review
 
     def close(self, keep: bool = False) -> None:
         """Stop everything and delete this workspace's folder with its uploads, unless it is to stay for the next server to go on with."""
@@ -194,7 +199,7 @@ class Workspace(param.Parameterized):
             for watched in self.watched:  # there are no listeners any more
                 stack.enter_context(param.parameterized.discard_events(watched))
             stack.enter_context(self.place.unchanged())
-            self.runs.abandon()
+            self.starts.abandon()
             self.data.close()
         self.turns.end()
         if keep:

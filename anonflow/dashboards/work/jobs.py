@@ -6,20 +6,23 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 from anonflow import engine
+from anonflow.algorithms.diversity.target import DIVERSITIES
+from anonflow.criteria.guarantee import promises_classes
 from anonflow.dashboards.session.draft_spec import DraftSpec, MethodSpec
 from anonflow.dashboards.session.screen_words import on_screen
 from anonflow.dashboards.work import fair_queue
 from anonflow.dashboards.work.fair_queue import Ticket
 from anonflow.dashboards.work.turns import Turns
 from anonflow.engine.attempt import Attempt
-from anonflow.engine.flows.spec import PartitionSpec
+from anonflow.engine.flows.spec import PartitionSpec, PublishSpec
+from anonflow.hierarchy.wording import plural
 from anonflow.table import Table
 
 PAUSE = 0.1
@@ -148,6 +151,30 @@ class Job(Attempt):
         return self.spec.with_steps(anonymize=step).model_copy(update={"partition": cut})
 
 
+def running_flow(flow: engine.Flow, run: engine.Run, table: Table | None = None) -> engine.Flow:
+    """Return what is run to compare: one run of a flow, without the draw, the attacks, the files, and what only a draw can show."""
+    steps = flow.spec.steps
+    criteria = steps.verify
+    guarantee = run.anonymize.guarantee or run.anonymize.method.guarantee
+    if not promises_classes(guarantee):
+        # the diversity of what is not in classes is a property of the release
+        criteria = tuple(
+            request
+            for request in criteria
+            if (request.partition("=")[0] if isinstance(request, str) else next(iter(request), ""))
+            not in DIVERSITIES
+        )
+    bare = steps.model_copy(
+        update={"anonymize": run.anonymize, "draw": None, "attack": (), "verify": criteria}
+    )
+    spec = flow.spec.model_copy(
+        update={"partition": run.partition, "steps": bare, "matrix": None, "publish": PublishSpec(), "target": None}
+    )  # fmt: skip
+    name = f"{run.anonymize.algorithm} k={run.anonymize.k}"
+    alone = engine.Run(0, name, run.anonymize, run.partition)
+    return replace(flow, spec=spec, runs=(alone,), published=None, target=None, space=None, table=table)
+
+
 class JobGroup:
     """Some jobs that were started together.
 
@@ -264,16 +291,14 @@ class JobGroup:
 
 def sentence(jobs: list[Job]) -> str:
     """Return the progress of the runs, in plain words."""
-    ended = sum(job.ended for job in jobs)
-    at_work = [job for job in jobs if job.begun and not job.ended]
+    done = f"{sum(job.ended for job in jobs)} of {plural(len(jobs), 'run')} done."
+    at_work = [f"{job.run.name} ({job.doing})" for job in jobs if job.begun and not job.ended]
     if at_work:
-        names = ", ".join(f"{job.run.name} ({job.doing})" for job in at_work)
-        return f"Running {names}; {ended} of {len(jobs)} run{'' if len(jobs) == 1 else 's'} done."
+        return f"Running {', '.join(at_work)}; {done}"
     places = [job.ticket.place for job in jobs if job.ticket is not None and job.ticket.place >= 0]
     if places:
-        place = min(places) + 1
-        return f"Waiting for a free processor: you are {_ordinal(place)} in the queue; {ended} of {len(jobs)} run{'' if len(jobs) == 1 else 's'} done."
-    return f"{ended} of {len(jobs)} run{'' if len(jobs) == 1 else 's'} done."
+        return f"Waiting for a free processor: you are {_ordinal(min(places) + 1)} in the queue; {done}"
+    return done
 
 
 def _ordinal(number: int) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import param
@@ -143,35 +143,6 @@ class Background(param.Parameterized):
         if self.busy:
             self.forget()
             self._stopped()
-
-    def compute(
-        self,
-        owner: param.Parameterized,
-        flag: str,
-        work: Callable[[], Any],
-        done: Callable[[Any], Mapping[str, Any] | None],
-        words: str = "",
-        **before: Any,
-    ) -> None:
-        """Do `work` in the background for `owner`, whose param `flag` is true meanwhile.
-
-        Parameters
-        ----------
-        done : callable
-            Takes the result, and returns what other params become by it. Where the work fails, ``problem`` says why.
-        words : str
-            What it is; without, the screen says nothing of it.
-        **before
-            What other params are until then.
-        """
-
-        def end(**changes: Any) -> None:
-            owner.param.update(**{flag: False, **changes})
-
-        owner.param.update(**{flag: True, "problem": "", **before})
-        self.start(
-            work, lambda result: end(**(done(result) or {})), lambda problem: end(problem=problem), words, end
-        )
 
     def forget(self) -> None:
         """Discard the running work: its result is not shown."""

@@ -197,8 +197,8 @@ def page(
             (
                 row["attacker"],
                 row["knows"],
-                f"{100 * row['success']:.1f} %",
-                f"{100 * row['worst']:.1f} %",
+                f"{100 * row['success']:.1f}%",
+                f"{100 * row['worst']:.1f}%",
                 f"{row['at_risk']:,}",
             )
             for row in attacks or ()

@@ -40,8 +40,8 @@ def done() -> Iterator[Workspace]:
     workspace.opener.open_dataset("census_like", n=150, seed=2)
     workspace.draft.set_algorithms(["greedy", "mondrian"])
     workspace.draft.set_ks([3, 5])
-    workspace.runs.start()
-    workspace.runs.wait(300)
+    workspace.start()
+    workspace.wait(300)
     yield workspace
     workspace.close()
 
@@ -69,7 +69,7 @@ def test_every_run_is_a_row_with_its_pictures(done: Workspace) -> None:
             sum(count for percent, count in run.result.spread if at == min(BARS - 1, percent // (100 / BARS)))
             for at in range(BARS)
         ]
-        assert row["records"] == str(sparkline(bars, "records by their loss, from 0 % left to 100 % right"))
+        assert row["records"] == str(sparkline(bars, "records by their loss, from 0% left to 100% right"))
 
 
 def test_no_cell_of_the_table_is_in_the_table_of_runs(done: Workspace) -> None:
@@ -107,7 +107,7 @@ def test_a_method_that_promises_no_probability_is_not_drawn_at_one_in_k(hand: Ha
     workspace.opener.open_dataset("census_like", n=60, seed=2)
     workspace.draft.set_algorithms(["k-concealment", "greedy"])
     workspace.draft.set_ks([3])
-    workspace.runs.start()
+    workspace.start()
     hand.do_all()
     screen = CompareScreen(workspace=workspace)
     model = screen.model
@@ -129,7 +129,7 @@ def test_measured_risk_is_that_of_the_most_exposed_person(done: Workspace) -> No
     model.risk = "measured"
     for _ in range(len(done.runs.finished)):
         model.background.wait(300)
-    assert not model.measuring
+    assert not model.busy
     assert set(model.measured) == {run.id for run in done.runs.finished}
     for run in done.runs.finished:
         rate = model.measured[run.id]
@@ -170,7 +170,7 @@ def test_two_runs_side_by_side(done: Workspace) -> None:
     screen.model.param.update(first=model.first, second=model.second)
     for id in (model.first, model.second):
         for loss in done.runs.of(id).losses.values():
-            assert f"{100 * loss:.1f} %" in screen.losses.object
+            assert f"{100 * loss:.1f}%" in screen.losses.object
     model.second = model.first
     assert model.pair() is None
     assert model.what_differs() == []
@@ -182,8 +182,8 @@ def test_history_undo_and_taking_up_a_run(small: Workspace) -> None:
     small.draft.set_ks([4])
     small.draft.set_algorithms(["mondrian"])
     assert model.history() == ["method: greedy → mondrian", "k: 10 → 4"]
-    small.runs.start()
-    small.runs.wait(300)
+    small.start()
+    small.wait(300)
     run = small.runs.finished[0]
     small.draft.undo()
     assert small.data.algorithms == ["greedy"]
@@ -215,8 +215,8 @@ def test_differences_are_named_by_their_place() -> None:
 def test_the_run_that_is_chosen_is_one_of_the_two_side_by_side(small: Workspace) -> None:
     small.draft.set_ks([2, 3, 4])
     small.draft.set_algorithms(["mondrian"])
-    small.runs.start()
-    small.runs.wait(300)
+    small.start()
+    small.wait(300)
     model = CompareModel(small)
     small.runs.choose(2)
     assert (model.first, model.second) == (2, 3)
@@ -229,10 +229,10 @@ def test_the_run_that_is_chosen_is_one_of_the_two_side_by_side(small: Workspace)
 
 
 def test_a_run_without_a_result_is_a_row_that_says_so(small: Workspace) -> None:
-    small.runs.limits = Limits(seconds=1e-6)
+    small.starts.limits = Limits(seconds=1e-6)
     small.draft.set_ks([3])
-    small.runs.start()
-    small.runs.wait(300)
+    small.start()
+    small.wait(300)
     model = CompareModel(small)
     row = model.rows().iloc[0]
     assert row["checks"] == "✗ no result"
@@ -241,7 +241,7 @@ def test_a_run_without_a_result_is_a_row_that_says_so(small: Workspace) -> None:
     assert model.pair() is None
     assert model.best() == []
     model.risk = "measured"
-    assert not model.measuring
+    assert not model.busy
 
 
 def test_usefulness_is_not_shown_of_runs_that_treat_missing_values_differently(
@@ -256,14 +256,14 @@ def test_usefulness_is_not_shown_of_runs_that_treat_missing_values_differently(
     )
     small.draft.set_algorithms(["mondrian"])
     small.draft.set_ks([3])
-    small.runs.start()
+    small.start()
     hand.do_all()
     screen = CompareScreen(workspace=small)
     (default, *_, other) = MISSING_RULES["categorical"]
     # the default, said or not, is one way; and a column without blanks has none to treat
     for column, way, shown in (("town", default, names), ("sex", other, names), ("town", other, ["gcp"])):
         small.data.set_column(column, missing=way)
-        small.runs.start()
+        small.start()
         hand.do_all()
         assert [name for name in screen.model.measures() if name in names] == shown
         assert [name for name in names if name not in screen.table.hidden_columns] == shown
@@ -278,8 +278,8 @@ def test_usefulness_is_not_shown_of_runs_that_treat_missing_values_differently(
 def test_a_new_table_forgets_what_was_measured(small: Workspace) -> None:
     model = CompareModel(small)
     small.draft.set_ks([3])
-    small.runs.start()
-    small.runs.wait(300)
+    small.start()
+    small.wait(300)
     model.risk = "measured"
     model.background.wait(300)
     assert model.measured
@@ -346,7 +346,7 @@ def test_run_fills_the_table_and_a_tap_chooses(small: Workspace) -> None:
     seen: list[int] = []
     small.runs.param.watch(lambda event: seen.append(len(screen.table.value)), "finished", precedence=1)
     screen.run.clicks += 1
-    small.runs.wait(300)
+    small.wait(300)
     assert seen == [1, 2, 3, 4], "results arrive one by one"
     assert screen.results.visible
     assert screen.pair.visible
@@ -354,10 +354,10 @@ def test_run_fills_the_table_and_a_tap_chooses(small: Workspace) -> None:
     screen.frontier._handle_msg({"key": f"run:{other}"})
     assert small.runs.chosen == other
     assert screen.table.selection == [screen.table.value["id"].tolist().index(other)]
-    assert screen.shown.value == other
+    assert screen.chosen.value == other
     screen.table.selection = [0]
     assert small.runs.chosen == screen.table.value["id"].iloc[0]
-    screen.shown.value = other
+    screen.chosen.value = other
     assert small.runs.chosen == other
 
 
@@ -381,8 +381,8 @@ def test_every_measure_that_judges_can_be_drawn_with_its_direction() -> None:
     workspace.draft.set_algorithms(["mondrian"])
     workspace.draft.set_ks([3, 5])
     screen = CompareScreen(workspace=workspace)
-    workspace.runs.start()
-    workspace.runs.wait(300)
+    workspace.start()
+    workspace.wait(300)
     labels = screen.model.measures()
     # in the order of the declarations; the size of the smallest class judges nothing
     assert list(labels) == ["gcp", "usefulness", "row-types", "c-avg", "discernibility", "seconds"]
@@ -451,8 +451,8 @@ def test_a_run_is_named_noted_pinned_filtered_and_deleted() -> None:
     workspace.opener.open_dataset("census_like", n=60, seed=1)
     workspace.draft.set_algorithms(["mondrian"])
     workspace.draft.set_ks([3, 5])
-    workspace.runs.start()
-    workspace.runs.wait(300)
+    workspace.start()
+    workspace.wait(300)
     screen = CompareScreen(workspace=workspace)
     second = workspace.runs.finished[1]
     workspace.runs.choose(second.id)
@@ -487,8 +487,8 @@ def test_a_run_whose_loss_comes_from_blanks_is_a_warning(algorithm: str) -> None
         }
         space.opener.open_frame(frame, columns, "people")
         space.draft.set_algorithms([algorithm])
-        space.runs.start()
-        space.runs.wait(300)
+        space.start()
+        space.wait(300)
         screen = CompareScreen(workspace=space)
         anonymization = space.runs.chosen_run.result.anonymization
         share, names = loss_of_blanks(space.runs.chosen_run.result.anonymization)

@@ -44,15 +44,15 @@ def done() -> Iterator[Workspace]:
     workspace.opener.open_frame(frame, columns, "people")
     workspace.draft.set_algorithms(["mondrian"])
     workspace.draft.set_ks([4, 20])
-    workspace.runs.start()
-    workspace.runs.wait(WAIT)
+    workspace.start()
+    workspace.wait(WAIT)
     yield workspace
     workspace.close()
 
 
 def waited(model: UtilityModel) -> None:
     model.background.wait(WAIT)  # also for what is drawn after the last number
-    assert not model.measuring
+    assert not model.busy
 
 
 def test_every_measure_that_is_declared_is_offered_with_its_direction_and_cost(done: Workspace) -> None:
@@ -100,7 +100,7 @@ def test_the_users_own_question_is_answered_for_every_run(done: Workspace) -> No
     assert card.model.problem == ""
     # asked once more, nothing is computed again
     card.start.clicks += 1
-    assert not card.model.measuring
+    assert not card.model.busy
     card.model.clear()
     assert card.table.object == ""
 

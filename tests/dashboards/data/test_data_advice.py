@@ -84,15 +84,15 @@ def test_an_answer_that_goes_with_the_role_leaves_it(workspace: Workspace) -> No
 
 
 def test_nothing_is_published_whose_role_nobody_confirmed(workspace: Workspace) -> None:
-    workspace.runs.start()
-    workspace.runs.wait(WAIT)
+    workspace.start()
+    workspace.wait(WAIT)
     model = PublishModel(workspace)
     published = [
         name for name, column in workspace.draft.spec.columns.items() if column.role not in UNPUBLISHED
     ]
     assert model.unconfirmed == published
     model.draw()
-    assert not model.drawing
+    assert not model.busy
     assert model.publication is None
     ColumnChoice(workspace).confirm()
     assert model.unconfirmed == []

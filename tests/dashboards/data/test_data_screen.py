@@ -6,6 +6,7 @@ import gzip
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -215,8 +216,9 @@ def dropper_to(
 ) -> tuple[DiskDropper, list[tuple[str, bytes]], list[str]]:
     taken: list[tuple[str, bytes]] = []
     refused: list[str] = []
+    place: Any = SimpleNamespace(folder=folder, limits=Limits(upload_bytes=most))
     dropper = DiskDropper(
-        lambda: folder, lambda name, path: taken.append((name, path.read_bytes())), refused.append, most=most
+        place, lambda name, path: taken.append((name, path.read_bytes())), refused.append, "a file"
     )
     return dropper, taken, refused
 
@@ -361,7 +363,7 @@ def test_whatever_replaces_work_asks(workspace: Workspace, tmp_path: Path, hand:
     assert not screen._question.visible  # nothing is lost
     first = workspace.data.table_name
     workspace.draft.set_algorithms(["mondrian"])
-    workspace.runs.start()
+    workspace.start()
     hand.do_all()
     assert screen.open.color == "default"
     files = sorted(workspace.folder.iterdir())
@@ -485,7 +487,7 @@ def test_a_file_is_read_aside_while_everybody_else_is_answered(tmp_path: Path, h
     hand.do_all()
     assert not screen.reading.busy
     assert len(item.data.frame) == 60
-    assert item.runs.status.startswith("60 records")
+    assert item.starts.status.startswith("60 records")
     assert sorted(place.name for place in item.folder.iterdir()) == ["people.csv"]
     # what is no table is said in a sentence, and nothing of it is kept
     path.write_bytes(b"\x00\xff" * 50)
@@ -561,8 +563,8 @@ def test_codes_beside_numbers_are_typed_and_shown(workspace: Workspace, tmp_path
     assert [domain.kind for domain in workspace.data.table.domains] == ["numeric", "numeric", "codes"]
     workspace.draft.set_algorithms(["mondrian"])
     workspace.draft.set_ks([3])
-    workspace.runs.start()
-    workspace.runs.wait(300)
+    workspace.start()
+    workspace.wait(300)
     assert [run.result.ok for run in workspace.runs.finished] == [True]
     assert choice.choose("income", "codes", "")
     assert value_at(workspace.draft, ("table", "columns", "income", "codes")) is None

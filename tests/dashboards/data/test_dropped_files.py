@@ -106,8 +106,8 @@ def test_table_and_hierarchies_find_each_other_in_any_order(
     assert "attached" in screen.dropped.object
     workspace.draft.set_algorithms(["mondrian"])
     workspace.draft.set_ks([3])
-    workspace.runs.start()
-    workspace.runs.wait(300)
+    workspace.start()
+    workspace.wait(300)
     assert workspace.runs.finished[0].ok
 
 
@@ -208,8 +208,8 @@ def test_a_workbook_is_read_where_its_reader_is(
     assert len(workspace.data.frame) == 40
     workspace.draft.set_algorithms(["mondrian"])
     workspace.draft.set_ks([3])
-    workspace.runs.start()
-    workspace.runs.wait(300)
+    workspace.start()
+    workspace.wait(300)
     assert workspace.publish(workspace.runs.finished[0].id).ok
     kept = workspace.save_project(with_table=True)
     (tmp_path / "p.zip").write_bytes(kept)

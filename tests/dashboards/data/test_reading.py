@@ -87,12 +87,12 @@ def test_a_file_whose_reading_is_cancelled_is_gone(
     line = screen._source[2]
     send(screen.dropper, "first.csv", PEOPLE.encode())
     hand.do_all()
-    frame, status = workspace.data.frame, workspace.runs.status
+    frame, status = workspace.data.frame, workspace.starts.status
     heard(screen.reading, at)
     send(screen.dropper, "people.csv", PEOPLE.encode())
     hand.do_all()
     assert workspace.data.frame is frame
-    assert workspace.runs.status == status
+    assert workspace.starts.status == status
     assert not screen.reading.busy
     assert not line.visible
     assert not screen._ways_in.loading
@@ -156,7 +156,7 @@ def test_coding_that_is_cancelled_says_how_to_go_on(hand: Hand, monkeypatch: pyt
     space.draft.set_ks([3])
     assert not hand.works
     with pytest.raises(FlowError, match="cancelled"):
-        space.runs.start()
+        space.start()
     assert screen.code.visible
     screen.code.param.trigger("clicks")
     hand.do_all()

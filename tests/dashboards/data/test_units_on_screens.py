@@ -33,8 +33,8 @@ def test_the_role_unit_is_chosen_and_the_verdict_says_units(tmp_path: Path) -> N
     assert choice.choose("patient", "role", "unit")
     workspace.draft.set_algorithms(["mondrian"])
     workspace.draft.set_ks([3])
-    workspace.runs.start()
-    workspace.runs.wait(300)
+    workspace.start()
+    workspace.wait(300)
     model = PublishModel(workspace)
     model.draw()
     model.background.wait(300)
@@ -75,7 +75,7 @@ def test_weights_that_none_can_be_are_one_sentence(
     sentences = [str(problem) for problem in workspace.data.problems]
     assert sum(words in sentence for sentence in sentences) == 1, sentences
     model = RiskModel(workspace)
-    model.compute()
+    model.draw()
     model.background.wait(300)
     assert words in model.problem
     workspace.close()
@@ -85,7 +85,7 @@ def test_unequal_weights_are_a_sentence_where_a_model_forbids_them(tmp_path: Pat
     workspace, choice = opened(tmp_path, WEIGHED.format(*(2, 3) * 10))
     assert choice.choose("w", "role", "weight")
     model = RiskModel(workspace)
-    model.compute()
+    model.draw()
     model.background.wait(300)
     assert model.problem == ""
     assert "the weights are unequal" in model.picture.risk.population.refused

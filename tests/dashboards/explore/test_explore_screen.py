@@ -14,6 +14,7 @@ import pytest
 pytest.importorskip("panel", reason="the dashboards are an extra")
 import anonflow as af
 from anonflow.algorithms.anonymize import Anonymization
+from anonflow.algorithms.view import sizes_of
 from anonflow.dashboards.explore.model import (
     ExploreModel,
     RunView,
@@ -38,8 +39,8 @@ def done() -> Iterator[Workspace]:
     workspace.opener.open_dataset("census_like", n=120, seed=2)
     workspace.draft.set_algorithms(["greedy", "mondrian", "k-concealment"])
     workspace.draft.set_ks([4])
-    workspace.runs.start()
-    workspace.runs.wait(300)
+    workspace.start()
+    workspace.wait(300)
     yield workspace
     workspace.close()
 
@@ -61,7 +62,7 @@ def test_without_a_run_there_is_nothing_to_explore() -> None:
     assert model.neighbourhood() is None
     assert model.heat() == (["all (GCP)"], [], [])
     model.attack()
-    assert not model.attacking
+    assert not model.busy
     workspace.close()
 
 
@@ -121,8 +122,9 @@ def test_distribution_and_neighbourhood_follow_the_choice(done: Workspace) -> No
     done.runs.choose(next(run.id for run in done.runs.finished if run.result.algorithm == "mondrian"))
     assert model.column == "Age", "the column stays while runs change"
     assert model.neighbourhood().kind == "class"
-    assert sum(count for _, count in model.sizes()) == 120
-    assert min(size for size, _ in model.sizes()) >= 4
+    sizes = sizes_of(model.anonymization)
+    assert sum(count for _, count in sizes) == 120
+    assert min(size for size, _ in sizes) >= 4
     assert 0 <= model.view().worst < 120
 
 
@@ -133,8 +135,8 @@ def test_runs_of_a_project_are_offered_to_be_run_again(tmp_path: Path) -> None:
     workspace.opener.open_file("people.csv", table)
     workspace.draft.set_algorithms(["mondrian"])
     workspace.draft.set_ks([4])
-    workspace.runs.start()
-    workspace.runs.wait(300)
+    workspace.start()
+    workspace.wait(300)
     saved = tmp_path / "people.anonflow.zip"
     saved.write_bytes(workspace.save_project(with_table=True))
     other.opener.read_project_file(saved)()
@@ -142,8 +144,8 @@ def test_runs_of_a_project_are_offered_to_be_run_again(tmp_path: Path) -> None:
     assert screen.repeat.visible
     assert not screen.inside.visible
     screen.repeat.clicks += 1
-    other.runs.restorer.wait(300)
-    other.runs.wait(300)
+    other.starts.restorer.wait(300)
+    other.wait(300)
     assert screen.inside.visible
     assert not screen.repeat.visible
     workspace.close()
@@ -173,7 +175,7 @@ def test_attacks_run_aside_and_are_told_in_plain_words(done: Workspace) -> None:
     assert model.attacks is None
     model.attack()
     model.background.wait(300)
-    assert not model.attacking
+    assert not model.busy
     assert model.problem == ""
     attacks = model.attacks
     assert {row["attacker"] for row in attacks.rows} >= {"prosecutor", "marketer", "linker"}
@@ -208,8 +210,8 @@ def test_a_new_table_ends_what_was_explored() -> None:
     workspace = Workspace()
     workspace.opener.open_dataset("census_like", n=60, seed=2)
     workspace.draft.set_ks([3])
-    workspace.runs.start()
-    workspace.runs.wait(300)
+    workspace.start()
+    workspace.wait(300)
     model = ExploreModel(workspace)
     model.record = 59
     assert model.view() is not None
@@ -354,21 +356,21 @@ def test_a_click_on_a_node_of_the_lattice_runs_it() -> None:
     assert not screen.levels.visible
     workspace.draft.set_algorithms(["full-domain"])
     workspace.draft.set_ks([6])
-    workspace.runs.start()
-    workspace.runs.wait(300)
+    workspace.start()
+    workspace.wait(300)
     assert screen.levels.visible
-    part = screen.model.lattice()
+    part = screen.model.view().lattice
     assert part is not None
     assert screen.lattice.html.count('data-key="node:') == len(part.nodes) == 4
     draft = workspace.draft.text()
     for at, node in enumerate(part.nodes):
         screen._node_clicked(f"node:{at}")
-        workspace.runs.wait(300)
+        workspace.wait(300)
         run = workspace.runs.finished[-1]
         assert workspace.runs.chosen == run.id
         assert run.result.anonymization.facts["levels"] == part.named(node)
         assert run.result.suppressed == node.suppressed
-        shown = screen.model.lattice()
+        shown = screen.model.view().lattice
         assert shown is not None
         assert shown.nodes[shown.of_run].levels == node.levels
         workspace.runs.choose(workspace.runs.finished[0].id)
@@ -426,8 +428,8 @@ def test_the_attackers_of_a_table_with_people_of_several_rows_are_drawn() -> Non
     workspace.opener.open_frame(people, {**af.datasets.schema("census_like"), "person": {"role": "unit"}})
     workspace.draft.set_algorithms(["greedy"])
     workspace.draft.set_ks([4])
-    workspace.runs.start()
-    workspace.runs.wait(300)
+    workspace.start()
+    workspace.wait(300)
     screen = ExploreScreen(workspace=workspace)
     screen.model.attack()
     screen.model.background.wait(300)

@@ -98,7 +98,7 @@ def test_names_and_numbers_of_charts_side_by_side_are_read() -> None:
     assert "a long name of a run k=10 (#1)" in text
     text = str(intervals([("guesses the value: salary-class", 0.1, 0.05, 0.163, 0.1)], "rates"))
     assert "guesses the value: salary-class" in text
-    assert re.findall(r'y="14".*?>(.*?)</text>', text) == ["0 %", "5 %", "10 %", "15 %"], "round numbers"
+    assert re.findall(r'y="14".*?>(.*?)</text>', text) == ["0%", "5%", "10%", "15%"], "round numbers"
 
 
 def test_a_line_never_joins_runs_over_other_columns() -> None:

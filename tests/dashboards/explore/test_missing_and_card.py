@@ -42,8 +42,8 @@ def blanks() -> Iterator[Workspace]:
     workspace.opener.open_frame(frame, columns)
     workspace.draft.set_algorithms(["greedy"])
     workspace.draft.set_ks([4])
-    workspace.runs.start()
-    workspace.runs.wait(300)
+    workspace.start()
+    workspace.wait(300)
     yield workspace
     workspace.close()
 
@@ -98,8 +98,8 @@ def test_of_numbers_with_codes_the_text_says_what_the_map_says() -> None:
     workspace = Workspace()
     workspace.opener.open_frame(frame, columns, "people")
     workspace.draft.set_ks([4])
-    workspace.runs.start()
-    workspace.runs.wait(300)
+    workspace.start()
+    workspace.wait(300)
     (lost,) = ExploreModel(workspace).view().missing
     assert lost.cells == blank.sum(), "a code is a value"
     both = (lost.cells * lost.loss + (90 - lost.cells) * lost.others) / 90
@@ -145,8 +145,8 @@ def test_card_and_attackers_have_one_figure_of_the_insider() -> None:
     workspace.opener.open_dataset("census_like", n=300, seed=1)
     workspace.draft.set_algorithms(["hungarian"])
     workspace.draft.set_ks([3])
-    workspace.runs.start()
-    workspace.runs.wait(300)
+    workspace.start()
+    workspace.wait(300)
     model = ExploreModel(workspace)
     model.attack()
     model.background.wait(300)

@@ -26,16 +26,16 @@ def workspace() -> Iterator[Workspace]:
 
 def test_each_run_has_an_expectation_and_after_it_the_error(workspace: Workspace, hand: Hand) -> None:
     card = ExpectedCard(workspace)
-    card.compute()
-    assert card.computing
+    card.expect()
+    assert card.busy
     assert card.start.disabled
     hand.do_all()
-    assert not card.computing
+    assert not card.busy
     assert [answer.name for answer in card.answers] == ["mondrian k=3", "mondrian k=5"]
     assert all(answer.seconds and answer.memory is not None for answer in card.answers)
     assert "mondrian k=3" in card.shown.object
     assert "What it took" not in card.shown.object
-    workspace.runs.start()
+    workspace.start()
     hand.do_all()
     assert [name for name, _, _ in card.errors()] == ["mondrian k=3", "mondrian k=5"]
     assert "What it took" in card.shown.object
@@ -50,8 +50,8 @@ def test_each_run_has_an_expectation_and_after_it_the_error(workspace: Workspace
 def test_what_cannot_be_expected_is_a_sentence() -> None:
     workspace = Workspace()
     card = ExpectedCard(workspace)
-    card.compute()
-    assert not card.computing
+    card.expect()
+    assert not card.busy
     assert "no table is open" in card.shown.object
     workspace.close()
 

@@ -72,8 +72,8 @@ def test_numbers_with_codes_are_one_column_of_the_grid() -> None:
     assert patterns_of(workspace) == [["age"], ["sex"]]
     assert (choice.problem, workspace.data.problems, workspace.data.impossible) == ("", (), {})
     assert "age[code]" not in board(choice)
-    workspace.runs.start()
-    workspace.runs.wait(300)
+    workspace.start()
+    workspace.wait(300)
     assert workspace.runs.finished[0].ok
     workspace.close()
 

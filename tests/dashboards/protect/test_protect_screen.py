@@ -225,8 +225,8 @@ def test_levels_and_widths_are_typed(workspace: Workspace) -> None:
     assert value_at(workspace.draft, place) == {"full-domain": mine}
     assert workspace.data.problems == ()
     assert levels.value == 'city: "*", job: values'
-    workspace.runs.start()
-    workspace.runs.wait(300)
+    workspace.start()
+    workspace.wait(300)
     (run,) = workspace.runs.finished
     levels_of_run = run.result.anonymization.facts["levels"]
     assert (levels_of_run["city"], levels_of_run["job"]) == ("*", "values")
@@ -262,8 +262,8 @@ def test_sets_of_columns_are_typed(workspace: Workspace) -> None:
         }
     }  # fmt: skip
     assert workspace.data.problems == ()
-    workspace.runs.start()
-    workspace.runs.wait(300)
+    workspace.start()
+    workspace.wait(300)
     (run,) = workspace.runs.finished
     assert run.result.guarantee == "key-sets(sets=[age+city|job], hidden=any, rows=matches)"
     assert all(finding.holds for finding in run.result.findings)
@@ -294,8 +294,8 @@ def test_sets_of_columns_are_typed_for_methods_of_classes(workspace: Workspace) 
     assert any("importance goes with sets or of" in problem for problem in workspace.data.problems)
     of.value = 2
     assert workspace.data.problems == ()
-    workspace.runs.start()
-    workspace.runs.wait(300)
+    workspace.start()
+    workspace.wait(300)
     (run,) = workspace.runs.finished
     assert run.result.guarantee == "key-sets(of=2, hidden=any, rows=matches)"
     assert all(finding.holds for finding in run.result.findings)
@@ -525,8 +525,8 @@ def test_what_was_chosen_runs(workspace: Workspace) -> None:
     screen.diversity.param.update(criterion="p-sensitivity", p=2)
     LimitTable(workspace).choose("age", "weight", 2)
     assert workspace.data.problems == ()
-    workspace.runs.start()
-    workspace.runs.wait(300)
+    workspace.start()
+    workspace.wait(300)
     (run,) = workspace.runs.finished
     assert run.ok
     assert run.result.anonymization.facts["diversity"] == "p-sensitivity"
@@ -541,8 +541,8 @@ def test_the_flow_of_a_run_by_auto_names_what_was_picked(
     choice.k = 3
     choice.guarantee = "k-anonymity"
     choice.cut = "auto"
-    workspace.runs.start()
-    workspace.runs.wait(300)
+    workspace.start()
+    workspace.wait(300)
     (run,) = workspace.runs.finished
     assert run.ok
     assert run.result.algorithm == "k-member"

@@ -50,11 +50,11 @@ def test_trials_become_runs_and_the_flow_of_the_picked_one_repeats_it(
     card = TargetCard(choice=choice)
     before = workspace.draft.document
     choice.start()
-    assert choice.searching
+    assert choice.busy
     assert card.start.disabled
     assert card.stop.visible
     hand.do_all()
-    assert not choice.searching
+    assert not choice.busy
     assert choice.problem == ""
     report = choice.report
     assert report.ok
@@ -90,7 +90,7 @@ def test_it_is_stopped_at_will_and_a_new_table_forgets_it(
     choice.start()
     choice.stop()
     hand.do_all()
-    assert not choice.searching
+    assert not choice.busy
     assert choice.report.ended == "it was stopped"
     heard = TargetChoice._show
     late: list[bool] = []
@@ -105,7 +105,7 @@ def test_it_is_stopped_at_will_and_a_new_table_forgets_it(
     choice.start()
     hand.do_all()
     assert late
-    assert not choice.searching
+    assert not choice.busy
     assert choice.trials == ()
     assert choice.report is None
     assert workspace.runs.finished == []
@@ -117,7 +117,7 @@ def test_what_cannot_be_searched_is_a_sentence(workspace: Workspace) -> None:
     assert "says nothing to reach" in choice.sentence()
     choice = TargetChoice(workspace, signs="ill ~ nobody")
     choice.start()
-    assert not choice.searching
+    assert not choice.busy
     assert choice.problem
     choice = TargetChoice(Workspace(), percent=9.0)
     choice.start()

@@ -59,7 +59,7 @@ def test_the_best_candidate_loses_least_is_chosen_and_has_its_reason(workspace: 
     questions = TwoQuestions(Protection(workspace))
     questions.find()
     assert questions.start.disabled
-    workspace.runs.wait(WAIT)
+    workspace.wait(WAIT)
     assert len(questions.candidates) == 3
     best = questions.best
     losses = {run.id: float(run.result.measures["gcp"]) for run in questions.candidates}
@@ -85,8 +85,8 @@ def test_the_best_candidate_loses_least_is_chosen_and_has_its_reason(workspace: 
 def test_the_numbers_follow_each_choice(workspace: Workspace) -> None:
     app = App(workspace=workspace)
     workspace.draft.set_ks([3, 8])
-    workspace.runs.start()
-    workspace.runs.wait(WAIT)
+    workspace.start()
+    workspace.wait(WAIT)
     shown = set()
     for run in workspace.runs.finished:
         workspace.runs.choose(run.id)

@@ -31,8 +31,8 @@ def done() -> Iterator[Workspace]:
     workspace.opener.open_dataset("census_like", n=60, seed=2)
     workspace.draft.set_algorithms(["greedy", "mondrian"])
     workspace.draft.set_ks([3, 4])
-    workspace.runs.start()
-    workspace.runs.wait(300)
+    workspace.start()
+    workspace.wait(300)
     yield workspace
     workspace.close()
 
@@ -72,8 +72,8 @@ def test_the_screen_offers_every_kind_of_file_that_the_shell_writes(done: Worksp
     workspace.data.confirm(dict.fromkeys(workspace.draft.spec.columns, ""))
     workspace.draft.set_algorithms(["greedy"])
     workspace.draft.set_ks([3])
-    workspace.runs.start()
-    workspace.runs.wait(300)
+    workspace.start()
+    workspace.wait(300)
     model = drawn(workspace)
     for content_of, content in names(model.content("public")).items():
         path = tmp_path / content_of

@@ -29,8 +29,8 @@ def session(owner: Path | None, frame: pd.DataFrame, algorithm: str = "k-member"
     workspace.opener.open_frame(frame, NAMED, "people")
     workspace.draft.set_algorithms([algorithm])
     workspace.draft.set_ks([k])
-    workspace.runs.start()
-    workspace.runs.wait(300)
+    workspace.start()
+    workspace.wait(300)
     return workspace
 
 
@@ -63,7 +63,7 @@ def test_a_run_goes_on_from_the_releases_of_the_session_before(second: Workspace
     assert screen.people.end == 10
     model.people = 4
     screen.go_on.clicks += 1
-    second.runs.wait(300)
+    second.wait(300)
     run = second.runs.chosen_run
     assert run is not plain
     assert run.spec.document["earlier"] == {"people": 4}
@@ -85,7 +85,7 @@ def test_a_run_goes_on_from_the_releases_of_the_session_before(second: Workspace
     assert str(tmp_path) not in model.content("flow").decode()
     assert screen.go_on.label == "Run again without earlier releases"
     screen.go_on.clicks += 1
-    second.runs.wait(300)
+    second.wait(300)
     assert second.runs.chosen_run.spec.earlier is None
 
 
@@ -154,7 +154,7 @@ def test_of_components_no_number_of_people_can_be_chosen(tmp_path: Path) -> None
         assert screen.released.card.visible
         assert not screen.people.visible
         screen.go_on.clicks += 1
-        second.runs.wait(300)
+        second.wait(300)
         assert second.runs.chosen_run.result.anonymization.facts["persisting"] == 60
         assert second.runs.chosen_run.spec.document["earlier"] == {}
     finally:
@@ -187,7 +187,7 @@ def test_releases_go_from_a_session_to_that_of_the_next_year(tmp_path: Path) -> 
                 assert screen.go_on.visible
                 screen.model.people = 4
                 screen.go_on.clicks += 1
-                workspace.runs.wait(300)
+                workspace.wait(300)
                 assert screen.people.visible is False
                 facts = workspace.runs.chosen_run.result.anonymization.facts
                 held.append(facts["held_back"])
@@ -240,7 +240,7 @@ def test_several_folders_are_uploaded_and_have_one_key(second: Workspace, tmp_pa
     assert "2 releases with" in upload(screen, both)
     model.people = 4
     model.go_on()
-    second.runs.wait(300)
+    second.wait(300)
     assert second.runs.chosen_run.spec.document["earlier"] == {"people": 4}
     publication = draw(second).model.publication
     assert publication.ok

@@ -34,8 +34,8 @@ def done() -> Iterator[Workspace]:
     workspace.opener.open_dataset("census_like", n=90, seed=2)
     workspace.draft.set_algorithms(["greedy", "mondrian"])
     workspace.draft.set_ks([3])
-    workspace.runs.start()
-    workspace.runs.wait(300)
+    workspace.start()
+    workspace.wait(300)
     yield workspace
     workspace.close()
 
@@ -45,8 +45,8 @@ def ready_to_draw(owner: Path) -> Workspace:
     workspace.opener.open_dataset("census_like", n=90, seed=2)
     workspace.draft.set_algorithms(["mondrian"])
     workspace.draft.set_ks([3])
-    workspace.runs.start()
-    workspace.runs.wait(300)
+    workspace.start()
+    workspace.wait(300)
     return workspace
 
 
@@ -113,7 +113,7 @@ def test_a_second_draw_of_the_same_table_warns(done: Workspace) -> None:
     assert model.drawn == [f"{first.name} (#{first.id})"]
     assert model.needs_agreement
     model.draw()
-    assert not model.drawing
+    assert not model.busy
     assert model.publication is None, "not without agreement"
     model.agreed = True
     model.draw()
@@ -314,7 +314,7 @@ def test_a_line_that_fails_has_a_remedy_that_is_applied_and_run(hand: Hand) -> N
     })  # fmt: skip
     workspace.draft.set_algorithms(["greedy"])
     workspace.draft.set_ks([3])
-    workspace.runs.start()
+    workspace.start()
     hand.do_all()
     screen = PublishScreen(workspace=workspace)
     screen.model.draw()
@@ -358,7 +358,7 @@ def test_a_remedy_that_cannot_be_is_said(hand: Hand) -> None:
     workspace = Workspace()
     workspace.opener.open_dataset("census_like", n=30, seed=2)
     workspace.draft.set_algorithms(["mondrian"])
-    workspace.runs.start()
+    workspace.start()
     hand.do_all()
     remedies = Remedies(workspace, lambda: None)
     change = ((("steps", "anonymize", "k"), 31),)
@@ -374,7 +374,7 @@ def test_a_remedy_that_cannot_be_is_said(hand: Hand) -> None:
     assert not remedies.__panel__().visible
     # the run that comes next is none that a remedy began: it is not chosen
     workspace.draft.set_ks([3])
-    workspace.runs.start()
+    workspace.start()
     hand.do_all()
     assert (workspace.runs.chosen, len(workspace.runs.finished)) == (1, 2)
     workspace.close()

@@ -27,8 +27,8 @@ def form() -> Iterator[ReviewForm]:
     workspace.opener.open_dataset("census_like", n=60, seed=2)
     workspace.draft.set_algorithms(["mondrian"])
     workspace.draft.set_ks([12])
-    workspace.runs.start()
-    workspace.runs.wait(WAIT)
+    workspace.start()
+    workspace.wait(WAIT)
     yield ReviewForm(PublishModel(workspace))
     workspace.close()
 

@@ -133,7 +133,7 @@ def test_people_households_and_weights_are_those_of_the_schema(workspace: Worksp
     assert "weights are unequal" in screen.parts["population"].object
     frame["stands for"] = [10.0 + at % 3 for at in range(60)]
     workspace.opener.open_frame(frame, columns, "people")
-    screen.model.compute()
+    screen.model.draw()
     hand.do_all()
     assert "30 units have rows of different weights" in screen.status.object
 
@@ -164,16 +164,16 @@ def test_a_wrong_setting_is_a_sentence_and_a_right_one_mends_it(workspace: Works
     workspace.opener.open_dataset("census_like", n=60, seed=1)
     model = RiskModel(workspace)
     model.fraction = 2.0
-    model.compute()
+    model.draw()
     model.background.wait(WAIT)
     assert "fraction" in model.problem
     model.fraction = 0.5
-    model.compute()
+    model.draw()
     model.background.wait(WAIT)
     assert model.problem == ""
     assert model.picture.risk.population is not None
     model.most = 40  # more than there are columns: all of them
-    model.compute()
+    model.draw()
     model.background.wait(WAIT)
     assert model.picture.risk.sets.most == max(model.sizes())
 
@@ -229,8 +229,8 @@ def test_a_register_is_compared_and_attacks_what_is_published(workspace: Workspa
     assert workspace.data.problems == ()
     workspace.draft.set_algorithms(["mondrian"])
     workspace.draft.set_ks([3])
-    workspace.runs.start()
-    workspace.runs.wait(WAIT)
+    workspace.start()
+    workspace.wait(WAIT)
     model = PublishModel(workspace)
     model.draw()
     model.background.wait(WAIT)
@@ -315,10 +315,10 @@ def test_a_picture_that_is_cancelled_begins_again_when_somebody_looks(
     assert "combination of columns" in screen.model.background.doing
     screen.model.stop()
     hand.do_all()
-    assert (screen.model.picture, screen.model.computing) == (None, False)
+    assert (screen.model.picture, screen.model.busy) == (None, False)
     assert "Cancelled" in screen.status.object
-    screen._root.visible = False
-    screen._root.visible = True
+    screen.shown = False
+    screen.shown = True
     hand.do_all()
     assert screen.model.picture is not None
     assert not screen.status.visible

@@ -14,7 +14,8 @@ from urllib.parse import urlencode
 from tornado.httpclient import HTTPClientError, HTTPRequest
 from tornado.websocket import websocket_connect
 
-from anonflow.dashboards.server.server import Server, ServerSettings
+from anonflow.dashboards.server.server import Server
+from anonflow.dashboards.server.server_settings import ServerSettings
 
 WAIT = 300.0
 PASSWORD = "correct horse battery"

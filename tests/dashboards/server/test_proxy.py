@@ -23,7 +23,7 @@ from tornado.httputil import HTTPHeaders, HTTPServerRequest, RequestStartLine
 from tornado.web import Application
 
 from anonflow.dashboards.server.gateway import Gateway
-from anonflow.dashboards.server.server import ServerSettings
+from anonflow.dashboards.server.server_settings import ServerSettings
 from anonflow.errors import ParameterError
 from tests import ROOT
 from tests.dashboards.server.running import Running, sign_in, until
@@ -38,7 +38,8 @@ def test_a_websocket_comes_from_the_host_and_port_of_its_page() -> None:
 
     def is_own(hosts: list[str], host: str, origin: str) -> bool:
         line = RequestStartLine("GET", "/ws", "HTTP/1.1")
-        gateway = Gateway(Application(), hosts, None, lambda: True, b"secret")
+        settings = ServerSettings(hosts=tuple(hosts))
+        gateway = Gateway(Application(), settings, None, lambda: True, b"secret")
         assert gateway.is_ours(host)
         headers = HTTPHeaders(
             {"Host": host, "Upgrade": "websocket", "Connection": "Upgrade", "Origin": origin}

@@ -160,14 +160,14 @@ def test_runs_go_on_without_a_page_and_no_change_is_lost(workspaces: list[Worksp
     workspace.turns.line.join(
         "anna", lambda: workspace.turns.later(lambda: arrived.append("here")), lambda: None
     )
-    workspace.runs.start()
-    batch = workspace.runs.batch
+    workspace.start()
+    batch = workspace.starts.batch
     assert batch is not None
     assert seats.leave(document) is None
     hand.do_all()
     assert arrived == ["here"]
     assert len(workspace.runs.finished) == 1
-    assert not workspace.runs.running
+    assert not workspace.starts.running
     assert watched == []  # whoever looked is gone
     workspace.draft.set_ks([4])
     assert workspace.place is not None

@@ -22,7 +22,7 @@ from anonflow.dashboards import Limits, Workspace
 from anonflow.dashboards.data.screen import DataScreen
 from anonflow.dashboards.server import server
 from anonflow.dashboards.server.accounts import Accounts, LoginThrottle, add_account, hashed
-from anonflow.dashboards.server.server import ServerSettings
+from anonflow.dashboards.server.server_settings import ServerSettings
 from anonflow.dashboards.session.files.folders import SessionFolders
 from anonflow.dashboards.session.opener import NOTHING_OPENED
 from anonflow.engine.flows.spec import SourceSpec
@@ -348,7 +348,7 @@ def test_a_lost_session_is_gone_on_with_by_its_browser_alone(
     resumed = begun(f"{signed_in()}; {key}")
     assert len(resumed.data.frame) == 12_960
     assert resumed.data.ks == [7]
-    assert "open again" in resumed.runs.status
+    assert "open again" in resumed.starts.status
     assert begun(f"{signed_in()}; {key}").data.frame is None  # it is held
     key, cookie = lost(), signed_in()
     item.ask("POST", "/logout", "", Cookie=f"{cookie}; {key}", Origin=f"http://127.0.0.1:{item.port}")
@@ -428,7 +428,7 @@ def test_a_session_begins_with_a_table_a_flow_or_a_link(
     assert three.server is not None
     three.token()
     (unread,) = three.server._workspaces
-    assert unread.runs.status == NOTHING_OPENED
+    assert unread.starts.status == NOTHING_OPENED
     assert "gredy" in " ".join(unread.opener.not_opened)
     screen = DataScreen(workspace=unread)
     assert screen.wrong.visible

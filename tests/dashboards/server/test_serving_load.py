@@ -35,12 +35,12 @@ def test_many_sessions_with_a_run_each_are_all_served() -> None:
     try:
         for number, user in enumerate(users):
             user.opener.open_dataset("census_like", n=300, seed=number)
-            user.runs.param.watch(lambda event, number=number: lists[number].append(event.new), "status")
+            user.starts.param.watch(lambda event, number=number: lists[number].append(event.new), "status")
         with held_slots(line):  # everybody comes before anybody is served
             for user in users:
-                user.runs.start()
+                user.start()
         for user in users:
-            user.runs.wait(900)
+            user.wait(900)
         assert [len(user.runs.finished) for user in users] == [1] * SESSIONS
         assert all(item.runs.finished[0].ok for item in users), [
             element.runs.finished[0].result.problem for element in users
@@ -72,15 +72,15 @@ def test_a_cancelled_run_gives_its_worker_back() -> None:
         slow.draft.set_ks([50])
         quick.opener.open_dataset("census_like", n=300, seed=2)
         at_work = threading.Event()
-        slow.runs.param.watch(
+        slow.starts.param.watch(
             lambda event: re.search("at work for [3-9]", event.new) and at_work.set(), "status"
         )
-        slow.runs.start()
+        slow.start()
         assert at_work.wait(240)
-        slow.runs.cancel()
-        slow.runs.wait(5)  # at once
-        quick.runs.start()
-        quick.runs.wait(240)
+        slow.starts.cancel()
+        slow.wait(5)  # at once
+        quick.start()
+        quick.wait(240)
         assert quick.runs.finished[0].ok, quick.runs.finished[0].result.problem
     finally:
         slow.close()

@@ -86,7 +86,7 @@ def test_a_click_on_run_loads_no_flow(monkeypatch: pytest.MonkeyPatch) -> None:
     item.opener.open_dataset("census_like", n=60, seed=1)
     item.draft.set_ks([3, 4])
     monkeypatch.setattr(draft_spec, "flow_from", lambda *_, **__: pytest.fail("the flow is loaded again"))
-    item.runs.start()
-    item.runs.wait(300)
+    item.start()
+    item.wait(300)
     assert [run.ok for run in item.runs.finished] == [True, True]
     item.close()

@@ -54,9 +54,9 @@ def test_an_impossible_run_does_not_keep_the_others_from_theirs(workspace: Works
     assert (
         "at least 30 records, or the whole table" in workspace.data.impossible["mondrian k=30, greedy k=30"]
     )
-    assert workspace.runs.possible == workspace.runs.missing == 2
-    workspace.runs.start()
-    workspace.runs.wait(300)
+    assert workspace.starts.possible == workspace.starts.missing == 2
+    workspace.start()
+    workspace.wait(300)
     assert {run.result.name for run in workspace.runs.finished} == {"mondrian k=4", "greedy k=4"}
     assert all(run.ok for run in workspace.runs.finished)
     workspace.draft.set_ks([30])
@@ -71,7 +71,7 @@ def test_an_option_that_one_method_cannot_take_is_that_methods(workspace: Worksp
     put_at(workspace.draft, step, {"k-concealment": {"start": "even", "randomized": False}})
     problem = "; ".join([*workspace.data.problems, *workspace.data.impossible.values()])
     if problem:  # where it is found before it runs, it is found for that method alone
-        assert workspace.runs.possible == 1
+        assert workspace.starts.possible == 1
         assert workspace.data.problems == ()
 
 

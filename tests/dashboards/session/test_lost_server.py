@@ -38,7 +38,7 @@ def resumed(home: Path) -> Workspace:
 def test_runs_that_were_done_come_back_with_measures_and_notes(tmp_path: Path, hand: Hand) -> None:
     first = begun(tmp_path / "home")
     first.draft.set_ks([3, 5])
-    first.runs.start()
+    first.start()
     hand.do_all()
     first.runs.edit(1, label="the first", note="for the paper", pinned=True)
     lost(first)
@@ -47,8 +47,8 @@ def test_runs_that_were_done_come_back_with_measures_and_notes(tmp_path: Path, h
     assert [run.name for run in after] == [run.name for run in before]
     assert [run.result.measures for run in after] == [run.result.measures for run in before]
     assert (after[0].label, after[0].note, after[0].pinned) == ("the first", "for the paper", True)
-    assert "Not finished" not in again.runs.status
-    assert "your runs are there" in again.runs.status
+    assert "Not finished" not in again.starts.status
+    assert "your runs are there" in again.starts.status
     assert [run.seed for run in after] == [run.seed for run in before]
     again.close()
 
@@ -57,12 +57,12 @@ def test_runs_come_back_with_their_results_and_releases_are_drawn_again(tmp_path
     """Nothing is solved a second time, and the same run draws the same release."""
     first = begun(tmp_path / "home")
     first.draft.set_ks([3, 5])
-    first.runs.start()
+    first.start()
     hand.do_all()
     first.runs.delete(1)
     first.draft.set_ks([5])  # the draft is another than that of the run
     first.data.set_column("Gender", role="insensitive")
-    first.runs.start()
+    first.start()
     hand.do_all()
     first.runs.choose(2)
     first.owner = tmp_path / "owner"
@@ -89,8 +89,8 @@ def test_runs_come_back_with_their_results_and_releases_are_drawn_again(tmp_path
         "",
         drawn.warnings,
     )  # it is the same release, not a second one
-    assert not again.runs.running
-    assert "your runs are there" in again.runs.status
+    assert not again.starts.running
+    assert "your runs are there" in again.starts.status
     again.close()
     assert not again.folder.exists()
 
@@ -98,7 +98,7 @@ def test_runs_come_back_with_their_results_and_releases_are_drawn_again(tmp_path
 def test_results_of_runs_that_are_gone_are_deleted(tmp_path: Path, hand: Hand) -> None:
     first = begun(tmp_path / "home")
     first.draft.set_ks([3, 5])
-    first.runs.start()
+    first.start()
     hand.do_all()
     results = first.place.path / "results"
     assert len(list(results.iterdir())) == 2
@@ -114,7 +114,7 @@ def test_results_of_runs_that_are_gone_are_deleted(tmp_path: Path, hand: Hand) -
 def test_without_stored_results_runs_have_their_measures(tmp_path: Path, hand: Hand) -> None:
     first = begun(tmp_path / "home")
     first.draft.set_ks([3])
-    first.runs.start()
+    first.start()
     hand.do_all()
     shutil.rmtree(first.place.path / "results")
     measures = [run.result.measures for run in first.runs.finished]
@@ -123,7 +123,7 @@ def test_without_stored_results_runs_have_their_measures(tmp_path: Path, hand: H
     hand.do_all()
     assert again.runs.chosen_run is None
     assert [run.result.measures for run in again.runs.finished] == measures
-    again.runs.start()
+    again.start()
     hand.do_all()
     assert again.runs.chosen_run is not None
     again.close()
@@ -132,20 +132,20 @@ def test_without_stored_results_runs_have_their_measures(tmp_path: Path, hand: H
 def test_runs_that_were_at_work_are_named_and_run_again(tmp_path: Path, hand: Hand) -> None:
     first = begun(tmp_path / "home")
     first.draft.set_ks([3])
-    first.runs.start()
+    first.start()
     hand.do_all()
     assert first.place.unfinished == {}
     first.draft.set_ks([3, 5])
-    first.runs.start()
-    seeds = {job.run.name: job.seed for job in first.runs.batch.jobs}
+    first.start()
+    seeds = {job.run.name: job.seed for job in first.starts.batch.jobs}
     lost(first)
     again = resumed(tmp_path / "home")
     hand.works.pop()  # the result of the run that was done is read
-    assert "Not finished: mondrian k=3, mondrian k=5; press Run again." in again.runs.status
+    assert "Not finished: mondrian k=3, mondrian k=5; press Run again." in again.starts.status
     assert [run.name for run in again.runs.finished] == ["mondrian k=3"]
-    assert not again.runs.running
-    first.runs.batch.abandon()  # it would write into the folder, too, as no killed server does
-    again.runs.start()
+    assert not again.starts.running
+    first.starts.batch.abandon()  # it would write into the folder, too, as no killed server does
+    again.start()
     hand.do_all()
     assert sorted(run.result.k for run in again.runs.finished) == [3, 3, 5]
     assert {
@@ -153,8 +153,29 @@ def test_runs_that_were_at_work_are_named_and_run_again(tmp_path: Path, hand: Ha
     } == seeds  # what is stored of them is not computed again
     lost(again)
     last = resumed(tmp_path / "home")
-    assert "Not finished" not in last.runs.status
+    assert "Not finished" not in last.starts.status
     last.close()
+
+
+def test_a_run_that_was_not_finished_is_remembered_until_it_is_run_again(tmp_path: Path, hand: Hand) -> None:
+    first = begun(tmp_path / "home")
+    first.draft.set_ks([3, 5])
+    first.start()
+    seeds = dict(first.runs.unfinished)
+    lost(first)
+    again = resumed(tmp_path / "home")
+    assert first.starts.batch is not None
+    first.starts.batch.abandon()  # it would write into the folder, too, as no killed server does
+    again.draft.set_ks([3])
+    again.start()
+    hand.do_all()
+    assert again.place.unfinished == {"mondrian k=5": seeds["mondrian k=5"]}
+    again.draft.set_ks([5])
+    again.start()
+    hand.do_all()
+    assert again.place.unfinished == {}
+    assert {run.name: run.seed for run in again.runs} == seeds
+    again.close()
 
 
 def test_a_draft_that_was_invalid_when_the_server_was_lost_comes_back(tmp_path: Path) -> None:
@@ -176,5 +197,5 @@ def test_what_cannot_be_read_names_no_run(tmp_path: Path, text: str) -> None:
     (first.place.path / "unfinished.json").write_text(text)
     lost(first)
     again = resumed(tmp_path / "home")
-    assert "Not finished" not in again.runs.status
+    assert "Not finished" not in again.starts.status
     again.close()

@@ -54,8 +54,8 @@ def people(folder: Path, name: str = "people.csv") -> Path:
 def run_once(item: Workspace) -> None:
     item.draft.set_algorithms(["mondrian"])
     item.draft.set_ks([4])
-    item.runs.start()
-    item.runs.wait(WAIT)
+    item.start()
+    item.wait(WAIT)
 
 
 def written(folder: Path, content: bytes) -> Path:
@@ -99,7 +99,7 @@ def test_a_project_brings_flow_hierarchies_runs_and_notes_back(
     other.opener.read_project_file(written(tmp_path, saved))()
     assert other.data.frame is None
     assert other.opener.waits_for == "people.csv"
-    assert "people.csv" in other.runs.status
+    assert "people.csv" in other.starts.status
     wrong = tmp_path / "wrong.csv"
     wrong.write_text("a,b\n1,2\n3,4\n")
     with pytest.raises(DataError, match="the column 'Age'"):
@@ -130,12 +130,12 @@ def test_with_its_table_a_project_is_opened_whole(
     other.opener.read_project_file(written(tmp_path, saved))()
     assert len(other.data.frame) == 40
     assert other.runs.finished[0].seed == workspace.runs.finished[0].seed
-    assert "1 run of the project" in other.runs.status
+    assert "1 run of the project" in other.starts.status
     # its seeds repeat its runs, for who wants to look at them
     assert [run.id for run in other.runs.repeatable] == [other.runs.finished[0].id]
-    other.runs.repeat()
-    other.runs.restorer.wait(WAIT)
-    other.runs.wait(WAIT)
+    other.starts.repeat()
+    other.starts.restorer.wait(WAIT)
+    other.wait(WAIT)
     assert other.runs.repeatable == []
     assert other.runs.chosen_run is other.runs.finished[0]
     repeated, first = (space.runs.finished[0].result.anonymization for space in (other, workspace))
@@ -340,10 +340,10 @@ def test_a_start_after_a_cancel_does_what_is_missing(workspace: Workspace, tmp_p
     workspace.opener.open_file("people.csv", people(tmp_path))
     workspace.draft.set_algorithms(["mondrian"])
     workspace.draft.set_ks([3, 4, 5])
-    assert workspace.runs.missing == 3
-    workspace.runs.start()
-    workspace.runs.wait(WAIT)
-    batch = workspace.runs.batch
+    assert workspace.starts.missing == 3
+    workspace.start()
+    workspace.wait(WAIT)
+    batch = workspace.starts.batch
     assert batch is not None
     first, *others = batch.jobs
     for job in others:  # as if they had been cancelled while the first was done
@@ -351,16 +351,16 @@ def test_a_start_after_a_cancel_does_what_is_missing(workspace: Workspace, tmp_p
         workspace.runs.delete(
             next(run.id for run in workspace.runs.finished if run.result.name == job.run.name)
         )
-    assert workspace.runs.missing == 2
-    workspace.runs.start()
-    assert [job.run.name for job in workspace.runs.batch.jobs] == [job.run.name for job in others]
-    workspace.runs.wait(WAIT)
+    assert workspace.starts.missing == 2
+    workspace.start()
+    assert [job.run.name for job in workspace.starts.batch.jobs] == [job.run.name for job in others]
+    workspace.wait(WAIT)
     assert sorted(run.result.name for run in workspace.runs.finished) == sorted(
         job.run.name for job in (first, *others)
     )
-    assert workspace.runs.missing == 3  # all are done: the next start does all again
+    assert workspace.starts.missing == 3  # all are done: the next start does all again
     workspace.draft.set_ks([3, 4])
-    assert workspace.runs.missing == 2
+    assert workspace.starts.missing == 2
 
 
 def test_a_table_with_an_identifier_is_published(workspace: Workspace, tmp_path: Path) -> None:
@@ -371,8 +371,8 @@ def test_a_table_with_an_identifier_is_published(workspace: Workspace, tmp_path:
     workspace.opener.open_file("named.csv", path)
     workspace.data.set_column("id", role="identifier")
     workspace.draft.set_ks([4])
-    workspace.runs.start()
-    workspace.runs.wait(WAIT)
+    workspace.start()
+    workspace.wait(WAIT)
     published = workspace.publish(workspace.runs.finished[0].id)
     assert published.ok
     assert b"id," not in published.tables[".csv"].splitlines()[0]

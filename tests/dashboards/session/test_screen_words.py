@@ -262,8 +262,8 @@ def test_a_run_that_fails_says_why_in_the_words_of_the_screens() -> None:
     put_at(item.draft, ("partition",), None)
     item.draft.set_algorithms(["optimal"])
     put_at(item.draft, ("steps", "anonymize", "options"), {"optimal": {"time_limit": 0.0}})
-    item.runs.start()
-    item.runs.wait(300)
+    item.start()
+    item.wait(300)
     assert [run.result.problem for run in item.runs.finished] == [ERRORS["too many records"][2]]
     item.close()
 

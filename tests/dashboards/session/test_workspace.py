@@ -23,7 +23,7 @@ from anonflow.errors import AnonflowError, DataError, FlowError, ParameterError
 pytest.importorskip("param", reason="the dashboards are an extra")
 from anonflow.dashboards import Limits, Workspace
 from anonflow.dashboards.session import open_table
-from anonflow.dashboards.session.runs import Runs
+from anonflow.dashboards.session.starts import Starts
 from anonflow.dashboards.work import jobs, screen_work
 from anonflow.dashboards.work.fair_queue import FairQueue
 from tests.cases.drafts import open_flow, problems_of, put_at, value_at
@@ -61,7 +61,7 @@ def test_before_a_table_is_open_nothing_can_run(workspace: Workspace) -> None:
     workspace.data.refresh()
     assert "open one first" in workspace.data.problems[0]
     with pytest.raises(FlowError, match="open one first"):
-        workspace.runs.start()
+        workspace.start()
 
 
 def test_it_says_no_cell_of_itself(workspace: Workspace) -> None:
@@ -70,8 +70,8 @@ def test_it_says_no_cell_of_itself(workspace: Workspace) -> None:
     columns = {"town": {"role": "quasi-identifier", "kind": "hierarchy", "hierarchy": tree}}
     workspace.opener.open_frame(frame, columns)
     workspace.draft.set_ks([2])
-    workspace.runs.start()
-    workspace.runs.wait(WAIT)
+    workspace.start()
+    workspace.wait(WAIT)
     assert len(workspace.runs.finished) == 1
     for shown in (workspace, workspace.draft, workspace.runs.finished[0], workspace.publish(1)):
         assert "xz" not in repr(shown), type(shown)
@@ -96,8 +96,8 @@ publish: {run: {anonymize.k: 3}, table: out/x.csv, report: out/x.html}
 """
     open_flow(workspace, text)
     assert workspace.data.problems == ()
-    workspace.runs.start()
-    workspace.runs.wait(WAIT)
+    workspace.start()
+    workspace.wait(WAIT)
     assert len(workspace.runs.finished) == 2
     publication = workspace.publish(workspace.runs.finished[0].id)
     assert len(publication.release.frame) == 60
@@ -259,7 +259,7 @@ def test_what_cannot_work_is_said_before_it_is_run(workspace: Workspace, edit: A
     edit(workspace)
     assert any(text in problem for problem in workspace.data.problems), workspace.data.problems
     with pytest.raises(AnonflowError):
-        workspace.runs.start()
+        workspace.start()
     workspace.draft.undo()
     assert workspace.data.problems == ()
 
@@ -271,22 +271,22 @@ def test_a_run_with_a_change_is_chosen_also_if_it_is_over_at_once(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened(workspace, n=60).draft.set_algorithms(["mondrian"])
-    workspace.runs.start()
-    workspace.runs.wait(300)
-    begin = Runs._begin
+    workspace.start()
+    workspace.wait(300)
+    begin = Starts._begin
 
-    def to_its_end(self: Runs, *arguments: Any) -> None:
+    def to_its_end(self: Starts, *arguments: Any) -> None:
         begin(self, *arguments)
         self.wait(300)
 
-    monkeypatch.setattr(Runs, "_begin", to_its_end)
+    monkeypatch.setattr(Starts, "_begin", to_its_end)
     for number, change in enumerate(
-        [workspace.runs.apply, lambda run, _: workspace.runs.run_again(run)], start=2
+        [workspace.starts.apply, lambda run, _: workspace.starts.run_again(run)], start=2
     ):
         change(1, [(("steps", "anonymize", "k"), 7)])
         assert workspace.runs.chosen == number == len(workspace.runs.finished)
     workspace.draft.set_ks([4])
-    workspace.runs.start()
+    workspace.start()
     assert (workspace.runs.chosen, len(workspace.runs.finished)) == (3, 4)  # the next one is not
 
 
@@ -302,15 +302,15 @@ def test_runs_arrive_one_by_one_and_the_source_is_not_read_again(
     shares: list[dict[str, float]] = []
     workspace.runs.param.watch(lambda event: seen.append(len(event.new)), "finished")
     running: list[bool] = []
-    workspace.runs.param.watch(lambda event: running.append(event.new), "running")
-    workspace.runs.param.watch(lambda event: shares.append(event.new), "progress")
-    workspace.runs.start()
+    workspace.starts.param.watch(lambda event: running.append(event.new), "running")
+    workspace.starts.param.watch(lambda event: shares.append(event.new), "progress")
+    workspace.start()
     assert workspace.runs.finished == []
     names.update(hand.names)
     hand.do_all()
-    workspace.runs.wait(0)
+    workspace.wait(0)
     assert running == [True, False]
-    assert not workspace.runs.running
+    assert not workspace.starts.running
     assert seen == [1, 2, 3, 4]
     assert names == {"anonflow-slot"}
     assert {run.name for run in workspace.runs.finished} == {
@@ -321,7 +321,7 @@ def test_runs_arrive_one_by_one_and_the_source_is_not_read_again(
     assert workspace.runs.chosen == 1
     assert len({run.seed for run in workspace.runs.finished}) == 4
     assert set(shares[0]) == {run.name for run in workspace.runs.finished}
-    assert workspace.runs.status.startswith("Done: 4 runs in")
+    assert workspace.starts.status.startswith("Done: 4 runs in")
     assert workspace.runs.finished[0].row()["id"] == 1
     workspace.runs.choose(3)
     assert workspace.runs.chosen == 3
@@ -334,8 +334,8 @@ def test_a_run_that_fails_is_a_row_that_says_why_and_the_others_go_on(workspace:
     workspace.draft.set_algorithms(["k-concealment", "greedy"])
     options = {"k-concealment": {"q": 100_000}}
     put_at(workspace.draft, ("steps", "anonymize", "options"), options)
-    workspace.runs.start()
-    workspace.runs.wait(WAIT)
+    workspace.start()
+    workspace.wait(WAIT)
     assert len(workspace.runs.finished) == 2
     broken, fine = sorted(workspace.runs.finished, key=lambda run: run.ok)
     assert broken.result.algorithm == "k-concealment"
@@ -362,18 +362,18 @@ def test_cancel_keeps_what_is_done(hand: Hand, monkeypatch: pytest.MonkeyPatch) 
         share = event.new.get("greedy k=5", 0.0)
         if 0.0 < share < 1.0 and not shares:
             shares.append(share)
-            item.runs.cancel()
+            item.starts.cancel()
 
-    item.runs.param.watch(look, "progress")
-    item.runs.start()
+    item.starts.param.watch(look, "progress")
+    item.start()
     hand.do_all()
     assert shares, "it was at work when it was cancelled"
-    assert item.runs.status == "Cancelled: 1 of 3 runs was done and is kept."
-    assert not item.runs.running
-    assert item.runs.progress == {}
+    assert item.starts.status == "Cancelled: 1 of 3 runs was done and is kept."
+    assert not item.starts.running
+    assert item.starts.progress == {}
     assert [run.name for run in item.runs.finished] == ["mondrian k=5"]
     # and what is left can be started again
-    item.runs.start()
+    item.start()
     hand.do_all()
     assert [run.name for run in item.runs.finished[1:]] == ["greedy k=5", "nh k=5"]
     item.close()
@@ -381,10 +381,10 @@ def test_cancel_keeps_what_is_done(hand: Hand, monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_run_that_waits_is_cancelled_before_it_begins(hand: Hand) -> None:
     item = three_methods()
-    item.runs.start()
-    item.runs.cancel()
-    assert item.runs.status == "Cancelled: no run was done."
-    assert not item.runs.running
+    item.start()
+    item.starts.cancel()
+    assert item.starts.status == "Cancelled: no run was done."
+    assert not item.starts.running
     hand.do_all()
     assert item.runs.finished == []
     assert item.turns.line.waiting == item.turns.line.busy == 0
@@ -414,7 +414,7 @@ def test_a_run_that_takes_too_long_is_stopped_and_says_so(
     monkeypatch.setattr(attempt, "perf_counter", lambda: next(clock))
     item = opened(Workspace(limits=Limits(seconds=0.3), line=FairQueue(1)))
     try:
-        item.runs.start()
+        item.start()
         hand.do_all()
         assert "stopped after 0.3 s" in item.runs.finished[0].result.problem
         assert not item.runs.finished[0].ok
@@ -436,8 +436,8 @@ def test_a_queue_is_fair_and_says_where_one_stands(hand: Hand) -> None:
             item.runs.param.watch(lambda event, number=number: order.append(number), "finished")
         line.join("somebody", lambda: None, lambda: None)
         for item, place in zip(users, ("1st", "2nd", "3rd"), strict=True):
-            item.runs.start()
-            assert f"you are {place} in the queue" in item.runs.status
+            item.start()
+            assert f"you are {place} in the queue" in item.starts.status
         assert (line.waiting, line.busy, line.ended) == (9, 1, 0)
         hand.do_all()
         # three runs each, and nobody waits for more than one run of each of the others
@@ -455,8 +455,8 @@ def test_a_user_with_many_runs_does_not_keep_the_others_waiting(hand: Hand) -> N
     for item, name in ((many, "many"), (few, "few")):
         item.runs.param.watch(lambda event, name=name: ended.append(name), "finished")
     many.draft.set_ks([2, 3, 4, 5, 6, 7, 8, 9, 10, 11])
-    many.runs.start()
-    few.runs.start()
+    many.start()
+    few.start()
     hand.do_all()
     assert len(ended) == 11
     assert ended.index("few") == 1
@@ -469,13 +469,13 @@ def test_changes_reach_params_through_schedule_alone(hand: Hand) -> None:
     item = Workspace(schedule=waiting.append)
     try:
         opened(item)
-        item.runs.start()
+        item.start()
         hand.do_all()
         assert item.runs.finished == []
         while waiting:
             waiting.pop(0)()
         assert len(item.runs.finished) == 1
-        assert not item.runs.running
+        assert not item.starts.running
     finally:
         item.close()
 
@@ -494,8 +494,8 @@ def test_the_flow_file_and_the_seed_repeat_the_release_bit_by_bit(
     workspace.opener.open_file("people.csv", upload(tmp_path, frame))
     workspace.draft.set_algorithms([algorithm, "sort-greedy"])
     workspace.draft.set_ks([4, 6])
-    workspace.runs.start()
-    workspace.runs.wait(WAIT)
+    workspace.start()
+    workspace.wait(WAIT)
     run = next(run for run in workspace.runs.finished if run.name == f"{algorithm} k=6")
     publication = workspace.publish(run.id)
     assert publication.ok
@@ -530,8 +530,8 @@ def test_nothing_is_handed_out_when_a_check_fails(workspace: Workspace) -> None:
         ("steps", "verify"),
         ["covers", {"p-sensitivity": {"column": "Salary-class", "p": 40}}],
     )
-    workspace.runs.start()
-    workspace.runs.wait(WAIT)
+    workspace.start()
+    workspace.wait(WAIT)
     publication = workspace.publish(workspace.runs.finished[0].id)
     assert not publication.ok
     assert publication.tables == {}
@@ -634,7 +634,7 @@ def test_many_records_are_coded_in_another_thread(hand: Hand, coded: list[bool])
     assert opened.data.problems == (open_table.CODING,)
     assert opened.data.algorithms == ["greedy"]
     with pytest.raises(FlowError, match="being coded"):
-        opened.runs.start()
+        opened.start()
     assert hand.names == ["anonflow-aside"]
     hand.do_all()
     assert not opened.data.coding
@@ -685,19 +685,19 @@ def test_another_table_is_not_run_by_what_waited_for_the_first(hand: Hand, coded
     opened = Workspace(aside=True)
     opened.opener.open_dataset("census_like", n=60, seed=3)
     hand.do_all()
-    opened.runs.start()
+    opened.start()
     hand.do_all()
     opened.wait()
     (first,) = opened.runs
     opened.data.set_column("Education", role="insensitive")
-    opened.runs.apply(first.id, [(("steps", "anonymize", "k"), 3)])
+    opened.starts.apply(first.id, [(("steps", "anonymize", "k"), 3)])
     assert opened.data.coding
     opened.opener.open_dataset("census_like", n=70, seed=3)
     hand.do_all()
     opened.wait()
     assert opened.data.table.n == 70
     assert list(opened.runs) == []
-    assert not opened.runs.running
+    assert not opened.starts.running
     opened.close()
 
 
@@ -720,7 +720,7 @@ def test_what_coding_does_not_foresee_is_a_problem_and_not_for_ever(monkeypatch:
     monkeypatch.setattr(open_table, "code", fails)
     opened = Workspace(aside=True)
     opened.opener.open_dataset("census_like", n=60, seed=3)
-    opened.runs.wait(WAIT)
+    opened.wait(WAIT)
     assert not opened.data.coding
     assert "not enough memory" in opened.data.problems[0]
     opened.close()

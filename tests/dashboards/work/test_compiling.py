@@ -35,12 +35,12 @@ def noted(*args, **settings):
 background.start = noted
 one = Workspace()
 words = set()
-one.runs.param.watch(lambda event: words.update(event.new.values()), "doing")
+one.starts.param.watch(lambda event: words.update(event.new.values()), "doing")
 one.opener.open_dataset("census_like", n=600, seed=3)
 one.draft.set_algorithms(["mondrian"])
 for _ in range(2):
-    one.runs.start()
-    one.runs.wait(300)
+    one.start()
+    one.wait(300)
 ready.append(ready_here())
 print(json.dumps({"ready": ready, "words": sorted(words)}))
 one.close()
@@ -74,18 +74,18 @@ def test_compiling_is_said_and_done_once(hand: Hand, monkeypatch: pytest.MonkeyP
     workspace = Workspace()
     words: list[str] = []
     statuses: list[str] = []
-    workspace.runs.param.watch(lambda event: words.extend(event.new.values()), "doing")
-    workspace.runs.param.watch(lambda event: statuses.append(event.new), "status")
+    workspace.starts.param.watch(lambda event: words.extend(event.new.values()), "doing")
+    workspace.starts.param.watch(lambda event: statuses.append(event.new), "status")
     workspace.opener.open_dataset("census_like", n=200, seed=3)
     workspace.draft.set_algorithms(["mondrian"])
-    workspace.runs.start()
+    workspace.start()
     hand.do_all()
     assert any("compiling" in word for word in words)
     assert any("compiling" in status for status in statuses)
     few, many = sizes  # a few records first, then all
     assert few < many == 200
     assert workspace.runs.finished[0].ok
-    workspace.runs.start()
+    workspace.start()
     hand.do_all()
     assert len(sizes) == 3, "compiled once"
     workspace.close()
@@ -96,13 +96,13 @@ def test_progress_moves_without_an_event(hand: Hand, monkeypatch: pytest.MonkeyP
     workspace = Workspace(line=FairQueue(1))
     workspace.opener.open_dataset("census_like", n=60, seed=3)
     workspace.draft.set_algorithms(["mondrian"])
-    workspace.runs.start()
-    group = workspace.runs.batch
+    workspace.start()
+    group = workspace.starts.batch
     (job,) = group.jobs
     ticks = iter([False, False, True])
     monkeypatch.setattr(group, "_over", SimpleNamespace(wait=lambda seconds: next(ticks)))
     shown: list[str] = []
-    workspace.runs.param.watch(
+    workspace.starts.param.watch(
         lambda event: shown.append(event.new["mondrian k=10"]), "doing", onlychanged=False
     )
     group._tick()
@@ -130,8 +130,8 @@ def test_a_method_with_a_time_limit_is_compiled_briefly(monkeypatch: pytest.Monk
     workspace.opener.open_dataset("census_like", n=1_200, seed=3)  # more than the method takes at once
     workspace.draft.set_algorithms(["optimal"])
     put_at(workspace.draft, ("partition",), None)
-    workspace.runs.start()
-    workspace.runs.wait(300)
+    workspace.start()
+    workspace.wait(300)
     assert limits == [attempt.BRIEF, None]
     assert "too many" in str(workspace.runs.finished[0].result.problem)
     workspace.close()

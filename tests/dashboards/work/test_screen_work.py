@@ -9,6 +9,7 @@ import pytest
 
 pytest.importorskip("panel", reason="the dashboards are an extra")
 from anonflow.dashboards.components.at_work import AtWork
+from anonflow.dashboards.components.screen_model import ScreenModel
 from anonflow.dashboards.explore.model import ExploreModel
 from anonflow.dashboards.publish.screen import PublishScreen
 from anonflow.dashboards.session.workspace import Workspace
@@ -16,9 +17,7 @@ from anonflow.dashboards.work.screen_work import Background
 from tests.dashboards.conftest import Hand
 
 
-class Owner(param.Parameterized):
-    computing = param.Boolean(default=False)
-    problem = param.String(default="")
+class Model(ScreenModel):
     answer = param.Integer(default=0)
 
 
@@ -28,7 +27,7 @@ def workspace(hand: Hand) -> Iterator[Workspace]:
     item.opener.open_dataset("census_like", n=90, seed=2)
     item.draft.set_algorithms(["mondrian"])
     item.draft.set_ks([3])
-    item.runs.start()
+    item.start()
     hand.do_all()
     item.data.confirm(dict.fromkeys(item.draft.spec.columns, ""))
     yield item
@@ -36,7 +35,8 @@ def workspace(hand: Hand) -> Iterator[Workspace]:
 
 
 def test_steps_are_shown_and_the_last_one_ends_it(workspace: Workspace, hand: Hand) -> None:
-    background, owner, seen = Background(workspace.turns), Owner(), []
+    owner, seen = Model(workspace), []
+    background = owner.background
     line = AtWork(background)
     assert not line.line.visible
 
@@ -46,38 +46,40 @@ def test_steps_are_shown_and_the_last_one_ends_it(workspace: Workspace, hand: Ha
             seen.append((line.line.visible, line.words.object))
         return 7
 
-    background.compute(owner, "computing", work, lambda answer: {"answer": answer}, words="at work")
+    owner.compute(work, lambda answer: {"answer": answer}, words="at work")
     assert line.line.visible
     assert "Waiting for a free processor" in line.words.object
     hand.do_all()
     assert [visible for visible, _ in seen] == [True, True]
     assert "Step &lt;2&gt;" in seen[1][1]
     assert 'value="0.5' in seen[1][1]
-    assert (owner.computing, owner.answer, background.doing, line.line.visible) == (False, 7, "", False)
+    assert (owner.busy, owner.answer, background.doing, line.line.visible) == (False, 7, "", False)
 
 
 def test_what_is_cancelled_ends_at_its_next_step(workspace: Workspace, hand: Hand) -> None:
-    background, owner, came = Background(workspace.turns), Owner(), []
+    owner, came = Model(workspace), []
+    background = owner.background
 
     def work() -> int:
         background.tell("first")
         background.cancel()
-        assert not owner.computing
+        assert not owner.busy
         background.tell("second")
         came.append("beyond")
         return 7
 
-    background.compute(owner, "computing", work, lambda answer: {"answer": answer}, words="at work")
+    owner.compute(work, lambda answer: {"answer": answer}, words="at work")
     hand.do_all()
-    assert (came, owner.answer, owner.problem, owner.computing, background.busy) == ([], 0, "", False, False)
+    assert (came, owner.answer, owner.problem, owner.busy, background.busy) == ([], 0, "", False, False)
 
 
 def test_what_is_cancelled_before_its_turn_is_not_begun(workspace: Workspace, hand: Hand) -> None:
-    background, owner = Background(workspace.turns), Owner()
-    background.compute(owner, "computing", lambda: pytest.fail("begun"), lambda answer: {})
+    owner = Model(workspace)
+    background = owner.background
+    owner.compute(lambda: pytest.fail("begun"), lambda answer: {})
     background.cancel()
     hand.do_all()
-    assert (owner.computing, owner.problem) == (False, "")
+    assert (owner.busy, owner.problem) == (False, "")
     background.cancel()  # nothing is at work: nothing happens
 
 
@@ -100,7 +102,7 @@ def test_a_draw_that_is_cancelled_leaves_nothing(workspace: Workspace, hand: Han
     model.background.param.watch(cancelled_at(model.background, step, shown), "doing")
     screen.draw.clicks += 1
     hand.do_all()
-    assert (model.publication, model.drawing, model.problem, model.drawn) == (None, False, "", [])
+    assert (model.publication, model.busy, model.problem, model.drawn) == (None, False, "", [])
     assert not screen.draw.disabled
     assert workspace.memory.kept == (0, 0)
     assert len(set(shown)) >= step
@@ -116,7 +118,7 @@ def test_attackers_are_counted_and_can_be_stopped(workspace: Workspace, hand: Ha
     model.background.param.watch(cancelled_at(model.background, 3, shown), "doing")
     model.attack()
     hand.do_all()
-    assert (model.attacks, model.attacking) == (None, False)
+    assert (model.attacks, model.busy) == (None, False)
     assert shown[2].startswith("attacker 1 of ")
     model.attack()
     hand.do_all()
