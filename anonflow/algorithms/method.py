@@ -233,8 +233,8 @@ class Algorithm:
     linear : bool, optional
         Whether its time grows in proportion to the records, beyond some 2,000 of them.
     slow_or_quick : callable, optional
-        k, options -> two mappings of options that the caller leaves open: values with which the time grows with the square
-        of the records, and values with which it does not; None where the method takes the second ones anyway.
+        k, records of a partition, options -> two mappings of options: values with which the time may grow with the square of the
+        records, and values with which it does not; None where the method takes the second ones anyway.
     together : callable, optional
         ``together(partition, starts, k, **options) -> list of Outcome, or None``: what `run` returns for each of several partitions
         that lie one after the other, in less time; None where these options have no quicker way. Only of methods that use no
@@ -276,7 +276,7 @@ class Algorithm:
     linear: bool = False
     together: Callable[..., list[Outcome] | None] | None = None
     slow_or_quick: (
-        Callable[[int, Mapping[str, Any]], tuple[Mapping[str, Any], Mapping[str, Any]] | None] | None
+        Callable[[int, int, Mapping[str, Any]], tuple[Mapping[str, Any], Mapping[str, Any]] | None] | None
     ) = None
     variants: tuple[Mapping[str, Any], ...] = field(default=({},), hash=False)
     gone: Mapping[str, str] = field(default_factory=dict, hash=False)

@@ -326,7 +326,7 @@ def test_a_slow_start_is_taken_only_where_it_fits(
         clock.now += begin + 1e-4 * kicks * part.n
         return one_class(part)
 
-    def slow_or_quick(k: int, options: Any) -> Any:
+    def slow_or_quick(k: int, n: int, options: Any) -> Any:
         return None if "start" in options else ({"start": "slow"}, {"start": "quick"})
 
     method = Algorithm("timed", run, "clustering", "", "k-anonymity", "", "", effort="kicks", linear=True)
@@ -347,8 +347,11 @@ def test_a_slow_start_is_taken_only_where_it_fits(
 def test_two_phase_names_its_starts_where_it_chooses() -> None:
     choice = REGISTRY["two-phase"].slow_or_quick
     assert choice is not None
-    assert choice(3, {}) == ({"start": "sparse"}, {"start": "dense"})
-    assert [choice(5, {}), choice(3, {"start": "sparse"}), choice(3, {"reciprocal": True})] == [None] * 3
+    assert choice(3, 50_000, {}) == ({"start": "sparse"}, {"start": "dense"})
+    assert choice(3, 50_001, {"pairs": "all"}) == ({"start": "sparse"}, {"start": "dense"})
+    assert choice(3, 50_001, {}) == ({"start": "sparse", "pairs": "sorted"}, {"start": "dense"})
+    calls = [(5, 50_001, {}), (3, 50_001, {"start": "sparse"}), (3, 9, {"reciprocal": True})]
+    assert [choice(*call) for call in calls] == [None] * 3
 
 
 def test_a_budget_and_an_effort_exclude_each_other(clock: Clock) -> None:

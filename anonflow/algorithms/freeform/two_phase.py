@@ -48,6 +48,13 @@ FARTHER = 0.95
 SLACK = 0.5
 """The smallest bid in the auctions of a dense start before chains (:func:`anonflow.algorithms.freeform.hungarian.hungarian_matches`)."""
 
+MANY = 50_000
+"""Records among which a sparse start of few assignments seeks near records by sorting, if nothing else is said.
+
+Of 30,000 normal numbers by suppression, k = 3, all pairs lose 1.3% less in 1.7 times the seconds, which kicks gain in more; of 100,000
+they lose 1.1% less in four times the seconds, in which ten kicks gain 2%.
+"""
+
 DENSE = 2_000
 """Default number of records in a stretch of a dense start; half as many without an auction."""
 
@@ -62,7 +69,7 @@ def two_phase(
     start: Annotated[Literal["auto", "dense", "sparse"], Option("Start")] = "auto",
     first: Annotated[int | None, Option("Records per stretch", least=1)] = None,
     candidates: Annotated[int, Option("Near records", least=1)] = 32,
-    pairs: Annotated[Literal["all", "sorted"], Option("Near records among")] = "all",
+    pairs: Annotated[Literal["auto", "all", "sorted"], Option("Near records among")] = "auto",
     improve: Annotated[Literal["chains", "cycles"], Option("Second phase")] = "chains",
     rounds: Annotated[int, Option("Rounds of chains", least=0, most=MOST_EFFORT)] = 8,
     kicks: Annotated[int, Option("Kicks for each record", least=0, most=MOST_EFFORT)] = 10,
@@ -97,12 +104,13 @@ def two_phase(
         Without it 2,000 before chains, and 1,000 with reciprocal or cycles. More records lose less; time grows in proportion.
     candidates : int, optional
         Number of candidates of each original in a sparse start and for cycles, and of each record for chains.
-    pairs : {"all", "sorted"}, optional
+    pairs : {"auto", "all", "sorted"}, optional
         How a sparse start finds near records.
 
         ``all``: among all records, again for each assignment. ``sorted``: once, by multiple sorting, as in the paper.
         This takes a tenth of the time; its loss grows with k. It needs QIs that cost the same whichever two values
-        differ (suppressed ones, and sets but for entropy); else all are compared.
+        differ (suppressed ones, and sets but for entropy); else all are compared. ``auto``: sorted among more than 50,000 records
+        with k of 4 at most.
     improve : {"chains", "cycles"}, optional
         How matches are exchanged to lower the loss.
     rounds : int, optional
@@ -224,7 +232,7 @@ def two_phase_matches(
     *,
     start: str = "auto",
     candidates: int = 32,
-    pairs: str = "all",
+    pairs: str = "auto",
     improvement: str = "chains",
     rounds: int = 8,
     kicks: int = 10,
@@ -271,7 +279,8 @@ def two_phase_matches(
         else:
             for rows in sources:
                 stretch = Partition(part.records.take(rows), part.loss, part.rng)
-                sparse, widened = sparse_matches(stretch, k, candidates, pool, pairs)
+                chosen = pairs if pairs != "auto" else "sorted" if _is_sorted(len(rows), k) else "all"
+                sparse, widened = sparse_matches(stretch, k, candidates, pool, chosen)
                 matches[rows] = rows[sparse]
                 facts["widened"] += widened
         joined = empty_state(plan, n)
@@ -332,11 +341,19 @@ def stretches(order: np.ndarray, size: int, k: int) -> list[np.ndarray]:
     return np.split(order, cuts)
 
 
-def slow_or_quick(k: int, options: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mapping[str, Any]] | None:
+def _is_sorted(n: int, k: int) -> bool:
+    """Return whether a sparse start of n records seeks near ones by sorting, if nothing else is said."""
+    return n > MANY and k <= FEW + 1
+
+
+def slow_or_quick(
+    k: int, n: int, options: Mapping[str, Any]
+) -> tuple[Mapping[str, Any], Mapping[str, Any]] | None:
     """Return the options of the two starts, where :func:`two_phase` would choose between them by the table."""
     if options.get("start", "auto") != "auto" or options.get("reciprocal") or not 2 <= k <= FEW + 1:
         return None
-    return {"start": "sparse"}, {"start": "dense"}
+    by_sorting = options.get("pairs", "auto") == "auto" and _is_sorted(n, k)
+    return {"start": "sparse", **({"pairs": "sorted"} if by_sorting else {})}, {"start": "dense"}
 
 
 TWO_PHASE = Algorithm(

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import anonflow as af
-from anonflow.algorithms.freeform import near_pairs
+from anonflow.algorithms.freeform import near_pairs, two_phase
 from anonflow.algorithms.freeform.near_pairs import costs_of_difference, sorted_pairs
 from anonflow.algorithms.freeform.two_phase_candidates import sparse_matches
 from anonflow.generalization import Generalization
@@ -131,6 +131,23 @@ def test_of_equally_near_records_those_come_first_that_differ_where_most_pairs_d
     single = differs.sum(axis=2) == 1
     assert single.mean() > 0.5
     assert differs[single][:, 2 if last else 0].all()
+
+
+@loop(("k", "many", "way"), [(3, 59, "sorted"), (3, 60, "all"), (4, 59, "sorted"), (5, 59, "all")])
+def test_many_records_are_sorted_for_few_assignments(k: int, many: int, way: str) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(two_phase, "MANY", many)
+        chosen, named, other = (
+            af.anonymize(
+                normal(60), "two-phase", k=k, start="sparse", candidates=4, kicks=0, seed=1, pairs=pairs
+            )
+            for pairs in ("auto", way, {"all": "sorted", "sorted": "all"}[way])
+        )
+    assert chosen.matches is not None
+    assert named.matches is not None
+    assert other.matches is not None
+    assert (chosen.matches == named.matches).all()
+    assert (chosen.matches != other.matches).any()
 
 
 def test_many_records_are_found_by_sorting_alone(monkeypatch: pytest.MonkeyPatch) -> None:
