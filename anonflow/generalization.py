@@ -312,6 +312,35 @@ class Generalization:
         covered &= np.all((other.bits & ~self.bits) == 0, axis=0)
         return covered
 
+    def covers_records(self, at: np.ndarray | int, records: Records) -> np.ndarray:
+        """Return whether the generalized record at each of some positions covers the original there, O(m q).
+
+        Parameters
+        ----------
+        at : numpy.ndarray, shape (m,), integer, or int
+            Positions of generalized records; one is asked about all originals.
+        records : Records
+            m originals.
+
+        Returns
+        -------
+        numpy.ndarray, shape (m,), bool
+
+        Raises
+        ------
+        IndexError
+            If a position does not exist.
+        """
+        covered = np.ones(records.n, bool)
+        for t, a in enumerate(self.layout.ranges):
+            low, high = records.ends(int(a))
+            covered &= (self.lo[t, at] <= low) & (high <= self.hi[t, at])
+        for a, words in self.layout.words.items():
+            codes = records.codes[:, a]
+            word = self.bits[words][codes >> 6, at]
+            covered &= (word >> (codes & 63).astype(np.uint64)) & _ONE == _ONE
+        return covered
+
     def counts(self) -> np.ndarray:
         """Return members of each set, shape (s, n), int64."""
         ones = np.bitwise_count(self.bits).astype(np.int64)

@@ -56,9 +56,10 @@ def order_remarks(evidence: Evidence) -> tuple[str, ...]:
     if not len(rows):
         return tuple(remarks)
     others = rng.integers(evidence.n, size=DRAWS * len(rows))
-    drawn = _covers(evidence, np.tile(rows, DRAWS), others).reshape(DRAWS, len(rows)).sum(axis=1)
+    covers = evidence.published.covers_records
+    drawn = covers(np.tile(rows, DRAWS), evidence.records.take(others)).reshape(DRAWS, len(rows)).sum(axis=1)
     looks = [
-        (2 * chance(int(_covers(evidence, rows, records).sum()), drawn.tolist()), how, records)
+        (2 * chance(int(covers(rows, evidence.records.take(records)).sum()), drawn.tolist()), how, records)
         for records, how in ((rows, "in"), (evidence.n - 1 - rows, "against"))
     ]
     p, how, records = min(looks, key=lambda look: look[0])
@@ -95,21 +96,6 @@ def chance(count: int, drawn: list[int]) -> float:
         return p
     together = max(1.0, float(np.var(drawn)) / mean)
     return min(p, math.exp((count - mean - count * math.log(count / mean)) / together))
-
-
-def _covers(evidence: Evidence, rows: np.ndarray, originals: np.ndarray) -> np.ndarray:
-    """Return whether each row covers its original, shape (r,), bool."""
-    inside = np.ones(len(rows), bool)
-    published, records = evidence.published, evidence.records
-    layout = published.layout
-    for t, a in enumerate(layout.ranges):
-        low, high = records.ends(int(a))
-        inside &= (published.lo[t, rows] <= low[originals]) & (high[originals] <= published.hi[t, rows])
-    for a, words in layout.words.items():
-        code = records.codes[originals, a].astype(np.int64)
-        word = published.bits[words][code >> 6, rows]
-        inside &= (word >> (code & 63).astype(np.uint64)) & np.uint64(1) == 1
-    return inside
 
 
 def _own_values(

@@ -248,19 +248,9 @@ def covering(table: Table, generalization: Generalization, rows: np.ndarray) -> 
     rows : numpy.ndarray, shape (m,), integer
         The first ``_COVERED`` of them are looked at; the others have no candidates. O(n q) for each.
     """
-    codes, layout = table.codes, generalization.layout
-    ends = [table.records.ends(int(a)) for a in layout.ranges]
-    lists = []
-    for row in rows[:_COVERED].tolist():
-        inside = np.ones(table.n, bool)
-        for t in range(len(layout.ranges)):
-            low, high = ends[t]
-            inside &= (low >= generalization.lo[t, row]) & (high <= generalization.hi[t, row])
-        for a, span in layout.words.items():
-            words = generalization.bits[span, row]
-            code = codes[:, a]
-            inside &= (words[code >> 6] >> (code & 63).astype(np.uint64)) & np.uint64(1) == 1
-        lists.append(np.flatnonzero(inside))
+    lists = [
+        np.flatnonzero(generalization.covers_records(row, table.records)) for row in rows[:_COVERED].tolist()
+    ]
     sizes = [len(covers) for covers in lists]
     offsets = np.concatenate([[0], np.cumsum(sizes), [sum(sizes)]]).astype(np.int64)
     row_list = np.minimum(np.arange(len(rows)), len(lists))  # the last list is empty
