@@ -142,6 +142,8 @@ def test_what_such_files_do_not_hold_is_refused(tmp_path: Path) -> None:
         write_statistics(pd.DataFrame({"text": ["ends in a blank ", "b"]}), tmp_path / "t.sav")
     with pytest.raises(DataError, match="column 'native-country'"):
         write_statistics(pd.DataFrame({"native-country": [1]}), tmp_path / "t.dta")
+    with pytest.raises(DataError, match=r"cannot write these columns; publish \.csv"):
+        write_statistics(pd.DataFrame({"pay": [np.inf, 1.0]}), tmp_path / "t.dta")
     assert len(writing_problems(["age", "AGE", "if", "a b", "_x", "n" * 33])) == 5
 
 
