@@ -107,6 +107,14 @@ def test_the_bar_tells_what_the_workspace_holds(app: App, workspace: Workspace) 
     assert app.bar.status == workspace.starts.status
 
 
+def test_no_part_of_a_screen_has_an_empty_class(app: App, workspace: Workspace) -> None:
+    """A browser refuses one, and the page stands still."""
+    workspace.opener.open_dataset("census_like", n=60, seed=1)
+    for step in range(len(STEPS)):
+        app.step = step
+    assert app._root.select(lambda part: "" in (getattr(part, "css_classes", None) or [])) == []
+
+
 def test_an_edit_reaches_the_bar_of_a_page_once(app: App, workspace: Workspace) -> None:
     workspace.opener.open_dataset("census_like", n=60, seed=1)
     workspace.draft.set_ks([3])

@@ -103,7 +103,11 @@ def download(
 ) -> pn.widgets.FileDownload:
     """Return a button that hands out a file of this name and content; the page finds it by its class."""
     return pn.widgets.FileDownload(
-        callback=lambda: io.BytesIO(content()), filename=name, label=label, css_classes=[css], **params
+        callback=lambda: io.BytesIO(content()),
+        filename=name,
+        label=label,
+        css_classes=[css] if css else [],  # a browser refuses an empty class
+        **params,
     )
 
 
