@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 import threading
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 
 from anonflow.algorithms import REGISTRY, algorithms, anonymize
 from anonflow.algorithms.anonymize import CHECKED, assemble, groups_of_partitions
-from anonflow.algorithms.assembly import gathered
+from anonflow.algorithms.assembly import Assembly, gathered
 from anonflow.algorithms.diversity.diversify import diversity_rng
 from anonflow.algorithms.method import Outcome
 from anonflow.algorithms.solve import partition_rng
@@ -23,7 +24,7 @@ from anonflow.errors import AnonflowError, InfeasibleError, ParameterError
 from anonflow.generalization import Generalization
 from anonflow.table import Table
 from tests.checks import SOON, TAKE_EVERY_KIND
-from tests.strategies import city_tree, loop
+from tests.strategies import city_tree, examples, loop
 
 
 def people(n: int = 60) -> Table:
@@ -149,6 +150,68 @@ def test_a_partition_with_more_matches_pads_the_others() -> None:
     anon = assemble(table, REGISTRY["greedy"], 2, parts, whole, {})
     assert anon.matches is not None
     assert anon.matches.tolist() == [[0, 4, -1], [1, 2, 3], [2, 3, 1], [3, 1, 2], [4, 0, -1]]
+
+
+@examples(60)
+@given(data=st.data(), together=st.integers(1, 12), listed=st.booleans())
+def test_partitions_are_put_together_as_one_after_the_other(
+    data: st.DataObject, together: int, listed: bool
+) -> None:
+    """Some at a time, in any order, with lists of several widths and numbers of several types, against a loop over records."""
+    sizes = data.draw(st.lists(st.integers(0, 4), min_size=1, max_size=8))
+    table = people(sum(sizes) + data.draw(st.integers(1, 3)))
+    rng = np.random.default_rng(data.draw(st.integers(0, 999)))
+    parts = np.split(rng.permutation(table.n)[: sum(sizes)], np.cumsum(sizes)[:-1])
+    outcomes = []
+    for part in parts:
+        records = table.records.take(part)
+        hidden = rng.random(len(part)) < 0.3
+        width, labels = int(rng.integers(1, 4)), rng.integers(-2, 3, len(part))
+        matches = rng.integers(-1, max(len(part), 1), (len(part), width)).astype(
+            rng.choice([np.int8, np.int32])
+        )
+        outcome = Outcome.of_classes(records, labels, hidden, steps=1)
+        outcomes.append(replace(outcome, classes=None, matches=matches) if listed else outcome)
+    assembly = Assembly(table.domains, table.n, parts)
+    cuts = [0, *sorted(data.draw(st.sets(st.integers(1, len(parts)), max_size=3)) - {len(parts)}), len(parts)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("anonflow.algorithms.assembly.TOGETHER", together)
+        for at in rng.permutation(len(cuts) - 1).tolist():
+            assembly.add(cuts[at], outcomes[cuts[at] : cuts[at + 1]])
+    whole = assembly.whole()
+
+    assert whole.facts == {"steps": len(parts)}
+    cells = whole.generalization.with_suppressed(whole.suppressed)
+    placed = np.concatenate(parts).tolist()
+    assert whole.suppressed.tolist() == [
+        position not in placed
+        or any(
+            bool(outcome.suppressed[part.tolist().index(position)])
+            for part, outcome in zip(parts, outcomes, strict=True)
+            if position in part
+        )
+        for position in range(table.n)
+    ]
+    classes: dict[tuple[int, int], set[int]] = {}
+    for number, (part, outcome) in enumerate(zip(parts, outcomes, strict=True)):
+        for i, position in enumerate(part.tolist()):
+            if not outcome.suppressed[i]:
+                for ours, theirs in (
+                    (cells.lo, outcome.generalization.lo),
+                    (cells.hi, outcome.generalization.hi),
+                ):
+                    assert ours[:, position].tolist() == theirs[:, i].tolist()
+                assert cells.bits[:, position].tolist() == outcome.generalization.bits[:, i].tolist()
+            if outcome.matches is not None and whole.matches is not None:
+                row = [-1 if j < 0 else int(part[j]) for j in outcome.matches[i].tolist()]
+                assert whole.matches[position].tolist() == row + [-1] * (whole.matches.shape[1] - len(row))
+            if outcome.classes is not None and whole.classes is not None and not outcome.suppressed[i]:
+                classes.setdefault((number, int(outcome.classes[i])), set()).add(int(whole.classes[position]))
+    assert (whole.matches is None, whole.classes is None) == (not listed, listed)
+    if whole.classes is not None:
+        # partitions one after the other, labels of a partition ascending, and suppressed records last
+        assert [classes[key] for key in sorted(classes)] == [{number} for number in range(len(classes))]
+        assert set(whole.classes[whole.suppressed].tolist()) == {len(classes)}
 
 
 @given(sizes=st.lists(st.integers(1, 9_000), max_size=40), least=st.integers(1, 40))

@@ -355,7 +355,7 @@ class DiverseParts:
 
     def add(self, part: int, diverse: Diverse) -> None:
         """Write the outcome of a partition."""
-        self._assembly.add(part, diverse.outcome)
+        self._assembly.add(part, [diverse.outcome])
         self.number += 1
         self.refused = self.refused | diverse.refused
         self.moves |= bool(diverse.open)

@@ -192,10 +192,14 @@ class Storage:
             self._classes[number][batch.number] = (
                 classes if self._spill is None else self._spill.copy(classes)
             )
-            for p, matched in ({**self._resumed.get(key, {}), **done.new}).items():
-                self._outcomes[number].add(p, matched.outcome)
-                if matched.diverse is not None and number in self._diverse:
-                    self._diverse[number].add(p, matched.diverse)
+            results = {**self._resumed.get(key, {}), **done.new}
+            parts = range(batch.first, batch.first + len(batch.bounds))
+            self._outcomes[number].add(batch.first, [results[p].outcome for p in parts])
+            if number in self._diverse:
+                for p in parts:
+                    diverse = results[p].diverse
+                    if diverse is not None:
+                        self._diverse[number].add(p, diverse)
         self._resumed.pop(key, None)
         if self._session.resume_store is not None:
             self._session.resume_store.add(batch, done.names, done.new, self._session.seed)
