@@ -324,12 +324,14 @@ class Evidence:
     def blank(self) -> np.ndarray:
         """Blank published rows: ``*`` in every column, or suppressed records; (n,), bool."""
         blank = self.suppressed.copy()
-        if not blank.any() or self.frame is None or not self.others:
+        if not blank.any() or self.frame is None:
             return blank
         if self.certified and self.listing is not None and self.k is not None:
             # only records with too few matches are suppressed: others may have "*" as a value
             blank &= self.listing.sizes < self.k * self.table.unit_rows
-            return np.asarray(blank & rows_of_stars(self.frame, self.others))
+            return np.asarray(blank & rows_of_stars(self.frame, self.others)) if self.others else blank
+        if not self.others:
+            return blank
         hidden, stars = (rows_of_stars(frame, self.others) for frame in (self.frame, self.table.frame))
         if not self.alone and hidden.sum() == stars.sum():  # as many people have "*" as their value
             return np.zeros(self.rows, bool)

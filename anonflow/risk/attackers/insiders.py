@@ -226,9 +226,10 @@ class Clerk(
         numbers = [int(digits[-1]) for name in self.names if (digits := re.findall(r"\d+", name))]
         if len(numbers) == n:
             hits += [np.array(numbers) == of_row, np.argsort(np.argsort(numbers)) == of_row]
-        likely = np.full(n, 1 / context.k)
-        candidates = None if context.table.unit is None else context.row_candidates
-        baseline = PeopleAtRisk.of(context.table, likely, candidates=candidates).mean
+        baseline = 1 / context.k
+        if context.table.unit is not None:
+            likely = np.full(n, baseline)
+            baseline = PeopleAtRisk.of(context.table, likely, candidates=context.row_candidates).mean
         of_original = np.argsort(of_row)
         risks = [PeopleAtRisk.of(context.table, hit[of_original]) for hit in hits]
         best = max(risks, key=lambda risk: risk.mean)

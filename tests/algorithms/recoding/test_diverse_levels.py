@@ -312,3 +312,16 @@ def test_suppressed_records_that_are_not_diverse_are_named() -> None:
         search(part, 3, 1.0, levels={"town": "values"})
     assert "the suppressed records are a class that is not diverse" in str(caught.value)
     assert "suppress at most" not in str(caught.value)
+
+
+def test_given_levels_stay_where_the_others_are_chosen_again() -> None:
+    ages = [20, 21, 22, 23, 40, 41, 42, 43] * 3
+    frame = pd.DataFrame({"age": ages, "sex": ["f", "m"] * 12, "ill": ["x", "x", "y", "y"] * 6})
+    keys = {"age": "numeric", "sex": "suppression"}
+    schema = {name: {"role": "quasi-identifier", "kind": kind} for name, kind in keys.items()}
+    table = af.Table(frame, {**schema, "ill": {"role": "sensitive"}})
+    anon = af.anonymize(table, "full-domain", k=2, levels={"sex": "values"})
+    diverse = af.diversify(anon, "p-sensitivity", p=2)
+    assert anon.facts["levels"]["sex"] == diverse.facts["levels"]["sex"] == "values"
+    assert anon.facts["levels"]["age"] != diverse.facts["levels"]["age"]
+    assert set(diverse.frame()["sex"]) == {"f", "m"}

@@ -278,6 +278,21 @@ def test_a_file_that_tells_is_said(tmp_path: Path) -> None:
 
 
 @QUIET
+def test_stars_that_list_k_people_hide_nobody_where_no_other_column_is_published() -> None:
+    """Fewer than k rows are * throughout, but no record is suppressed: everybody has a row, and is attacked."""
+    born = [1920, 1922, 1940, 1980, 1981, 1990, 2000, 2024]
+    table = af.Table(pd.DataFrame({"born": born}), {"born": {"role": "quasi-identifier", "kind": "numeric"}})
+    anon = af.anonymize(table, "nh", k=5, seed=1)
+    release = anon.release(seed=2**127)
+    assert not anon.suppressed.any()
+    assert 0 < release.frame["born"].eq("*").sum() < 5
+    context = risk.AttackContext.of(table, release.frame, certificate=release.certificate)
+    assert context.people.tolist() == list(range(8))
+    assert risk.Insider(1).attack(context).targets == 8
+    assert af.verify(table, release.frame, certificate=release.certificate)
+
+
+@QUIET
 def test_names_of_files_and_tasks() -> None:
     """Numbers in names that are the originals' positions would tell; those of the engine's tasks do not."""
     table, anon = ring(60, 3)
