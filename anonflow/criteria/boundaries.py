@@ -40,7 +40,7 @@ def boundary(evidence: Evidence) -> Finding:
     limited = [domain.name for domain in domains if domain.limit is not None]
     if not bounded and not limited:
         return Finding.of("boundary", np.empty(0, np.int64), "", "the schema sets no boundary")
-    over = _over_limit(evidence.published, evidence.suppressed)
+    over = _over_limit(evidence.records.domains, evidence.published, evidence.suppressed)
     counts = {domain.name: int(over[a].sum()) for a, domain in enumerate(domains) if over[a].any()}
     failing: np.ndarray = np.asarray(over.any(axis=0))
     how = "each row's width and number of values"
@@ -70,7 +70,7 @@ def beyond_cells(
     records : Records
         n originals; their domains say what is allowed.
     published : Generalization
-        n generalized records; row i is original i's.
+        n generalized records; row i is original i's. A method that ran without boundaries has other domains of the same values.
     suppressed : numpy.ndarray, shape (n,), bool, optional
         Suppressed records; those that cover everything without it.
 
@@ -81,21 +81,21 @@ def beyond_cells(
     """
     hidden = published.suppressed_rows() if suppressed is None else suppressed
     every = np.arange(records.n)
-    return _over_limit(published, hidden) | _beyond(records, published, every, every, hidden)
+    return _over_limit(records.domains, published, hidden) | _beyond(records, published, every, every, hidden)
 
 
-def _over_limit(published: Generalization, suppressed: np.ndarray) -> np.ndarray:
+def _over_limit(domains: Sequence[Domain], published: Generalization, suppressed: np.ndarray) -> np.ndarray:
     """Return cells wider than ``max-width`` or with more values than ``max-set``, shape (q, n), bool."""
     layout, counts = published.layout, published.counts()
-    over = np.zeros((len(published.domains), published.n), bool)
+    over = np.zeros((len(domains), published.n), bool)
     for t, a in enumerate(layout.ranges):
-        domain = published.domains[a]
+        domain = domains[a]
         if domain.limit is not None:
             lo, hi = published.lo[t], published.hi[t]
             sound = lo <= hi
             over[a, sound] = domain.points[hi[sound]] - domain.points[lo[sound]] > domain.limit
     for t, a in enumerate(layout.sets):
-        limit = published.domains[a].limit
+        limit = domains[a].limit
         if limit is not None:
             over[a] = counts[t] > limit
     over[:, suppressed] = False
@@ -106,9 +106,9 @@ def _beyond(
     records: Records, published: Generalization, original: np.ndarray, row: np.ndarray, suppressed: np.ndarray
 ) -> np.ndarray:
     """Return, for pairs of an original and a row, the cells beyond the original's boundary; (q, E), bool."""
-    beyond = np.zeros((len(published.domains), len(row)), bool)
+    beyond = np.zeros((len(records.domains), len(row)), bool)
     for t, a in enumerate(published.layout.ranges):
-        bound = published.domains[a].bound
+        bound = records.domains[a].bound
         if bound is not None:
             code = records.codes[original, a]
             allowed = bound[code]  # code -1, no value, is exempt
