@@ -128,13 +128,7 @@ def anonymized_again(
         outcomes.append(_outcome_again(part.records.take(index[0]), history, again, classes))
     if fresh is not None and len(joining):
         index.append(np.searchsorted(chosen, new[joining]))
-        outcomes.append(
-            Outcome(
-                fresh.generalization.take(joining),
-                matches=None if fresh.matches is None else matches_among(fresh.matches, joining),
-                classes=None if fresh.classes is None else fresh.classes[joining],
-            )
-        )
+        outcomes.append(_outcome_of(fresh, joining))
     whole = gathered(table.domains, outcomes, index, part.n)
     frozen = np.zeros(part.n, bool)
     frozen[np.searchsorted(chosen, position[again])] = True
@@ -365,6 +359,15 @@ def _within_limits(part: Table, history: History, people: np.ndarray, classes: b
     cells = _outcome_again(part.records, history, people, classes).generalization
     beyond = beyond_cells(part.records, cells, np.zeros(part.n, bool)).any(axis=0)
     return ~np.isin(history.cohorts[people], history.cohorts[people[beyond]])
+
+
+def _outcome_of(fresh: Anonymization, joining: np.ndarray) -> Outcome:
+    """Return the outcome of the newcomers who are not suppressed."""
+    return Outcome(
+        fresh.generalization.take(joining),
+        matches=None if fresh.matches is None else matches_among(fresh.matches, joining),
+        classes=None if fresh.classes is None else fresh.classes[joining],
+    )
 
 
 def _check(history: History, marks: np.ndarray, whole: Outcome, least: int) -> None:

@@ -327,10 +327,7 @@ def schema(
     if file is not None:
         text = _guessed_schema(file, delimiter, encoding, shape_of(source), as_json)
     else:
-        from anonflow.cli.answers import answers_schema
-        from anonflow.engine.flows.json_schema import flow_schema
-
-        text = json.dumps(flow_schema() if flow else answers_schema(), indent=2) + "\n"
+        text = _flow_schema() if flow else _answers_schema()
     if output is None and (as_json or file is None):
         say_json(text.removesuffix("\n"))
     elif output is None:
@@ -364,6 +361,18 @@ def write_new(output: Path, text: str) -> None:
         if begun:
             output.unlink(missing_ok=True)
         raise ParameterError(f"{output}: cannot be written: {error.strerror}") from None
+
+
+def _flow_schema() -> str:
+    from anonflow.engine.flows.json_schema import flow_schema
+
+    return json.dumps(flow_schema(), indent=2) + "\n"
+
+
+def _answers_schema() -> str:
+    from anonflow.cli.answers import answers_schema
+
+    return json.dumps(answers_schema(), indent=2) + "\n"
 
 
 def _guessed_schema(file: Path, delimiter: str, encoding: str, shape: CsvShape, as_json: bool) -> str:

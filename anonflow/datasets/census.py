@@ -188,7 +188,7 @@ def census_like(n: Records = 20_000, seed: Seed = 0) -> pd.DataFrame:
     band = np.searchsorted(_BANDS, age + 17, side="right")
     gender = draw(rng, _genders(), age)
     country = draw(rng, _countries(), same)
-    region = np.repeat(np.arange(len(_COUNTRIES)), [len(names) for names in _COUNTRIES])[country]
+    region = _region_of()[country]
     race = draw(rng, _races(), region)
     education = draw(rng, _educations(), band * len(_COUNTRIES) + region)
     schooling = np.searchsorted(_SCHOOLING, education + 1, side="right")
@@ -250,6 +250,10 @@ def _countries() -> np.ndarray:
         falling = 1.0 / np.arange(1, len(names) + 1) ** (1.1 if len(names) > 2 else 6.0)
         shares.append(share * falling / falling.sum())
     return np.concatenate(shares)[None, :] + 0.0003
+
+
+def _region_of() -> np.ndarray:
+    return np.repeat(np.arange(len(_COUNTRIES)), [len(names) for names in _COUNTRIES])
 
 
 def _races() -> np.ndarray:

@@ -207,6 +207,11 @@ def folded(tallies: Iterable[tuple[Tally, ...]]) -> tuple[Tally, ...]:
     return totals
 
 
+def tallied(findings: Iterable[Sequence[Finding]]) -> tuple[Tally, ...]:
+    """Return the tallies of several parts' findings, for each criterion."""
+    return folded(tuple(map(Tally.of, part)) for part in findings)
+
+
 @dataclass(frozen=True, eq=False)
 class BatchDone:
     """The summary of a batch that the client gets.
@@ -398,7 +403,7 @@ def _verified(
             failed.append((number, checked))
         else:
             findings.append(checked)
-    return folded(tuple(map(Tally.of, part)) for part in findings), tuple(failed)
+    return tallied(findings), tuple(failed)
 
 
 def joined(batch: Batch, records: Records, outcomes: Sequence[Outcome]) -> Outcome:

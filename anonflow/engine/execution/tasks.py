@@ -21,9 +21,11 @@ from anonflow.algorithms.registry import algorithm_named
 from anonflow.algorithms.solve import partition_generator, solve, solve_together
 from anonflow.algorithms.soundness import check_outcome
 from anonflow.candidate_lists import Candidates
-from anonflow.criteria import CRITERIA, Finding, verify
 from anonflow.criteria.evidence import Subject
+from anonflow.criteria.registry import CRITERIA
 from anonflow.criteria.request import CriterionRequest, read_criteria
+from anonflow.criteria.verification import Finding
+from anonflow.criteria.verify import verify
 from anonflow.errors import AnonflowError, unforeseen
 from anonflow.partition import unbounded
 from anonflow.table import Column, Domain, Records, Schema, Table
@@ -275,12 +277,7 @@ def check(settings: TaskSettings, records: Records, outcome: Outcome) -> tuple[F
             settings.k,
             guarantee,
         )
-        return verify(
-            Table.coded(records, _bare_schema(tuple(domain.column for domain in records.domains)), (), {}),
-            subject,
-            local,
-            settings.k,
-        ).findings
+        return verify(_bare_table(records), subject, local, settings.k).findings
     except AnonflowError as error:
         return Failed(error, error.message)
     except Exception as error:  # any bug: its message may contain a cell
@@ -328,6 +325,11 @@ def _cells(domains: Sequence[Domain], masks: np.ndarray) -> np.ndarray:
         at = [a for a, domain in enumerate(domains) if domain.column == column]
         cells[at] = masks[at].all(axis=0)
     return cells
+
+
+def _bare_table(records: Records) -> Table:
+    """Return a table of quasi-identifiers only: all that a partition's task has."""
+    return Table.coded(records, _bare_schema(tuple(domain.column for domain in records.domains)), (), {})
 
 
 @lru_cache(maxsize=1)

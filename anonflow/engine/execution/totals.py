@@ -144,12 +144,7 @@ def said_of(
         result,
         measures={name: measures[name] for name in ready.prepared},
         suppressed=hidden,
-        columns=_by_column(
-            domains,
-            measured.costs / result.records,
-            measured.single / result.records,
-            measured.blank / result.records,
-        ),
+        columns=column_losses(domains, measured, result.records),
         published=published_losses(domains, measured, result.records),
         sizes=tuple(sorted(sizes.items())),
         spread=tuple(enumerate(summary.spread.tolist())),
@@ -174,6 +169,11 @@ def with_findings(result: RunResult, findings: tuple[Finding, ...]) -> RunResult
     """Return the same result with the findings for the release, which replace those of the partitions."""
     failed = tuple(finding for finding in result.findings if not finding.holds)
     return replace(result, findings=(*failed, *findings))
+
+
+def column_losses(domains: Sequence[Domain], measured: Measured, n: int) -> tuple[ColumnLoss, ...]:
+    """Return the mean loss of each published column over n records; positions of a code are one column."""
+    return _by_column(domains, measured.costs / n, measured.single / n, measured.blank / n)
 
 
 def published_losses(domains: Sequence[Domain], measured: Measured, n: int) -> tuple[ColumnLoss, ...]:

@@ -20,7 +20,8 @@ from anonflow.algorithms.registry import look_of
 from anonflow.criteria.guarantee import promises_one_in_k
 from anonflow.criteria.registry import CRITERIA, criterion_of, promise_of
 from anonflow.criteria.verification import Finding
-from anonflow.drawing import Fragment, plots
+from anonflow.drawing import plots
+from anonflow.drawing.fragments import Fragment
 from anonflow.drawing.frontier import risk_and_loss
 from anonflow.drawing.heat_map import heat_map
 from anonflow.engine.execution.result import RunReport, RunResult
@@ -290,12 +291,17 @@ def _header(results: Sequence[RunResult], owner: bool) -> list[str]:
     return [name for name in own if owner or name not in OWNERS]
 
 
+def _gcp(result: RunResult, owner: bool) -> float | None:
+    """Return the GCP: the owner's is on the domain of the originals."""
+    return result.measures.get("gcp") if owner else result.published_gcp
+
+
 def _row(result: RunResult, bounded: bool, owner: bool) -> list[str]:
     row = result.row()
     return [
         result.name,
         f"{result.records:,}",
-        _four_decimals(result.measures.get("gcp") if owner else result.published_gcp),
+        _four_decimals(_gcp(result, owner)),
         *([_four_decimals(rounded_down(row.get("lower-bound")))] if bounded and owner else []),
         *([_four_decimals(row["usefulness"])] if owner else []),
         f"{result.suppressed:,}",

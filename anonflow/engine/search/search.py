@@ -119,17 +119,7 @@ class TargetSearch:
             _check_disclosure(self.table, target.disclosure)
             sensitive = self.table.sensitive
             if step is None and not space.diversities and len(sensitive) == 1:
-                space = replace(
-                    space,
-                    diversities=(
-                        {},
-                        {
-                            "criterion": "alpha-k-anonymity",
-                            "column": sensitive[0],
-                            "alpha": target.disclosure,
-                        },
-                    ),
-                )
+                space = replace(space, diversities=({}, _of_disclosure(sensitive[0], target.disclosure)))
         self._candidates = space.candidates(self.table.n, target, step is not None)
 
     publishing = False
@@ -455,6 +445,11 @@ def _largest(anonymization: Anonymization, seed: int, counts: Callable[[type[Att
     context = AttackContext.of(anonymization.table, anonymization, anonymization.k, seed=own)
     attackers = usual(context, publishable=True)
     return max(attacker.attack(context).worst for attacker in attackers if counts(ATTACKERS[attacker.name]))
+
+
+def _of_disclosure(column: str, most: float) -> dict[str, Any]:
+    """Return the step diversify that gives no value of a column more than a share among the rows that may be a person's."""
+    return {"criterion": "alpha-k-anonymity", "column": column, "alpha": most}
 
 
 def _check_disclosure(table: Table, most: float) -> None:

@@ -185,13 +185,9 @@ def _cells(cells: pd.Series) -> pd.Series:
         if all(isinstance(value, str) for value in present):
             return pd.Series(cells.mask(cells == "", None).to_numpy(object), dtype=text_type())
         if any(isinstance(value, str) for value in present):  # a letter of a missing code among numbers
-            return pd.Series(
-                [
-                    None
-                    if pd.isna(v)
-                    else (str(int(v)) if isinstance(v, float) and v.is_integer() else str(v))
-                    for v in cells
-                ],
-                dtype=text_type(),
-            )
+            return pd.Series([None if pd.isna(v) else _value_as_text(v) for v in cells], dtype=text_type())
     return cells
+
+
+def _value_as_text(value: Any) -> str:
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
