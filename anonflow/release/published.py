@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike, fspath
@@ -14,13 +14,13 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from anonflow.drawing import facts, grid, note, view
 from anonflow.errors import AnonflowWarning, DataError, ParameterError
 from anonflow.large_arrays import IN_MEMORY, Arrays
 from anonflow.release.certificate import Certificate
 from anonflow.release.published_column import PublishedColumn
 from anonflow.release.summary import ReleaseSummary, summary_of
 from anonflow.release.tables import write_described, write_table
+from anonflow.release.view import release_view
 from anonflow.table import Schema
 from anonflow.table.arrow import table_of_frame
 from anonflow.table.files.metadata_file import metadata_path, read_metadata
@@ -32,9 +32,6 @@ from anonflow.table.schema import UNPUBLISHED
 from anonflow.table.spreadsheets import formula_warning
 
 _UNTOLD = "the meaning of the cells is not known; read the release with read_release"
-
-ROWS = 5
-"""Published rows that are shown."""
 
 
 class ReleaseWarning(AnonflowWarning):
@@ -375,16 +372,3 @@ def _described(frame: pd.DataFrame, about: ReleaseMetadata, path: str | PathLike
         )
     columns = tuple(about[name] for name in names)
     return replace(about, columns=columns, rows=len(frame))
-
-
-def release_view(frame: pd.DataFrame, proof: Sequence[tuple[str, Any]]) -> str:
-    """Return the first published rows as HTML, and the proof of the certificate if there is one."""
-    numbers = [("rows", f"{len(frame):,}"), ("columns", len(frame.columns)), *proof]
-    first = plain_frame(frame.head(ROWS))
-    kept = " The certificate that goes with it stays with the owner." if proof else ""
-    return view(
-        "Release",
-        facts(numbers),
-        grid(["", *first.columns], list(first.itertuples(index=True, name=None))),
-        note("release.frame is what may be published, as release.write(path) writes it." + kept),
-    )

@@ -7,7 +7,6 @@ from typing import Annotated, Literal
 import numpy as np
 
 from anonflow.algorithms.concealment.components import concealed
-from anonflow.algorithms.concealment.covered import Covered
 from anonflow.algorithms.concealment.even_start import even_matches, evenly_dealt, evenly_started
 from anonflow.algorithms.concealment.expansion import (
     DistinctRecords,
@@ -16,11 +15,11 @@ from anonflow.algorithms.concealment.expansion import (
     randomly_expanded,
     unloaded,
 )
+from anonflow.algorithms.concealment.reassignment import exchanged
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
 from anonflow.kernels.concealment import mend_jit
-from anonflow.kernels.state import State
 from anonflow.option import Option
 from anonflow.partition import too_few
 
@@ -51,9 +50,6 @@ EXACT = (
     "the exact choice of records has no randomness: an attacker who knows the method and everybody's quasi-identifiers "
     "runs it again and learns most rows; use exact=False and randomized=True"
 )
-
-ROUNDS = 100
-"""After 50 to 200 rounds the rate of the attacker who simulates seeds was the same."""
 
 
 def k_concealment(
@@ -212,63 +208,6 @@ def _neighbours(q: int | None, k: int, n: int) -> int:
     if q > n - 1:
         raise ParameterError(f"q is at most {n - 1}: there are no more neighbours in a partition of {n}")
     return int(q)
-
-
-def exchanged(
-    merged: DistinctRecords, boxes: State, generalization: Generalization, rng: np.random.Generator
-) -> Generalization:
-    """Return the same generalized records, assigned again at random to originals that they cover.
-
-    Parameters
-    ----------
-    merged : DistinctRecords
-        P originals.
-    boxes : State
-        Their P generalized records.
-    generalization : Generalization
-        The same; record i covers original i.
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    Generalization
-        Record i covers original i. Losses, covers and matches do not change, because the rows do not.
-
-    Notes
-    -----
-    A record that is generalized with its neighbours lies in the middle of them, and another original would rarely have
-    got this row: an attacker who runs the method with other seeds sees which original usually has it. Here two
-    originals may exchange their rows if each row covers both. Pairs are proposed independently of the present
-    assignment, and each possible exchange is done with probability 1/2: a symmetric chain on perfect matchings, whose
-    limit is uniform over those that it reaches. The exchange does not make all matches equally likely: it depends on
-    how often an edge lies on perfect matchings. O(P (u + rounds) q + E) time.
-    """
-    n = merged.part.n
-    lists = Covered.of(merged, boxes)
-
-    def picked() -> np.ndarray:
-        """Return one of the originals that each row covers, copies apart, (P,)."""
-        at = lists.start + (rng.random(n) * (lists.stop - lists.start)).astype(np.int64)
-        place = np.searchsorted(lists.ends, at, side="right")
-        kind = lists.originals[place]
-        return lists.members[lists.begin[kind] + at - lists.ends[place] + merged.count[kind]]
-
-    own = Generalization.of(merged.part.records)
-    row_of = np.arange(n)
-    for _ in range(ROUNDS):
-        left, right, rank = picked(), picked(), rng.permutation(n)
-        first = np.full(n, n)
-        np.minimum.at(first, left, rank)
-        np.minimum.at(first, right, rank)
-        pairs = np.flatnonzero((first[left] == rank) & (first[right] == rank) & (left != right))
-        pairs = pairs[rng.random(len(pairs)) < 0.5]
-        left, right = left[pairs], right[pairs]
-        fits = generalization.take(row_of[left]).covers(own.take(right)) & generalization.take(
-            row_of[right]
-        ).covers(own.take(left))
-        left, right = left[fits], right[fits]
-        row_of[left], row_of[right] = row_of[right], row_of[left]
-    return generalization.take(row_of)
 
 
 K_CONCEALMENT = Algorithm(
