@@ -199,11 +199,8 @@ def gathered(
 
 def _as_wide(matches: np.ndarray, width: int) -> np.ndarray:
     """Return lists of matches with so many places; -1 where a list has fewer."""
-    return (
-        np.pad(matches, ((0, 0), (0, width - matches.shape[1])), constant_values=-1)
-        if matches.shape[1] < width
-        else matches
-    )
+    missing = width - matches.shape[1]
+    return np.pad(matches, ((0, 0), (0, missing)), constant_values=-1) if missing else matches
 
 
 def gathered_facts(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

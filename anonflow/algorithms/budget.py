@@ -368,10 +368,8 @@ def choose(
     size_at_most = min(size, n) if isinstance(size, int) else limit if size == AUTO else n
     least, greatest = ({}, {}) if effort is None else method.efforts(options)
     idle = least if effort is None else {**least, effort: 0}
-    slow, quick = (effort and method.slow_or_quick and method.slow_or_quick(k, size_at_most, options)) or (
-        {},
-        {},
-    )
+    starts = effort and method.slow_or_quick and method.slow_or_quick(k, size_at_most, options)
+    slow, quick = starts or ({}, {})
     shorter = {
         name: min(options.get(name, option.default), budget / 8)
         for name, option in method.options.items()

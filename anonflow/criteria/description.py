@@ -63,16 +63,14 @@ def description(
     differing = [
         ours.name
         for ours, theirs in zip(recomputed.columns, about.columns, strict=True)
-        if theirs not in (ours, (replace(ours, type="text", withheld=False) if ours.withheld else ours))
+        if theirs not in (ours, _as_before(ours))
     ]
     if differing:
         return _failing(about, f"it says of {_list(differing)} more than the schema and the cells say")
     places = [] if path is None else additions(path, about)
     if places:
         return _failing(about, f"anonflow would not have written all that it says of {', '.join(places)}")
-    if path is not None and (
-        is_parquet(path) and any(carries_metadata(file) for file in parquet_files(path))
-    ):
+    if path is not None and is_parquet(path) and any(map(carries_metadata, parquet_files(path))):
         return _failing(about, "the Parquet file carries metadata that anonflow does not write")
     wrong = np.column_stack([_contradicting(column, frame[column.name]) for column in about.columns])
     if wrong.any():
@@ -113,6 +111,11 @@ def with_promise(
             finding, detail=f"{finding.detail}; {', '.join(unchecked)} is not checked: it needs the original"
         )
     return finding
+
+
+def _as_before(column: ColumnMetadata) -> ColumnMetadata:
+    """Return a column's description as older versions wrote it, without the mark of values that are not published."""
+    return replace(column, type="text", withheld=False) if column.withheld else column
 
 
 def _contradicting(column: ColumnMetadata, cells: pd.Series) -> np.ndarray:

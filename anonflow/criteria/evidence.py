@@ -163,15 +163,8 @@ def subject_in_memory(subject: Any, arrays: Arrays = IN_MEMORY) -> Subject | Non
             getattr(subject, "partitions", None),
             **given_patterns(getattr(subject, "parameters", None) or {}),
         )
-    frame = next(
-        (
-            rows
-            for name in ("cells", "frame")
-            if isinstance(rows := getattr(subject, name, None), pd.DataFrame)
-        ),
-        None,
-    )
-    if frame is None:
+    frame = getattr(subject, "frame", None)
+    if not isinstance(frame, pd.DataFrame):
         return None
     return Subject(
         len(frame),

@@ -174,12 +174,7 @@ class Verification:
         checks = [
             {
                 "criterion": finding.criterion,
-                "parameters": {
-                    name: (
-                        value if isinstance(value, bool | int | float | str | None) else type(value).__name__
-                    )
-                    for name, value in finding.parameters.items()
-                },
+                "parameters": {name: _json_parameter(value) for name, value in finding.parameters.items()},
                 "holds": finding.holds,
                 "failed": finding.failed,
                 "side": finding.side,
@@ -223,6 +218,10 @@ class Verification:
         ]
         header = ["criterion", "verdict", "records that fail", "where", "how"]
         return view(f"{head}: NOT all hold", grid(header, rows, numbers=[2]))
+
+
+def _json_parameter(value: Any) -> Any:
+    return value if isinstance(value, bool | int | float | str | None) else type(value).__name__
 
 
 def _where(finding: Finding) -> str:

@@ -41,6 +41,7 @@ from anonflow.risk import Answer
 from anonflow.risk.attackers.linkers import linked_by_all
 from anonflow.risk.attackers.people import people_named
 from anonflow.table import Table
+from anonflow.table.forms.text_columns import plain_frame
 from anonflow.table.identification.earlier import MOST_PEOPLE
 from anonflow.table.spreadsheets import formula_warning
 from anonflow.whole_file import write_whole
@@ -88,7 +89,7 @@ def release_of(
         elif overlap := earlier.overlap(table, release):
             session.warn(overlap.sentence())
     knowledge = (
-        None if session.flow.table_path is None else formula_warning(release.cells, session.flow.table_path)
+        None if session.flow.table_path is None else formula_warning(release.frame, session.flow.table_path)
     )
     if knowledge:
         session.warn(knowledge)
@@ -122,7 +123,8 @@ def _draw(session: Session, anonymization: Anonymization, arrays: Arrays) -> Rel
         release = publish(anonymization, seed=session.seed, arrays=arrays)
     for warning in caught:
         session.warn(str(warning.message))
-    return release
+    # attackers and the card look at all rows of a small table, as whoever receives the file has them
+    return replace(release, frame=plain_frame(release.frame)) if anonymization.table.n <= MOST else release
 
 
 def attack(session: Session, table: Table, release: Release, result: RunResult) -> pd.DataFrame | None:
@@ -358,7 +360,7 @@ def write_all(session: Session, table: Table, report: RunReport, release: Releas
         address = flow.targets[0] if is_address(flow.targets[0]) else None
         named = marks.clear if address is None else lambda: None
         try:
-            write = functools.partial(write_table, release.cells, about=release.about)
+            write = functools.partial(write_table, release.frame, about=release.about)
             for path in write_described(flow.table_target, write, keep, named):
                 published.append(_delivered(path, None if address is None else beside(address, path.name)))
                 marks.clear()

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -24,7 +24,7 @@ from anonflow.release.view import release_view
 from anonflow.table import Schema
 from anonflow.table.arrow import table_of_frame
 from anonflow.table.files.metadata_file import metadata_path, read_metadata
-from anonflow.table.forms.text_columns import plain_column, plain_frame, text_type
+from anonflow.table.forms.text_columns import text_type
 from anonflow.table.published.metadata import CODED, ReleaseMetadata
 from anonflow.table.published.published_cells import code_name, rows_of_stars
 from anonflow.table.published.release_forms import plain_release
@@ -38,20 +38,6 @@ class ReleaseWarning(AnonflowWarning):
     """A warning that whoever publishes a release, or computes with it, must read first."""
 
 
-class _PublishedFrame:
-    """The field `frame`: of a release on disk its texts are made from categories when somebody asks for them."""
-
-    def __get__(self, release: Release | None, kind: type[Release]) -> pd.DataFrame:
-        if release is None:
-            raise AttributeError("frame")  # the field has no default
-        if release.arrays.rows is not None:
-            vars(release)["frame"] = plain_frame(release.cells)
-        return release.cells
-
-    def __set__(self, release: Release, frame: pd.DataFrame) -> None:
-        vars(release)["frame"] = frame
-
-
 @dataclass(frozen=True, eq=False)
 class Release:
     """A release: the published table and the owner's certificate.
@@ -59,7 +45,8 @@ class Release:
     Attributes
     ----------
     frame : pandas.DataFrame
-        The published table: plain text and numbers, rows in random order, a fresh RangeIndex.
+        The published table: plain text and numbers, rows in random order, a fresh RangeIndex. While a large release lies in files of
+        its run, texts are categories: each of them once, and numbers.
     certificate : Certificate or None
         The owner's; None for a release read from a file.
     truth : numpy.ndarray, shape (n,), int64, or None
@@ -76,16 +63,11 @@ class Release:
     A pickle has the published parts only, neither the certificate nor the truth.
     """
 
-    frame: _PublishedFrame = _PublishedFrame()
+    frame: pd.DataFrame
     certificate: Certificate | None = None
     truth: np.ndarray | None = field(default=None, repr=False)
     about: ReleaseMetadata | None = field(default=None, repr=False)
     arrays: Arrays = field(default=IN_MEMORY, repr=False)
-
-    @property
-    def cells(self) -> pd.DataFrame:
-        """The published table as it is stored: texts of a release on disk are categories."""
-        return cast("pd.DataFrame", vars(self)["frame"])
 
     def column(self, name: str) -> PublishedColumn:
         """Return a column to compute with: low, high, middle, width, members, ``contains``, ``share_of``.
@@ -108,9 +90,7 @@ class Release:
         if name in coded and name not in self.frame.columns:
             return self.column(coded[name]).categories
         about = self.about[name]
-        return PublishedColumn(
-            plain_column(self.cells[name]), about, not about.is_generalized and self._withholds
-        )
+        return PublishedColumn(self.frame[name], about, not about.is_generalized and self._withholds)
 
     @cached_property
     def _withholds(self) -> bool:
@@ -119,8 +99,8 @@ class Release:
         generalized, others = (
             [c.name for c in self.about.columns if c.is_generalized is flag] for flag in (True, False)
         )
-        hidden = rows_of_stars(self.cells, generalized)
-        return bool(hidden.any() and rows_of_stars(self.cells[hidden], others).all())
+        hidden = rows_of_stars(self.frame, generalized)
+        return bool(hidden.any() and rows_of_stars(self.frame[hidden], others).all())
 
     def to_frame(self, cells: str = "text") -> pd.DataFrame:
         """Return the published table in other types.
@@ -190,13 +170,13 @@ class Release:
             If cells of a CSV file begin like a formula, and have an apostrophe before them now.
         """
         write_release(self, path)
-        warning = formula_warning(self.cells, path)
+        warning = formula_warning(self.frame, path)
         if warning:
             warnings.warn(warning, ReleaseWarning, stacklevel=2)
 
     def to_arrow(self) -> pa.Table:
         """Return the published rows as an Arrow table of plain columns, as a Parquet file has them."""
-        return table_of_frame(self.cells)
+        return table_of_frame(self.frame)
 
     def to_polars(self) -> Any:
         """Return the published rows as a polars frame.
@@ -218,21 +198,21 @@ class Release:
         return {"frame": self.frame, "certificate": None, "truth": None, "about": self.about}
 
     def __len__(self) -> int:
-        return len(self.cells)
+        return len(self.frame)
 
     def __repr__(self) -> str:
-        return f"Release({len(self.cells)} rows, {len(self.cells.columns)} columns)"
+        return f"Release({len(self.frame)} rows, {len(self.frame.columns)} columns)"
 
     def _repr_html_(self) -> str:
         certificate = self.certificate
         if certificate is None:
-            return release_view(self.cells, ())
+            return release_view(self.frame, ())
         proof = [
             ("guarantee", certificate.criterion),
             ("k", certificate.k),
             ("method", certificate.algorithm),
         ]
-        return release_view(self.cells, proof)
+        return release_view(self.frame, proof)
 
 
 def write_release(release: Release, path: str | PathLike[str]) -> None:
@@ -254,7 +234,7 @@ def write_release(release: Release, path: str | PathLike[str]) -> None:
     """
 
     def write(draft: Path) -> ReleaseMetadata | None:
-        return write_table(release.cells, draft, release.about)
+        return write_table(release.frame, draft, release.about)
 
     write_described(path, write)
 

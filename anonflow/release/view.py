@@ -8,7 +8,6 @@ from typing import Any
 import pandas as pd
 
 from anonflow.drawing import facts, grid, note, view
-from anonflow.table.forms.text_columns import plain_frame
 
 ROWS = 5
 """Published rows that are shown."""
@@ -17,7 +16,7 @@ ROWS = 5
 def release_view(frame: pd.DataFrame, proof: Sequence[tuple[str, Any]]) -> str:
     """Return the first published rows as HTML, and the proof of the certificate if there is one."""
     numbers = [("rows", f"{len(frame):,}"), ("columns", len(frame.columns)), *proof]
-    first = plain_frame(frame.head(ROWS))
+    first = frame.head(ROWS)
     kept = " The certificate that goes with it stays with the owner." if proof else ""
     return view(
         "Release",

@@ -30,7 +30,7 @@ def did_you_mean(name: object, known: Sequence[str]) -> str:
     return f" (known: {', '.join(known[:SHOWN])}{more})"
 
 
-def unknown(name: str, known: Iterable[str], kind: str = "key") -> str:
+def unknown(name: str, known: Iterable[str], kind: str = "key", likely: str | None = None) -> str:
     """Return ``unknown key 'foo' (did you mean 'for'?)``, or the list of known names if no name is similar.
 
     Parameters
@@ -41,9 +41,11 @@ def unknown(name: str, known: Iterable[str], kind: str = "key") -> str:
         The known names.
     kind : str
         The kind of the thing that it names, such as ``key``.
+    likely : str, optional
+        The known name that is meant, where something else than its letters says so.
     """
     names = list(known)
-    near = suggest(name, names)
+    near = likely or suggest(name, names)
     if near is not None:
         return f"unknown {kind} {shorten(name)} (did you mean {near!r}?)"
     if names and len(names) <= 12:

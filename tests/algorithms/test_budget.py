@@ -347,8 +347,8 @@ def test_a_slow_start_is_taken_only_where_it_fits(
 def test_two_phase_names_its_starts_where_it_chooses() -> None:
     choice = REGISTRY["two-phase"].slow_or_quick
     assert choice is not None
-    assert choice(3, 50_000, {}) == ({"start": "sparse"}, {"start": "dense"})
-    assert choice(3, 50_001, {"pairs": "all"}) == ({"start": "sparse"}, {"start": "dense"})
+    assert choice(3, 50_000, {}) == ({"start": "sparse", "pairs": "all"}, {"start": "dense"})
+    assert choice(3, 50_001, {"pairs": "all"}) == ({"start": "sparse", "pairs": "all"}, {"start": "dense"})
     assert choice(3, 50_001, {}) == ({"start": "sparse", "pairs": "sorted"}, {"start": "dense"})
     calls = [(5, 50_001, {}), (3, 50_001, {"start": "sparse"}), (3, 9, {"reciprocal": True})]
     assert [choice(*call) for call in calls] == [None] * 3

@@ -138,9 +138,9 @@ def pattern_guided(
     domain's width. Patterns that suppress a QI whose boundary does not allow that, or generalize it beyond, are left out.
 
     A row that an earlier pattern could have taken follows no later one: the attacker :class:`anonflow.risk.Refinement` rules its
-    values out, and needs nobody's quasi-identifiers. It did so for 30 % of the people of 5,000 records of Adult with four
+    values out, and needs nobody's quasi-identifiers. It did so for 30% of the people of 5,000 records of Adult with four
     quasi-identifiers (age, education, occupation, marital status) at k = 5, and with a local search for 26%. A list with a single
-    pattern has no rounds: nothing was ruled out there, and the loss was 37 % higher.
+    pattern has no rounds: nothing was ruled out there, and the loss was 37% higher.
     """
     allowed = within_boundaries(part.records, pattern_set(part.records.domains, patterns, weights, fallback))
     strict = fallback_of(patterns, fallback) == "strict"

@@ -221,7 +221,10 @@ class Starts(param.Parameterized):
         table: Table,
         started: tuple[DraftSpec, frozenset[str]] | None = None,
     ) -> None:
-        """Run some runs of flows in the background, each with the flow that it is alone; of a draft, it is kept what it is and what of it is done."""
+        """Run some runs of flows in the background, each with the flow that it is alone.
+
+        Of a draft, `started` has what it is, and the names of its runs that are done.
+        """
         seeds: Mapping[str, int] = self._runs.unfinished
         jobs = [self._job(flow, run, spec, table, len(runs), seeds.get(run.name)) for flow, run, spec in runs]
         self._runs.unfinished = {**seeds, **{job.run.name: job.seed for job in jobs}}

@@ -78,10 +78,9 @@ class Sections:
         kind = error["type"]
         if kind == "extra_forbidden":
             key, about = str(error["loc"][-1]), _model_at(model, inside)
-            words = strict_yaml.unknown(key, _keys(about))
-            if about is SourceSpec and isinstance(level, str) and Path(level).suffix:
-                words = f"unknown key {strict_yaml.shorten(key)} (did you mean {form_of(level)!r}?)"
-            self.problems.add(at, words)
+            names_file = about is SourceSpec and isinstance(level, str) and Path(level).suffix
+            likely = form_of(level) if names_file else None
+            self.problems.add(at, strict_yaml.unknown(key, _keys(about), likely=likely))
         elif kind == "missing":
             self.problems.add(at, f"'{error['loc'][-1]}' is missing")
         else:

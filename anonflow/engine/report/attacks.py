@@ -282,7 +282,7 @@ def part_of_release(
         few.whole_owners = WholeOwners.of(table.unit, table.household, at)
     return AttackedPart(
         few,
-        Release(plain_frame(release.cells.iloc[rows].reset_index(drop=True)), proof, rank[truth[rows]]),
+        Release(plain_frame(release.frame.iloc[rows].reset_index(drop=True)), proof, rank[truth[rows]]),
         covering(few.records, anonymization.generalization, apart, workers),
     )
 

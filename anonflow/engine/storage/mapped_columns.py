@@ -28,10 +28,10 @@ class MappedColumns:
     path : str
         Beginning of the files' names.
     fields : pyarrow.Schema
-        Texts with offsets of 64 bits, or as the numbers of their dictionary, in the smallest integers that hold them.
+        Texts with offsets of 64 bits; of a column with a dictionary its numbers.
     rows : int
     dictionaries : mapping
-        Column -> the texts that its numbers stand for; -1 is a missing one.
+        Column -> the texts that its numbers stand for, each once; -1 is a missing one.
     """
 
     path: str
@@ -40,7 +40,7 @@ class MappedColumns:
     dictionaries: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     def table(self, names: Sequence[str] | None = None) -> pa.Table:
-        """Return some columns, or all: only what is looked at is read.
+        """Return some columns, or all, numbers for texts of a dictionary: only what is looked at is read.
 
         Raises
         ------
@@ -124,7 +124,9 @@ def written_columns(path: str, fields: pa.Schema, batches: Iterable[pa.RecordBat
         If they cannot be written.
     """
     columns = [
-        (_CodedFile if pa.types.is_dictionary(field.type) else _ColumnFiles)(f"{path}-{at}", field.type)
+        _CodedFile(f"{path}-{at}")
+        if pa.types.is_dictionary(field.type)
+        else _ColumnFiles(f"{path}-{at}", _stored_type(field.type))
         for at, field in enumerate(fields)
     ]
     rows = 0
@@ -150,7 +152,7 @@ class _CodedFile:
     its numbers can hold is written again.
     """
 
-    def __init__(self, file: str, kind: pa.DataType) -> None:
+    def __init__(self, file: str) -> None:
         self._file = file
         self._place: dict[str, int] = {}
         self._width = np.dtype(np.int8)
@@ -183,7 +185,6 @@ class _ColumnFiles:
     """A column while its cells are appended to its files, which are open only then: a table may have thousands of columns."""
 
     def __init__(self, file: str, kind: pa.DataType) -> None:
-        kind = _stored_type(kind)
         self._file, self.kind = file, kind
         self._valid, self._truths = _Bits(f"{file}-valid"), _Bits(file)
         self._missing = False

@@ -19,6 +19,7 @@ from anonflow.errors import DataError, ParameterError
 from anonflow.release import Release, publish, ranges
 from anonflow.table import Table
 from anonflow.table.domain import Domain, missing_cells
+from anonflow.table.forms.text_columns import text_type
 from anonflow.table.published.published_cells import IS_NUMBER, code_name, quoted_value, rows_of_stars
 from anonflow.table.schema import did_you_mean
 from anonflow.utility.subject import Part
@@ -245,11 +246,13 @@ def _as_originals(drawn: pd.DataFrame, domains: Sequence[Domain]) -> pd.DataFram
         cells = drawn[domain.column]
         beside = code_name(domain.column)
         if any(label[:1] == '"' for label in domain.labels) and not domain.has_codes:
-            columns[domain.column] = pd.Series([quoted_value(text) for text in texts(cells)], dtype="str")
+            columns[domain.column] = pd.Series(
+                [quoted_value(text) for text in texts(cells)], dtype=text_type()
+            )
         elif domain.has_codes and beside not in drawn.columns:
             are_numbers = numbers_of(cells) is not None
             shown = [IS_NUMBER] * len(cells) if are_numbers else [quoted_value(text) for text in texts(cells)]
-            columns[beside] = pd.Series(shown, dtype="str")
+            columns[beside] = pd.Series(shown, dtype=text_type())
     return drawn.assign(**columns)
 
 
