@@ -244,9 +244,9 @@ def test_a_release_on_disk_is_the_same_and_is_written_the_same(end: str) -> None
         assert of_disk.certificate is not None
         assert of_memory.certificate is not None
         np.testing.assert_array_equal(of_disk.certificate.row_marks, of_memory.certificate.row_marks)
-        found, wanted = (verify(anon.table, release, k=3) for release in (of_disk, of_memory))
-        assert found
-        assert found.findings == wanted.findings
+        of_files, wanted = (verify(anon.table, release, k=3) for release in (of_disk, of_memory))
+        assert of_files
+        assert of_files.findings == wanted.findings
         changed = of_disk.frame.assign(work=of_disk.frame["work"].cat.rename_categories({"Self": "nobody"}))
         with pytest.raises(DataError, match="cells are no generalization"):
             verify(anon.table, replace(of_disk, frame=changed), k=3)

@@ -138,7 +138,7 @@ def write_statistics(frame: pd.DataFrame, path: str | PathLike[str]) -> None:
                 compress=Path(path).suffix.lower() == ".zsav",
             )
         read = read_statistics(path, fits=_hold)
-    except (pyreadstat.PyreadstatError, pyreadstat.ReadstatError):
+    except pyreadstat.ReadstatError:
         raise DataError(f"{name}: pyreadstat cannot write these columns; publish .csv or .parquet") from None
     lost = [
         f"column {column!r}: has cells that such a file does not hold as they are; publish .csv or .parquet"
