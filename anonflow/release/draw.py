@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -91,6 +91,57 @@ def draw_assignment(
     drawn = np.empty(n, np.int64)
     drawn[order] = order[assignment]
     return drawn
+
+
+def draw_by_parts(matches: np.ndarray, words: RandomWords, parts: Sequence[np.ndarray]) -> np.ndarray:
+    """Draw what :func:`draw_assignment` draws, for parts of a large table side by side, in threads.
+
+    Parameters
+    ----------
+    matches : numpy.ndarray, shape (n, w), integer
+    words : RandomWords
+    parts : sequence of numpy.ndarray, integer
+        Records, no one twice, whose matches are among them: partitions. Where that is not so, all records are drawn together.
+
+    Returns
+    -------
+    numpy.ndarray, shape (n,), int64
+
+    Raises
+    ------
+    VerificationError
+        If the graph is not regular, or an edge stands twice (how many records).
+
+    Notes
+    -----
+    A component's stream is named by its smallest position, so the parts do not matter for the result. Neighbours are drawn together, up to about
+    ``BUCKET`` records: a core looks at their lists in its cache, where those of a whole table are read from all over the memory.
+    """
+    ends = np.cumsum([len(part) for part in parts])
+    starts = np.flatnonzero(np.diff((ends - 1) // BUCKET, prepend=-1)).tolist()
+    if len(starts) < 2:
+        return draw_assignment(matches, words)
+    groups = [np.sort(np.concatenate(parts[a:b])) for a, b in pairwise([*starts, len(parts)])]
+    n, drawn = len(matches), np.empty(len(matches), np.int64)
+    place = places_in(np.concatenate(groups), n + 1, np.int32)
+    groups.append(np.flatnonzero(place[:n] < 0))
+    place[groups[-1]] = np.arange(n - len(groups[-1]), n)
+    place[n] = n  # of what is no record
+
+    def draw(first: int, at: np.ndarray) -> bool:
+        listed = matches[at]
+        local = np.where(listed < 0, listed, place[np.minimum(listed, n)] - first)
+        if ((listed >= 0) & ((local < 0) | (local >= len(at)))).any():
+            return False
+        drawn[at] = at[draw_assignment(local, words, at)]
+        return True
+
+    firsts = np.cumsum([0, *map(len, groups)])[:-1].tolist()
+    try:
+        apart = in_threads(lambda group: draw(*group), zip(firsts, groups, strict=True))
+    except VerificationError:  # says how many records of one part
+        apart = [False]
+    return drawn if all(apart) else draw_assignment(matches, words)
 
 
 def draws_of_graph(matches: np.ndarray, draws: int, secret: bytes, block: int) -> Iterator[np.ndarray]:

@@ -10,7 +10,7 @@ import pandas as pd
 from anonflow.candidate_lists import Candidates
 from anonflow.errors import DataError
 from anonflow.generalization import Generalization
-from anonflow.release.draw import draw_assignment, permute_classes
+from anonflow.release.draw import draw_assignment, draw_by_parts, permute_classes
 from anonflow.release.randomness import RandomWords
 from anonflow.release.values import PlainColumn
 from anonflow.table.records import matches_among
@@ -22,6 +22,7 @@ def drawn_originals(
     suppressed: np.ndarray,
     words: RandomWords,
     frozen: np.ndarray | None = None,
+    parts: Sequence[np.ndarray] = (),
 ) -> np.ndarray:
     """Draw the original whose other columns each generalized record of a table is published with, shape (n,), int64.
 
@@ -35,6 +36,8 @@ def drawn_originals(
     words : RandomWords
     frozen : numpy.ndarray, shape (n,), bool, optional
         Of matches: records that carry their own columns, because these were drawn for an earlier release; whole components.
+    parts : sequence of numpy.ndarray, integer
+        Partitions, if there are some: large tables are drawn from by them.
 
     Raises
     ------
@@ -47,7 +50,7 @@ def drawn_originals(
     drawn = np.arange(len(suppressed), dtype=np.int64)
     if matches is not None:
         if frozen is None:
-            drawn = draw_assignment(matches, words)
+            drawn = draw_by_parts(matches, words, parts)
         else:
             free = np.flatnonzero(~frozen)
             drawn[free] = free[draw_assignment(matches_among(matches, free), words, free)]

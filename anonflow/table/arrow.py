@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonflow.errors import DataError
+from anonflow.threads import by_column
 
 
 def pandas_frame(data: Any, named: Collection[str] | None = None) -> Any:
@@ -62,7 +63,8 @@ def plain_table(table: pa.Table, named: Collection[str] | None = None) -> pa.Tab
             column.validate(full=True)
         except pa.ArrowInvalid:
             raise DataError(f"column {name!r}: is not text in UTF-8, or is damaged; write it again") from None
-    return pa.table([_dense_column(column) for column in table.columns], names=table.column_names)
+    columns = by_column(_dense_column, table.columns, len(table))
+    return pa.table(columns, names=table.column_names)
 
 
 def _dense_column(column: pa.ChunkedArray) -> pa.ChunkedArray:

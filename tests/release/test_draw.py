@@ -150,6 +150,37 @@ def test_bits_do_not_depend_on_how_the_table_is_cut() -> None:
     assert (draw_assignment(shuffled, RandomWords(1)) == expected).all()
 
 
+@pytest.mark.parametrize("case", ["closed", "open", "missing", "irregular", "no record"])
+def test_a_large_table_is_drawn_from_by_parts(monkeypatch: pytest.MonkeyPatch, case: str) -> None:
+    """With the same bits or the same refusal: where a match leaves its part, or a record has none, all are drawn together."""
+    monkeypatch.setattr(drawing, "BUCKET", 40)
+    rng = np.random.default_rng(1)
+    sizes = [12, 30, 45, 12, 7, 25]
+    where = np.split(rng.permutation(sum(sizes)), np.cumsum(sizes)[:-1])
+    whole = np.empty((sum(sizes), 5), np.int32)
+    for s, at in enumerate(where):
+        whole[at] = at[naive.shifts(len(at), 5, s)]
+    parts = list(where)
+    if case == "open":
+        parts[1:3] = [np.append(where[1], where[2][:20]), where[2][20:]]
+    elif case == "missing":
+        whole[where[4]] = np.stack([where[4], *[np.full(7, -1)] * 4], axis=1)
+        del parts[4]
+    elif case == "irregular":
+        whole[where[2][0], 4] = -1
+    elif case == "no record":
+        whole[where[0][0], 0] = sum(sizes)
+    if case in ("irregular", "no record"):
+        with pytest.raises(VerificationError) as refusal:
+            draw_assignment(whole, RandomWords(1))
+        with pytest.raises(VerificationError, match=f"^{refusal.value}$"):
+            drawing.draw_by_parts(whole, RandomWords(1), parts)
+        return
+    assert (
+        drawing.draw_by_parts(whole, RandomWords(1), parts) == draw_assignment(whole, RandomWords(1))
+    ).all()
+
+
 def test_bits_do_not_depend_on_batches_or_on_running_short(monkeypatch: pytest.MonkeyPatch) -> None:
     matches = naive.beside(*[naive.shifts(40, 7, s) for s in range(8)])
     labels = np.arange(300) % 7
