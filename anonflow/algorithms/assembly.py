@@ -13,13 +13,13 @@ from anonflow.algorithms.method import Outcome
 from anonflow.generalization import Generalization, Layout
 from anonflow.table.domain import Domain
 from anonflow.table.records import places_in
-from anonflow.threads import by_column, in_blocks
+from anonflow.threads import in_blocks
 
 TOGETHER = 1 << 17
 """Rows of partitions that are written together, if there is not one partition of more."""
 
-ROWS = 1 << 20
-"""Rows of matches that a thread puts into the order of the table together."""
+ROWS = 1 << 17
+"""Rows that a thread puts into the order of the table together."""
 
 
 class Assembly:
@@ -136,20 +136,22 @@ class Assembly:
         """Put the arrays into the order of the table, where these are the positions of their records."""
         if (position[1:] > position[:-1]).all():
             return
-        place = places_in(position, self._n)
-        cells = self._cells
+        place, cells = places_in(position, self._n), self._cells
+
+        def put(before: np.ndarray, array: np.ndarray) -> None:
+            def block(start: int, stop: int) -> None:
+                # the other modes copy once more
+                np.take(before, place[start:stop], axis=0, out=array[start:stop], mode="clip")
+
+            in_blocks(block, self._n, ROWS)
+
         flat = [row for array in (cells.lo, cells.hi, cells.bits) for row in array]
         flat += [self._suppressed, *([] if self._classes is None else [self._classes])]
-        # the other modes copy once more
-        by_column(lambda array: np.take(array.copy(), place, out=array, mode="clip"), flat, self._n)
+        for array in flat:
+            put(array.copy(), array)
         if self._matches is not None:
-            before, matches = self._matches, self._empty(self._matches.shape, np.int32)
-
-            def put(start: int, stop: int) -> None:
-                np.take(before, place[start:stop], axis=0, out=matches[start:stop], mode="clip")
-
-            in_blocks(put, self._n, ROWS)
-            self._matches = matches
+            before, self._matches = self._matches, self._empty(self._matches.shape, np.int32)
+            put(before, self._matches)
 
     @cached_property
     def _cells(self) -> Generalization:

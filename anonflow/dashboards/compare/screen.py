@@ -103,6 +103,11 @@ class CompareScreen(Screen):
         self._show_progress()
         self._show_results()
         self._show_history()
+        self.draw_after(workspace.runs, "finished", self._show_results)
+        self.draw_after(workspace.runs, "chosen", self._show_chosen)
+        self.draw_after(self.model, ["risk", "measured", "busy", "problem"], self._show_frontier)
+        self.draw_after(self.model, ["first", "second"], self._show_pair)
+        self.draw_after(workspace.draft, "spec", self._show_history)
 
     # ------------------------------------------------------------------------------------- controls
 
@@ -302,7 +307,6 @@ class CompareScreen(Screen):
         if self.workspace.runs.chosen is not None:
             self.model.take_up(self.workspace.runs.chosen)
 
-    @param.depends("workspace.runs.finished", watch=True)
     def _show_results(self) -> None:
         runs = self.workspace.runs.finished
         self.nothing.visible, self.results.visible = not runs, bool(runs)
@@ -318,7 +322,6 @@ class CompareScreen(Screen):
         self.legend.object = str(Markup('<div class="legend">{}</div>').format(Markup("").join(marks)))
         self._show_pair()
 
-    @param.depends("workspace.runs.chosen", watch=True)
     def _show_chosen(self) -> None:
         """Mark the chosen run: a ring in the figures, a row in the table."""
         chosen, run = self.workspace.runs.chosen, self.workspace.runs.selection
@@ -363,7 +366,6 @@ class CompareScreen(Screen):
         if list(self.figure_row.objects) != list(self.figures.values()):
             self.figure_row.objects = list(self.figures.values())
 
-    @param.depends("model.risk", "model.measured", "model.busy", "model.problem", watch=True)
     def _show_frontier(self) -> None:
         model = self.model
         points, best = model.frontier_points(), model.best()
@@ -420,7 +422,6 @@ class CompareScreen(Screen):
             pn.Row(self.differing, self.losses, css_classes=["af-two"], sizing_mode="stretch_width"),
         )
 
-    @param.depends("model.first", "model.second", watch=True)
     def _show_pair(self) -> None:
         model, options = self.model, names_of_runs(self.workspace)
         self.first_run.param.update(options=options, value=model.first)
@@ -455,7 +456,6 @@ class CompareScreen(Screen):
             lead="Edits of the flow, the latest first. Undo takes back an edit, never a run: the table of runs stays.",
         )
 
-    @param.depends("workspace.draft.spec", watch=True)
     def _show_history(self) -> None:
         draft = self.workspace.draft
         self.undo.disabled, self.redo.disabled = not draft.can_undo, not draft.can_redo

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from html import escape
@@ -50,6 +49,7 @@ from anonflow.dashboards.session.files.hierarchy_files import (
     matched_column,
 )
 from anonflow.dashboards.session.files.paths import names_a_dataset, safe_name
+from anonflow.dashboards.session.files.shelf import Shelf
 from anonflow.dashboards.session.open_table import UNCODED
 from anonflow.dashboards.session.opener import NOTHING_OPENED
 from anonflow.dashboards.session.project import ENDING
@@ -120,9 +120,6 @@ CHOOSE = "choose…"
 FIRST = 100
 """Records that are listed as they are."""
 
-TOGETHER = 20.0
-"""Seconds within which files are taken to have been dropped together."""
-
 _ROLES = {
     "quasi-identifier": "background-color: var(--af-accent-soft); font-weight: 600;",
     "sensitive": "background-color: var(--af-warn-soft); font-weight: 600;",
@@ -161,11 +158,8 @@ class DataScreen(pn.viewable.Viewer):
         super().__init__(choice=ColumnChoice(space), advice=DataAdvice(space), **params)
         self.reading = Background(self.workspace.turns, at_once=True)
         self._options: dict[str, Any] = {}
-        self._flows: dict[str, tuple[float, Path]] = {}
-        self._hierarchies: dict[str, tuple[float, Path]] = {}
-        self._perhaps: dict[str, tuple[float, Path]] = {}
+        self._shelf = Shelf(space.place.path)
         self._attached = Attached()
-        self._arrived = 0.0
         self._is_reading = False
         self._refused_file: tuple[str, Path] | None = None
         self._go_on: Callable[[], None] | None = None
@@ -330,18 +324,15 @@ class DataScreen(pn.viewable.Viewer):
     def _replace(self) -> None:
         go_on = self._go_on
         self._close_question()
-        now = time.monotonic()
-        for waiting in (self._hierarchies, self._flows, self._perhaps):
-            waiting.update({name: (now, path) for name, (_, path) in waiting.items()})
+        self._shelf.wait_anew()
         if go_on is not None:
             go_on()
 
     def _keep_open(self) -> None:
         leave = self._leave
         self._close_question()
-        for waiting in (self._hierarchies, self._flows, self._perhaps):
-            for name in list(waiting):
-                self._forget(waiting, name)
+        for place in self._shelf.files().values():
+            self._shelf.forget(place)
         self.dropped.visible = False
         if leave is not None:
             leave()
@@ -357,64 +348,56 @@ class DataScreen(pn.viewable.Viewer):
 
     def _open_file(self, name: str, path: Path) -> None:
         """Take a file that was dropped, alone or with others: a table, a hierarchy, a flow or a project."""
-        now = time.monotonic()
+        workspace, shelf = self.workspace, self._shelf
+        if name.lower().endswith(ENDING):
+            self._open_project(name, path)
+            return
+        together, frame = shelf.arrive(), workspace.data.frame
+        workspace.place.checked_files()
         if name.lower().endswith((".yaml", ".yml")):
-            self._flows[name] = now, self.workspace.opener.shelve(name, path)
-            self._arrived = now
-            if self.workspace.data.frame is None and names_a_dataset(
-                self._flows[name][1], self.workspace.limits.flow_bytes
-            ):
-                self._open_project(name, self._flows.pop(name)[1])
+            place = shelf.put(name, path, "flow")
+            if frame is None and names_a_dataset(place, workspace.limits.flow_bytes):
+                self._open_project(name, place)
+                shelf.forget(place)
                 return
             self._say_waiting()
             self._open_waiting()
             return
-        if name.lower().endswith(ENDING):
-            self._open_project(name, path)
-            return
-        soon, self._arrived = now - self._arrived < TOGETHER, now
-        frame = self.workspace.data.frame
-        known = [] if frame is None else [str(each) for each in frame.columns]
-        beside = soon and not self._is_reading and matched_column(name, known) is not None
-        if (
-            is_hierarchy_name(name)
-            or beside
-            or (is_codebook(path) and matched_column(name, known) is not None)
-        ):
-            self._hierarchies[name] = now, self.workspace.opener.shelve(name, path)
+        columns = [] if frame is None else list(map(str, frame.columns))
+        goes_with_it = matched_column(name, columns) is not None
+        beside = together and not self._is_reading
+        if is_hierarchy_name(name) or (goes_with_it and (beside or is_codebook(path))):
+            shelf.put(name, path, "hierarchy")
             self._attach()
             return
-        if (
-            path.stat().st_size <= HIERARCHY
-        ):  # it may turn out to be a hierarchy of the table that comes with it
-            self._perhaps[name] = now, self.workspace.opener.shelve(name, path, copied=True)
+        if path.stat().st_size <= HIERARCHY:  # it may be a hierarchy of the table that comes with it
+            shelf.put(name, path, "perhaps a hierarchy", copied=True)
         self._forget_refused()
-        aside = self.workspace.opener.set_aside(path)  # the upload's own place is emptied
+        aside = workspace.opener.set_aside(path)  # the upload's own place is emptied
         self._ask(name, lambda: self._read(name, aside), lambda: aside.unlink(missing_ok=True))
 
     def _attach(self) -> None:
         """Give the open table the hierarchies that came with it; before it is open, they wait."""
-        workspace = self.workspace
+        workspace, shelf = self.workspace, self._shelf
         if workspace.data.frame is None or self._is_reading:
             self._say_waiting()
             return
-        own = safe_name(workspace.data.table_name)
-        columns = [str(each) for each in workspace.data.frame.columns]
-        recent = time.monotonic() - TOGETHER
-        for name, (when, _) in list(self._perhaps.items()):
-            if when < recent:
-                self._forget(self._perhaps, name)
-            elif safe_name(name) != own and matched_column(name, columns) is not None:
-                self._hierarchies[name] = self._perhaps.pop(name)
-        if not self._hierarchies:
+        table = safe_name(workspace.data.table_name)
+        columns = list(map(str, workspace.data.frame.columns))
+        for name, place in shelf.files("perhaps a hierarchy").items():
+            if shelf.is_old(place):
+                shelf.forget(place)
+            elif safe_name(name) != table and matched_column(name, columns) is not None:
+                shelf.use_as(place, "hierarchy")
+        files = shelf.files("hierarchy")
+        if not files:
             self._open_waiting()
             return
-        files = {name: path for name, (_, path) in self._hierarchies.items()}
         now = workspace.data.complete(lambda: attach(workspace, files))
-        for name, (when, _) in list(self._hierarchies.items()):
+        for name, place in files.items():
             # files that fit no column of this table may belong to the next table
-            if when < recent or matched_column(name, columns) is not None:
-                self._forget(self._hierarchies, name)
+            if shelf.is_old(place) or matched_column(name, columns) is not None:
+                shelf.forget(place)
         both = dict.fromkeys([*self._attached.columns, *now.columns])  # what is attached twice is named once
         self._attached = Attached(
             tuple(both),
@@ -426,25 +409,24 @@ class DataScreen(pn.viewable.Viewer):
         self._open_waiting()
 
     def _say_waiting(self) -> None:
-        names = [*self._hierarchies, *self._flows]
+        names = self._shelf.files("hierarchy", "flow")
         waits = names and (self.workspace.data.frame is None or self._is_reading)
         say(self.dropped, f"Waiting for the table: {', '.join(names)}." if waits else "")
 
-    def _forget(self, files: dict[str, tuple[float, Path]], name: str) -> None:
-        files.pop(name)[1].unlink(missing_ok=True)
-
     def _open_waiting(self) -> None:
         """Open the flow that came along, once its table is there; without a file of its own, it waits for the next."""
-        if not self._flows or self._is_reading or self.workspace.data.frame is None:
+        shelf = self._shelf
+        waiting = shelf.files("flow")
+        if not waiting or self._is_reading or self.workspace.data.frame is None:
             return
-        name, (when, path) = next(iter(self._flows.items()))
-        if time.monotonic() - when > TOGETHER:
-            self._forget(self._flows, name)
+        name, place = next(iter(waiting.items()))
+        if shelf.is_old(place):
+            shelf.forget(place)
             return
         self._aside(
             f"Reading {name}.",
-            lambda: self.workspace.opener.read_project_file(path),
-            opened=lambda: self._forget(self._flows, name),
+            lambda: self.workspace.opener.read_project_file(place),
+            opened=lambda: shelf.forget(place),
         )
 
     def _read(self, name: str, path: Path) -> None:

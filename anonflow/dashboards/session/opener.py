@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 import shutil
 import tempfile
@@ -147,17 +146,6 @@ class Opener:
         self._place.checked_files()
         place = self._place.path / f"upload-{secrets.token_hex(8)}"
         path.replace(place)
-        return place
-
-    def shelve(self, name: str, path: Path, copied: bool = False) -> Path:
-        """Put an uploaded file, or a copy of it, where no flow can name it, until what goes with it is there; its new place."""
-        self._place.checked_files()
-        place = self._place.path / f"shelved-{safe_name(name)}"
-        if copied:
-            shutil.copyfile(path, place)
-            os.chmod(place, 0o600)
-        else:
-            path.replace(place)
         return place
 
     def open_frame(

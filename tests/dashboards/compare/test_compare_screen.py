@@ -91,6 +91,20 @@ def test_points_are_the_measures_of_the_runs(done: Workspace) -> None:
             assert point.y == pytest.approx(expected)
 
 
+def test_nothing_is_drawn_while_the_screen_is_hidden(done: Workspace) -> None:
+    screen = CompareScreen(workspace=done)
+    chosen, other = (run.id for run in done.runs.finished[:2])
+    done.runs.choose(chosen)
+    drawn = screen.frontier.html, screen.table.selection
+    screen.__panel__().visible = False
+    done.runs.choose(other)
+    assert (screen.frontier.html, screen.table.selection) == drawn
+    screen.__panel__().visible = True
+    assert screen.frontier.html != drawn[0]
+    assert screen.table.selection != drawn[1]
+    assert [int(screen.table.value["id"].iloc[at]) for at in screen.table.selection] == [other]
+
+
 def test_the_frontier_is_that_of_risk_and_loss(done: Workspace) -> None:
     model = CompareModel(done)
     points = model.frontier_points()

@@ -11,10 +11,10 @@ import pytest
 
 pytest.importorskip("panel", reason="the dashboards are an extra")
 from anonflow.dashboards import Workspace
-from anonflow.dashboards.data import screen as screen_module
 from anonflow.dashboards.data.screen import OWN, RULES, DataScreen
 from anonflow.dashboards.hierarchies.editor import HierarchyBuilder
 from anonflow.dashboards.hierarchies.form import HierarchyChoice
+from anonflow.dashboards.session.files import shelf
 from anonflow.dashboards.session.files.hierarchy_files import is_hierarchy_name, matched_column
 from anonflow.engine.flows.spec import SourceSpec
 from anonflow.hierarchy import Hierarchy
@@ -46,7 +46,7 @@ FILES = {"people.csv": PEOPLE, "people_hierarchy_age.csv": AGE, "town.csv": TOWN
 @pytest.fixture(autouse=True)
 def dropped_together(monkeypatch: pytest.MonkeyPatch) -> None:
     """Files of one drop, however long the machine takes from one to the next."""
-    monkeypatch.setattr(screen_module, "TOGETHER", 3600.0)
+    monkeypatch.setattr(shelf, "TOGETHER", 3600.0)
 
 
 @pytest.fixture
@@ -65,8 +65,43 @@ def drop(workspace: Workspace, files: dict[str, str]) -> DataScreen:
     return screen
 
 
+def test_files_wait_on_a_shelf(tmp_path: Path) -> None:
+    now = [5.0]
+    waiting = shelf.Shelf(tmp_path / "private", lambda: now[0])
+    (tmp_path / "private").mkdir()
+    assert not waiting.arrive()
+    places = {}
+    for name, use in (("../a b.yaml", "flow"), ("age.csv", "perhaps a hierarchy")):
+        (tmp_path / "upload").write_text(name)
+        places[name] = waiting.put(name, tmp_path / "upload", use, copied=use != "flow")
+        assert (tmp_path / "upload").exists() == (use != "flow")
+        assert places[name].parent == tmp_path / "private"
+        assert places[name].read_text() == name
+    assert waiting.files() == places
+    assert waiting.files("flow") == {"../a b.yaml": places["../a b.yaml"]}
+    assert waiting.files("hierarchy") == {}
+    waiting.use_as(places["age.csv"], "hierarchy")
+    assert waiting.files("hierarchy") == {"age.csv": places["age.csv"]}
+    now[0] += shelf.TOGETHER - 1
+    assert waiting.arrive()
+    now[0] += 2
+    assert waiting.arrive(), "it came shortly after the one before"
+    assert waiting.is_old(places["age.csv"])
+    waiting.wait_anew()
+    assert not waiting.is_old(places["age.csv"])
+    now[0] += 2 * shelf.TOGETHER
+    assert not waiting.arrive()
+    for place in places.values():
+        waiting.forget(place)
+        waiting.forget(place)  # once more is no error
+        assert not place.exists()
+    assert waiting.files() == {}
+
+
 @pytest.mark.parametrize("first", ["people.csv", "income.csv"])
-def test_a_codebook_finds_its_column_by_its_name(workspace: Workspace, first: str) -> None:
+def test_a_codebook_finds_its_column_by_its_name(
+    workspace: Workspace, first: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     table = PEOPLE.replace("low", "1").replace("high", "9")
     files = {"people.csv": table, "income.csv": "value,label\n1,below 2000\n9,refused\n"}
     screen = drop(workspace, {name: files[name] for name in sorted(files, key=lambda name: name != first)})
@@ -80,7 +115,7 @@ def test_a_codebook_finds_its_column_by_its_name(workspace: Workspace, first: st
     assert not workspace.has_work
 
     # one that comes later is no table, and one that cannot be read changes nothing
-    screen._arrived = -1e9
+    monkeypatch.setattr(shelf, "TOGETHER", 0.0)
     send(screen.dropper, "codebook-age.csv", b"value,label\n20,twenty\n20,twenty\n", size=100_000)
     assert workspace.data.table_name == "people.csv"
     assert "codebook-age.csv" in screen.dropped.object
