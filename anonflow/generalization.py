@@ -19,7 +19,7 @@ from anonflow.table.domain import Domain, coded_texts
 from anonflow.table.forms.text_columns import categories_at, texts_at
 from anonflow.table.published.notation import ColumnReader, readers_of
 from anonflow.table.published.published_cells import WHOLE, PublishedCells
-from anonflow.table.records import Records, equal_columns, take_positions
+from anonflow.table.records import Records, equal_columns, take_into, take_positions
 from anonflow.threads import by_column
 
 _ONE = np.uint64(1)
@@ -557,9 +557,11 @@ class Generalization:
             read = reader.read(published.texts, np.bincount(at, minlength=len(published.texts)).tolist())
             if domain.shape == "range":
                 t = layout.row_of_range[a]
-                lo[t], hi[t] = read.lo[at], read.hi[at]
+                take_into(lo[t], read.lo, at)
+                take_into(hi[t], read.hi, at)
             if len(read.bits):
-                bits[layout.words[a + domain.has_codes]] = read.bits[:, at]
+                for row, words in zip(bits[layout.words[a + domain.has_codes]], read.bits, strict=True):
+                    take_into(row, words, at)
             if aggregates is not None and domain.aggregate is not None:
                 aggregates[means.index(a)] = read.numbers[at]
             if not read.bad.any() or domain.position:

@@ -12,14 +12,10 @@ import numpy as np
 from anonflow.algorithms.method import Outcome
 from anonflow.generalization import Generalization, Layout
 from anonflow.table.domain import Domain
-from anonflow.table.records import places_in
-from anonflow.threads import in_blocks
+from anonflow.table.records import places_in, take_into
 
 TOGETHER = 1 << 17
 """Rows of partitions that are written together, if there is not one partition of more."""
-
-ROWS = 1 << 17
-"""Rows that a thread puts into the order of the table together."""
 
 
 class Assembly:
@@ -137,21 +133,13 @@ class Assembly:
         if (position[1:] > position[:-1]).all():
             return
         place, cells = places_in(position, self._n), self._cells
-
-        def put(before: np.ndarray, array: np.ndarray) -> None:
-            def block(start: int, stop: int) -> None:
-                # the other modes copy once more
-                np.take(before, place[start:stop], axis=0, out=array[start:stop], mode="clip")
-
-            in_blocks(block, self._n, ROWS)
-
         flat = [row for array in (cells.lo, cells.hi, cells.bits) for row in array]
         flat += [self._suppressed, *([] if self._classes is None else [self._classes])]
         for array in flat:
-            put(array.copy(), array)
+            take_into(array, array.copy(), place)
         if self._matches is not None:
             before, self._matches = self._matches, self._empty(self._matches.shape, np.int32)
-            put(before, self._matches)
+            take_into(self._matches, before, place)
 
     @cached_property
     def _cells(self) -> Generalization:

@@ -15,7 +15,7 @@ import pandas as pd
 
 from anonflow.hierarchy import number_text
 from anonflow.table.forms.text_columns import check_characters, factorized, value_text
-from anonflow.table.records import equal_columns
+from anonflow.table.records import equal_columns, take_into
 from anonflow.threads import by_column
 
 KEY_LENGTH = 16
@@ -170,7 +170,8 @@ def _sums(frame: pd.DataFrame, names: Sequence[str], key: str) -> np.ndarray:
         hashes = pd.util.hash_array(np.array(texts, object), hash_key=key, categorize=False)
         digest = hashlib.sha256((key + name).encode()).digest()
         hashes *= np.uint64(int.from_bytes(digest[:8], "little") | 1)
-        of_rows = hashes[at]
+        of_rows = np.empty(len(at), np.uint64)
+        take_into(of_rows, hashes, at)
         with adding:
             np.add(marks, of_rows, out=marks)
 

@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonflow.table.records import first_places, matches_among, places_in, ranked_values, take_positions
+from anonflow.table import records
+from anonflow.table.records import (
+    first_places,
+    matches_among,
+    places_in,
+    ranked_values,
+    take_into,
+    take_positions,
+)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.int64, "M8[us]"])
@@ -63,3 +71,16 @@ def test_rows_and_columns_are_taken_by_positions_and_by_masks(axis: int) -> None
         assert take_positions(array, index, axis).flags.c_contiguous
     with pytest.raises(IndexError):
         take_positions(array, np.array([9]), axis)
+
+
+@pytest.mark.parametrize("shape", [(30,), (30, 3)])
+@pytest.mark.parametrize("dtype", [bool, np.int32, np.uint64, np.float64])
+def test_rows_are_put_into_an_array_in_blocks(
+    monkeypatch: pytest.MonkeyPatch, shape: tuple[int, ...], dtype: Any
+) -> None:
+    monkeypatch.setattr(records, "TAKEN", 7)
+    rng = np.random.default_rng(0)
+    array, at = rng.integers(0, 2, shape).astype(dtype), rng.integers(0, 30, 50)
+    out = np.empty((50, *shape[1:]), dtype)
+    take_into(out, array, at)
+    np.testing.assert_array_equal(out, array[at])

@@ -25,7 +25,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anonflow import candidate_lists, engine, utility
-from anonflow.algorithms import assembly
 from anonflow.engine import partitions, publish
 from anonflow.engine.execution import batches, tasks
 from anonflow.engine.execution.events import Cancelled, Event, EventStream, Log, PartitionDone
@@ -47,6 +46,7 @@ from anonflow.errors import (
 )
 from anonflow.release import Certificate, draw, read_release
 from anonflow.table import Table
+from anonflow.table import records as table_records
 from anonflow.table.arrow import exact_frame
 from anonflow.table.files.metadata_file import metadata_path
 from anonflow.table.forms.text_columns import categories_at
@@ -126,7 +126,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batches, "SHARE", 1.0)
     monkeypatch.setattr(draw, "BUCKET", 100)
     monkeypatch.setattr(storage, "CLASSES", 100)
-    monkeypatch.setattr(assembly, "ROWS", 40)
+    monkeypatch.setattr(table_records, "TAKEN", 40)
     monkeypatch.setattr(Spill, "rows", 70)
     monkeypatch.setattr(candidate_lists, "_ROWS", 50)
 
