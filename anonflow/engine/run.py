@@ -295,8 +295,6 @@ class _Runner:
         if not report.ok:
             return replace(report, release=None, owner=None, seconds=time.perf_counter() - session.clock)
         session.events.check()
-        if session.resume_store is not None:
-            session.resume_store.publishing(session.seed)
         report = session.step("publish", lambda: publish.write_all(session, table, report, release))
         if session.resume_store is not None:
             session.resume_store.finished()

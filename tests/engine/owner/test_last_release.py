@@ -277,11 +277,12 @@ def test_a_table_of_other_people_is_no_second_release(tmp_path: Path) -> None:
     assert warned == [(False, False), (False, True), (True, False)]
 
 
+@pytest.mark.parametrize("every", [0.0, checkpoints.EVERY], ids=["results are stored", "a quick run"])
 def test_a_publication_that_was_interrupted_comes_first(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, every: float
 ) -> None:
     """The owner's files are those of the second draw already, and the published table is not."""
-    monkeypatch.setattr(checkpoints, "EVERY", 0.0)
+    monkeypatch.setattr(checkpoints, "EVERY", every)
     path = write_flow(tmp_path)
     engine.run(path)
     first = files_of(tmp_path)["out/release.csv"]
@@ -300,6 +301,32 @@ def test_a_publication_that_was_interrupted_comes_first(
     assert not engine.run(path).unchanged
     assert OwnerFolder(tmp_path / "owner" / "test").seed() == SEED
     assert files_of(tmp_path)["out/release.csv"] != first
+    assert engine.run(path).unchanged
+
+
+def test_a_table_whose_report_could_not_be_written_is_drawn_only_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The table may have been taken already: with another draw it could be intersected."""
+    path = write_flow(tmp_path, publish=REPORTED)
+    rename = os.replace
+
+    def refuse(source: Any, target: Any) -> None:
+        if str(target).endswith("report.html"):
+            raise OSError(28, "No space left on device")
+        rename(source, target)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "replace", refuse)
+        with pytest.raises(AnonflowError, match="make room and run again"):
+            engine.run(path)
+    first = files_of(tmp_path)
+    report = engine.run(path)
+    again = files_of(tmp_path)
+    for same in ("out/release.csv", "owner/test/seed"):
+        assert again[same] == first[same], same
+    assert "out/report.html" in again
+    assert not [warning for warning in report.warnings if "earlier release" in warning]
     assert engine.run(path).unchanged
 
 
