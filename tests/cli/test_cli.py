@@ -280,6 +280,26 @@ def test_a_release_of_people_with_several_rows_is_verified_as_the_flow_reads_the
     assert shell(capsys, "risk", tmp_path / "people.csv", "--schema", flow)[0] == 0
 
 
+def test_a_release_whose_only_column_is_named_like_a_number_is_verified(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its description says that the first line names the column; of the original the caller says it."""
+    flow = write_flow(
+        tmp_path,
+        data="\n".join(["7", *(str(at % 10) for at in range(60))]).encode(),
+        source="{csv: people.csv, header: true}",
+        columns='    "7": {role: quasi-identifier, kind: numeric}\n',
+    )
+    assert engine.run(flow).ok
+    release = ["--release", tmp_path / "out" / "release.csv", "--schema", flow]
+    for original in ([], ["--original", tmp_path / "people.csv"]):
+        status, out, err = shell(
+            capsys, "verify", *release, *original, "--criterion", "boundary" if original else "k-regular"
+        )
+        assert "looks like a record" not in err
+        assert status == (0 if original else 1), out + err
+
+
 def test_verify_finds_what_is_wrong(tmp_path: Path, schema: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_flow(tmp_path)
     frame = pd.read_csv(tmp_path / "people.csv", dtype=str)[["age", "city", "income"]]
