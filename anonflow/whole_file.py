@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
+import re
 import secrets
 import shutil
 import stat
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from os import PathLike
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -18,6 +20,9 @@ from anonflow.system import open_descriptor, set_mode, wait_for_folder
 
 OWNER_ONLY = 0o600
 """Permissions of what is the owner's."""
+
+_DRAFT = re.compile(r"(\.[0-9a-f]{8})-[0-9a-f]{16}")
+"""The name of a draft begins so."""
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
@@ -103,7 +108,7 @@ def drafted(
         As :func:`write_whole`.
     """
     target = as_path(path)
-    beside = target.with_name(f".{secrets.token_hex(8)}{target.suffix}")
+    beside = target.with_name(f"{_drafts_begin(target)}-{secrets.token_hex(8)}{target.suffix}")
     before = target.with_name(f".{secrets.token_hex(8)}-before")
     missing = missing_folders(target.parent) if make_folders else []
 
@@ -145,6 +150,32 @@ def drafted(
             beside.unlink(missing_ok=True)
         for folder in missing:
             remove_empty(folder)
+
+
+def _drafts_begin(target: Path) -> str:
+    """Return how the names of a file's drafts begin, and of the drafts of a draft."""
+    draft = _DRAFT.match(target.name)
+    return draft[1] if draft else f".{hashlib.sha256(target.name.encode()).hexdigest()[:8]}"
+
+
+def remove_drafts(path: str | PathLike[str]) -> None:
+    """Remove the drafts of a file that a killed process left; nobody may be writing this file.
+
+    Parameters
+    ----------
+    path : path
+
+    Raises
+    ------
+    ParameterError
+        If it is no path.
+    """
+    target = as_path(path)
+    for draft in target.parent.glob(f"{_drafts_begin(target)}-*"):
+        if not _DRAFT.match(draft.name):
+            continue
+        with suppress(OSError):
+            shutil.rmtree(draft) if draft.is_dir() else draft.unlink()
 
 
 @contextmanager

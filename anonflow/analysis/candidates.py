@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,7 @@ from anonflow.table.published.published_cells import (
     stars,
 )
 from anonflow.table.schema import did_you_mean
+from anonflow.table.spreadsheets import changed_texts
 
 VALUES = 128
 """Numbers with more candidate values than this are put into as many intervals, equally full."""
@@ -56,6 +57,8 @@ class CandidateColumn:
         Hidden cells (``*``).
     codes : numpy.ndarray, shape (C,), object
         Of numbers with codes beside them: the codes, empty of a missing value. They are the last C of the D candidates.
+    coded : bool
+        Whether there may be codes beside its numbers, also where no cell has any.
     unbounded : bool
         Whether these may stand for values that no cell names: their domain is not published.
     labels : bool
@@ -96,6 +99,7 @@ class CandidateColumn:
     unbounded: bool = True
     labels: bool = False
     codes: np.ndarray = field(default_factory=lambda: np.array([], object))
+    coded: bool = False
     patterns: tuple[str, ...] | None = None
 
     @property
@@ -180,7 +184,7 @@ class CandidateTable:
         for column in self.columns:
             if column.name == name:
                 return column
-            if len(column.codes) and code_name(column.name) == name:
+            if column.coded and code_name(column.name) == name:
                 return _categories(code_cells(column.cells), None, exact=False)
         raise KeyError(name)
 
@@ -192,7 +196,7 @@ class CandidateTable:
     @property
     def all_names(self) -> tuple[str, ...]:
         """The names of all columns of a plausible table, with those beside numbers that have codes."""
-        return (*self.names, *(code_name(column.name) for column in self.columns if len(column.codes)))
+        return (*self.names, *(code_name(column.name) for column in self.columns if column.coded))
 
     @cached_property
     def suppressed(self) -> np.ndarray:
@@ -262,7 +266,7 @@ class CandidateTable:
             else _declared_column(frame[name], declared, trees or {})
             for name in names
         )
-        taken = [code_name(column.name) for column in read if len(column.codes)]
+        taken = [code_name(column.name) for column in read if column.coded]
         if not set(taken).isdisjoint(names):
             raise DataError(
                 f"column {next(name for name in taken if name in names)!r}: has the name of the column that is computed for codes; "
@@ -451,6 +455,7 @@ def _range_column(
         whole_numbers=_whole_numbers(np.concatenate([low[numbers], high[numbers]])),
         unbounded=not closed,
         codes=np.array([quoted_value(code) for code in codes], object),
+        coded=coded,
     )
 
 
@@ -510,6 +515,8 @@ def _categories(
         return CandidateColumn(str(cells.name), at, member, whole, cells, exact=True)
     values, member = _values_of(texts, tree, declared, str(cells.name))
     single = not whole.any() and bool((member.sum(axis=1) == 1).all())
+    if single:
+        cells = changed_texts(cells, partial(map, quoted_value))
     if single and len(values) > EXACT_VALUES:
         codes = _rare_as_one(member.argmax(axis=1), at)
         size = int(codes.max()) + 1

@@ -406,7 +406,7 @@ def _table(model: Model, fitted: Mixture, rng: np.random.Generator) -> pd.DataFr
             columns[column.name] = _drawn_numbers(column, code, rng)
         else:
             columns[column.name] = column.cells.reset_index(drop=True)
-        if len(column.codes):
+        if column.coded:
             names = np.concatenate([np.full(column.is_number.sum(), IS_NUMBER, object), column.codes])
             beside[code_name(column.name)] = pd.array(names[code], dtype="str")
     table = pd.DataFrame({**columns, **beside})

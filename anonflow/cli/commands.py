@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+import secrets
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -556,7 +557,7 @@ def verify(
     form = FileForm(delimiter, encoding, source)
     with arrays_for(original) as arrays:
         proof = None if certificate is None else Certificate.load(certificate, arrays)
-        table = _table_or_schema(original, schema, form, arrays)
+        table = _table_or_schema(original, schema, form, arrays, lambda: _seed_beside(certificate))
         rows_of = _rows_of(release, another_tool or original is None, form, table)
         answer = verifier.verify(table, rows_of, criterion or None, k, proof, another_tool=another_tool)
         if keys:
@@ -803,7 +804,7 @@ def risk(
     from anonflow import risk as room
     from anonflow.table.sampling_weights import checked_weights
 
-    table = _table(file, schema, FileForm(delimiter, encoding, source))
+    table = _table(file, schema, FileForm(delimiter, encoding, source), seed=_new_seed)
     sets = room.key_sets(table.frame, table.qi_columns, columns)
     is_population = fraction is not None or table.schema.weight_column is not None
     try:
@@ -876,19 +877,56 @@ def _published(file: Path, form: FileForm, table: Any = None) -> Any:
     return plain_release(file, getattr(table, "schema", table), delimiter=delimiter, encoding=encoding)
 
 
-def _table_or_schema(file: Path | None, schema: Path, form: FileForm, arrays: Arrays | None = None) -> Any:
+def _seed_beside(certificate: Path | None) -> int:
+    """Return the seed of the run that a certificate is of."""
+    from anonflow.engine.owner.folder import OwnerFolder
+
+    if certificate is None:
+        raise ParameterError(
+            "the flow's cap keeps rows that a run draws with its seed: only verify with --certificate, the file in the owner's folder, "
+            "which has the seed, too, reads the same rows"
+        )
+    return OwnerFolder(certificate.parent).seed()
+
+
+def _new_seed() -> int:
+    """Return a seed of rows of which nothing is released yet."""
+    return secrets.randbits(128)
+
+
+def _table_or_schema(
+    file: Path | None,
+    schema: Path,
+    form: FileForm,
+    arrays: Arrays | None = None,
+    seed: Callable[[], int] = lambda: _seed_beside(None),
+) -> Any:
     """Return the table of a file; without one its schema."""
-    return _schema(schema) if file is None else _table(file, schema, form, arrays)
+    return _schema(schema) if file is None else _table(file, schema, form, arrays, seed=seed)
 
 
-def _table(file: Path, schema: Path, form: FileForm, arrays: Arrays | None = None) -> Any:
-    """Return the table of a file, with a schema from a schema file or a flow."""
+def _table(
+    file: Path, schema: Path, form: FileForm, arrays: Arrays | None = None, *, seed: Callable[[], int]
+) -> Any:
+    """Return the table of a file, with a schema from a schema file or a flow; `seed` gives that of the rows within a flow's cap."""
+    from anonflow.engine.flows.loader import units_of
+    from anonflow.engine.flows.source import per_unit
     from anonflow.table import Table
+    from anonflow.table.files.read import read_frame
 
     settings = _form(schema, file, form) | ({} if arrays is None else {"arrays": arrays})
     shape = settings["shape"]
     declared = _schema(schema).with_separators(shape.decimal, shape.thousands)
-    return Table.read(file, declared, **settings)
+    document = _document(schema)
+    units = units_of(document) if _described(document) else None
+    if units is None:
+        return Table.read(file, declared, **settings)
+    of_cap = 0 if units.cap is None else seed()
+    named = declared.needed.union((units.unit, *(units.recipes or ())))
+    try:
+        return Table(per_unit(units, read_frame(file, named=named, **settings), of_cap), declared)
+    except AnonflowError as error:
+        raise error if str(error).startswith(str(file)) else error.in_file(file) from None
 
 
 def _form(schema: Path, file: Path, form: FileForm) -> dict[str, Any]:
@@ -1025,7 +1063,7 @@ def compare(
     if measures and not targets and not as_json:
         raise ParameterError("--measure needs --csv or --html, which its numbers are written to, or --json")
     check_targets(targets, {file: "the table", schema: "the schema"})
-    table = _table(file, schema, FileForm(delimiter, encoding, source))
+    table = _table(file, schema, FileForm(delimiter, encoding, source), seed=_new_seed)
     with ProgressDisplay(quiet) as progress:
         report = engine.compared(
             table, names, ks, partition_size=size, loss=loss, budget=budget, guarantee=guarantee, bounds=bounds,

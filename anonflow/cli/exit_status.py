@@ -18,7 +18,7 @@ from anonflow.cli import streams
 from anonflow.cli.command_line import COMMANDS, app
 from anonflow.cli.interrupts import INTERRUPTED, INTERRUPTS
 from anonflow.cli.streams import say
-from anonflow.errors import AnonflowError, unforeseen
+from anonflow.errors import AnonflowError, DataError, unforeseen
 
 COMMAND_LINE: type[Exception] = typer.BadParameter.__mro__[-4]
 """What all errors of a command line are: the class under Exception, which is typer's own, or click's under a typer that uses it."""
@@ -126,7 +126,9 @@ def _error(failure: Exception, debug: bool) -> int:
         if debug:
             traceback.print_exc()
         where = f"{error.filename}: " if isinstance(error.filename, str) else ""
-        return _report(f"{where}{error.strerror or type(error).__name__}", 3)
+        kind = DataError if error.errno == errno.ENAMETOOLONG else AnonflowError
+        said = kind(f"{where}{error.strerror or type(error).__name__}")
+        return _report(str(said), said.exit_status)
     except Exception as error:  # an unexpected error
         if debug:
             traceback.print_exc()

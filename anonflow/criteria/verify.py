@@ -330,11 +330,12 @@ def _promised_requests(name: str) -> list[CriterionRequest]:
 def _promised(
     described: tuple[Finding, ...], about: ReleaseMetadata | None, evidence: Evidence
 ) -> tuple[Finding, ...]:
-    """Return the finding about a description, failing if the rows do not keep the guarantee that it states, with its k."""
-    if about is None or not described or about.guarantee is None or about.k is None:
+    """Return the finding about a description, failing if the rows do not keep the guarantee that it states, with its k or that of the check."""
+    k = evidence.k if about is None or about.k is None else about.k
+    if about is None or not described or about.guarantee is None or k is None:
         return described
     failed, unchecked = [], []
-    stated = evidence if about.k == evidence.k else replace(evidence, k=about.k)
+    about, stated = replace(about, k=k), evidence if k == evidence.k else replace(evidence, k=k)
     for name in promised_criteria(about.guarantee):
         if not _promised_requests(name):
             failed.append("what is no criterion")

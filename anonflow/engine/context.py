@@ -171,7 +171,7 @@ class Session:
         return Fingerprint.of(self.flow)
 
     def before_publishing(self) -> None:
-        """Stop here if the run was cancelled: after this, files are published.
+        """Stop here if the run was cancelled: after this, files are published, and a run that stops is resumed with its seed.
 
         Raises
         ------
@@ -179,9 +179,13 @@ class Session:
             If the run was cancelled.
         DataError
             If a file of the flow is no longer what was read.
+        AnonflowError
+            If its seed cannot be written down.
         """
         self.fingerprint.check(content=True)
         self.events.check()
+        if self.resume_store is not None:
+            self.resume_store.publishing(self.seed)
         self.events.publishing = True
 
     def step(self, name: str, work: Callable[[], Result], run: int | None = None) -> Result:

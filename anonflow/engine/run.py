@@ -60,6 +60,7 @@ from anonflow.table import Table
 from anonflow.table.files.csv_form import AUTO
 from anonflow.table.files.csv_reading import csv_form
 from anonflow.table.files.metadata_file import metadata_path
+from anonflow.whole_file import remove_drafts
 
 AT_ONCE = 5_000
 """Records of a partition beyond which a run says how long it is expected to take."""
@@ -295,8 +296,6 @@ class _Runner:
         if not report.ok:
             return replace(report, release=None, owner=None, seconds=time.perf_counter() - session.clock)
         session.events.check()
-        if session.resume_store is not None:
-            session.resume_store.publishing(session.seed)
         report = session.step("publish", lambda: publish.write_all(session, table, report, release))
         if session.resume_store is not None:
             session.resume_store.finished()
@@ -319,6 +318,8 @@ class _Runner:
         check_targets(targets, {} if flow.source_path is None else {flow.source_path: "the source"})
         if self.session.owner is not None:
             self.session.owner.check()
+            for target in targets:
+                remove_drafts(target)
 
     def _say_form(self) -> None:
         """Detect what the source leaves to be detected, and report it."""

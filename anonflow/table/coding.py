@@ -213,8 +213,7 @@ def _numeric(cells: pd.Series, missing: np.ndarray, column: Column, folder: Path
         raise DataError(f"column {column.name!r}: has no value at all; leave it out of the quasi-identifiers")
     bound = None
     if isinstance(column.boundary, float):
-        with np.errstate(over="ignore"):
-            interval = np.floor(points / column.boundary)
+        interval = _intervals(distinct, points, column.boundary)
         first = np.searchsorted(interval, interval, side="left")
         last = np.searchsorted(interval, interval, side="right") - 1
         alone = np.isinf(interval)  # such narrow intervals have one number each
@@ -235,6 +234,16 @@ def _numeric(cells: pd.Series, missing: np.ndarray, column: Column, folder: Path
         values_decide=column.aggregate is not None,
     )
     return Coded([domain], [codes])
+
+
+def _intervals(distinct: np.ndarray, points: np.ndarray, width: float) -> np.ndarray:
+    """Return the fixed interval of a width that each distinct value is in, shape (D,), ascending; infinite where they are too narrow."""
+    if distinct.dtype.kind in "iu" and (np.abs(points) >= 2.0**53).any():
+        numerator, denominator = width.as_integer_ratio()
+        exact = [value * denominator // numerator for value in distinct.tolist()]
+        return np.unique(np.array(exact, object), return_inverse=True)[1]
+    with np.errstate(over="ignore"):
+        return np.floor(points / width)
 
 
 def _numeric_with_codes(cells: pd.Series, missing: np.ndarray, column: Column, folder: Path) -> Coded:

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from anonflow.large_arrays import IN_MEMORY, Arrays
+from anonflow.table.files.csv_head import PLAIN, CsvShape
 from anonflow.table.files.read import read_frame
 from anonflow.table.forms.text_columns import text_type
 from anonflow.table.published.published_cells import range_pattern
@@ -98,6 +99,7 @@ def read_published(
     *,
     delimiter: str = ",",
     encoding: str = "utf-8",
+    shape: CsvShape = PLAIN,
     arrays: Arrays = IN_MEMORY,
 ) -> pd.DataFrame:
     """Return the cells of a published file: as :func:`read_frame`, but texts of a CSV file as they were.
@@ -107,6 +109,8 @@ def read_published(
     path : path
     delimiter, encoding : str
         Of a CSV file that another tool wrote.
+    shape : CsvShape
+        Of a CSV file: what is said about its header and the lines above it.
     arrays : Arrays
         Where its columns are.
 
@@ -115,7 +119,7 @@ def read_published(
     DataError
         If the file cannot be read.
     """
-    frame = read_frame(path, delimiter=delimiter, encoding=encoding, arrays=arrays)
+    frame = read_frame(path, delimiter=delimiter, encoding=encoding, shape=shape, arrays=arrays)
     if not any(suffix.lower() == _CSV for suffix in Path(path).suffixes):
         return frame
     columns = {

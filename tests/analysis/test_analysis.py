@@ -235,6 +235,22 @@ def test_codes_and_blanks_are_categories_beside_the_number(tmp_path: Path) -> No
     assert 30 <= counts.fitted <= 120
 
 
+def test_plausible_values_and_columns_are_those_of_the_release_in_other_types() -> None:
+    """A category without its quotes also where every cell is one, and a column for codes also where no cell has any."""
+    schema = {
+        "town": {"role": "quasi-identifier", "kind": "suppression"},
+        "pay": {"role": "quasi-identifier", "kind": "numeric", "codes": ["N"]},
+    }
+    frame = pd.DataFrame({"town": ["p|q", "r"] * 30, "pay": [20 + at // 6 for at in range(60)]})
+    release = af.anonymize(af.Table(frame, schema), "mondrian", k=2).release(seed="ab" * 16)
+    assert set(release.frame["town"]) == {'"p|q"', "r"}
+    for table in af.plausible(release, m=2, seed=1):
+        assert set(table) == set(release.to_frame("nullable"))
+        assert set(table["town"]) == {"p|q", "r"}
+        assert (table["pay (code)"] == "number").all()
+    assert af.count(release, {"town": "p|q"}).certain == 30
+
+
 @pytest.mark.filterwarnings("ignore:condition on")
 @examples(40)
 @given(st.lists(coded_cells(NARROW), min_size=1, max_size=4), NARROW, st.data())

@@ -592,6 +592,11 @@ for _fault, _cell, _says in (
 ):
     for _door in ("run", "risk"):
         case(f"{_door}: a weight that is {_fault}", 2, _says, _with(_DOORS[_door], "w", _cell, WEIGHED))
+for _door, _option in (("verify", "--certificate"), ("attack", "--earlier"), ("risk", "--earlier")):
+    case(f"{_door}: a name of {_option} that no file can have", 2, "x... File name too long", _with(
+        _DOORS[_door], "x", "", PLAIN,
+        f"{_option} {'x' * 5000}",
+    ))  # fmt: skip
 _UNEQUAL = "the weights are unequal, and the models assume a simple random sample"
 _ASKED = {
     "steps": "  - draw: {}\n  - verify: [covers, {uniqueness: {most: 0.5}}]\n",

@@ -21,7 +21,7 @@ import anonflow as af
 from anonflow import cli, engine
 from anonflow.cli.command_line import COMMANDS
 from tests import ROOT
-from tests.cases.flow_files import REPORTED, everything_in, write_flow
+from tests.cases.flow_files import COLUMNS, REPORTED, everything_in, people, write_flow
 from tests.cases.runs import shell
 
 
@@ -249,6 +249,55 @@ def test_verify_a_release(tmp_path: Path, schema: Path, capsys: pytest.CaptureFi
     answer = json.loads(out)
     assert answer["holds"]
     assert [check["criterion"] for check in answer["checks"]] == ["covers", "k-regular"]
+
+
+@pytest.mark.parametrize("units", ["cap: 2", "recipes: {age: max, city: common, income: first}"])
+def test_a_release_of_people_with_several_rows_is_verified_as_the_flow_reads_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], units: str
+) -> None:
+    """The rows within a cap are drawn by the seed, which lies beside the certificate."""
+    lines = people()
+    rows = [f"patient,{lines[0]}", *(f"{at // 3},{line}" for at, line in enumerate(lines[1:]))]
+    role = "unit" if "cap" in units else "identifier"
+    flow = write_flow(
+        tmp_path,
+        data="\n".join(rows).encode(),
+        source=f"{{csv: people.csv}}\n  units: {{unit: patient, {units}}}",
+        columns=f"    patient: {{role: {role}}}\n{COLUMNS}",
+        partition="{}",
+        steps="  - draw: {}\n",
+    )
+    assert engine.run(flow).ok
+    files = ["--original", tmp_path / "people.csv", "--release", tmp_path / "out" / "release.csv"]
+    files += ["--schema", flow]
+    certificate = tmp_path / "owner" / "test" / "certificate.npz"
+    status, out, err = shell(capsys, "verify", *files, "--certificate", certificate)
+    assert status == 0, out + err
+    for command in ("verify", "attack"):
+        status, _, err = shell(capsys, command, *files, "--k", 3)
+        assert status == (2 if "cap" in units else 0), err
+        assert ("the file in the owner's folder" in err) == ("cap" in units)
+    assert shell(capsys, "risk", tmp_path / "people.csv", "--schema", flow)[0] == 0
+
+
+def test_a_release_whose_only_column_is_named_like_a_number_is_verified(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its description says that the first line names the column; of the original the caller says it."""
+    flow = write_flow(
+        tmp_path,
+        data="\n".join(["7", *(str(at % 10) for at in range(60))]).encode(),
+        source="{csv: people.csv, header: true}",
+        columns='    "7": {role: quasi-identifier, kind: numeric}\n',
+    )
+    assert engine.run(flow).ok
+    release = ["--release", tmp_path / "out" / "release.csv", "--schema", flow]
+    for original in ([], ["--original", tmp_path / "people.csv"]):
+        status, out, err = shell(
+            capsys, "verify", *release, *original, "--criterion", "boundary" if original else "k-regular"
+        )
+        assert "looks like a record" not in err
+        assert status == (0 if original else 1), out + err
 
 
 def test_verify_finds_what_is_wrong(tmp_path: Path, schema: Path, capsys: pytest.CaptureFixture[str]) -> None:

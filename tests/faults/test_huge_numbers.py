@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +91,20 @@ def test_an_interval_too_narrow_to_be_counted_holds_one_number(width: float) -> 
         {"x": {"role": "quasi-identifier", "kind": "numeric", "boundary": {"width": width}}},
     )
     assert af.anonymize(table, "greedy", k=2, seed=SEED).frame()["x"].nunique() == 4
+
+
+@pytest.mark.parametrize("width", [4, 5.5, 2.0**61])
+def test_intervals_of_whole_numbers_beyond_every_float_are_exact(width: float) -> None:
+    """Of 2**60 a float64 has every 256th whole number only."""
+    first = 2**60
+    table = af.Table(
+        pd.DataFrame({"x": [first + at for at in range(44)]}),
+        {"x": {"role": "quasi-identifier", "kind": "numeric", "boundary": {"width": width}}},
+    )
+    cells = af.anonymize(table, "mondrian", k=2, seed=SEED).frame()["x"].unique()
+    ends = [[int(end) for end in cell.split("-")] for cell in cells if cell != "*"]
+    assert len(ends) > 1
+    assert all(low // Fraction(width) == high // Fraction(width) for low, high in ends)
 
 
 @pytest.mark.parametrize("pieces", ["false", "30"])

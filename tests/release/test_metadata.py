@@ -978,3 +978,21 @@ def test_a_description_that_promises_too_much_fails_without_a_certificate(tmp_pa
                     assert check
                 else:
                     assert "k-regular is not checked: it needs the original" in check["description"].detail
+
+
+@BOTH
+def test_a_description_that_promises_too_much_without_a_k_fails(tmp_path: Path, name: str) -> None:
+    """The k is then that of the check."""
+    frame = pd.DataFrame({"age": [20, 30, 40, 40], "ill": ["flu", "cold", "flu", "gout"]})
+    table = af.Table(frame, {"age": quasi("numeric"), "ill": {"role": "sensitive"}})
+    people_release().write(tmp_path / name)
+    place = metadata_path(tmp_path / name)
+    assert place is not None
+    text = re.sub(r'"[^"]*\bk": 2,?\s*', "", place.read_text(encoding="utf-8"))
+    place.write_text(text, encoding="utf-8")
+    assert read_release(tmp_path / name).about.k is None
+    for subject in (table, table.schema):
+        check = af.verify(subject, tmp_path / name, {"p-sensitivity": 1}, k=3)
+        assert check["p-sensitivity"].holds
+        assert check["description"].holds is False
+        assert "k-anonymity with k = 3, which the rows do not keep" in check["description"].detail

@@ -35,6 +35,7 @@ from anonflow.engine.flows.spec import (
     SourceSpec,
     StepsSpec,
     TableSpec,
+    UnitsSpec,
 )
 from anonflow.engine.flows.steps import Steps
 from anonflow.engine.flows.versions import newest
@@ -145,6 +146,31 @@ def source_of(document: strict_yaml.Document) -> SourceSpec:
     problems.raise_if_any()
     assert source is not None
     return source
+
+
+def units_of(document: strict_yaml.Document) -> UnitsSpec | None:
+    """Check what a flow that was read says of people with several rows, whatever else it says; None if it says nothing.
+
+    Parameters
+    ----------
+    document : Document
+        With a table.
+
+    Raises
+    ------
+    FlowError
+        With every problem, each with file, line and column.
+    """
+    said = document.data["table"].get("units")
+    if said is None:
+        return None
+    problems = document.problems()
+    sections = Sections(document.data, problems, Path())
+    units = sections.model(UnitsSpec, ("table", "units"), data=said)
+    if units is not None:
+        sections.units(units)
+    problems.raise_if_any()
+    return units
 
 
 class _Checker:

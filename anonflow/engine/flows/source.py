@@ -10,6 +10,7 @@ import pandas as pd
 from anonflow import datasets
 from anonflow.engine.flows.fingerprint import Fingerprint
 from anonflow.engine.flows.flow import Flow
+from anonflow.engine.flows.spec import UnitsSpec
 from anonflow.errors import DataError, HierarchyError, ParameterError, SchemaError
 from anonflow.release.randomness import derived_seed
 from anonflow.table import Table
@@ -53,7 +54,7 @@ def read(flow: Flow, fingerprint: Fingerprint, seed: int) -> Table:
     elif frame is None:
         raise DataError("the flow names no source")
     with problems_name_the_file(flow, fingerprint):
-        frame = per_unit(flow, frame, seed)
+        frame = per_unit(flow.spec.table.units, frame, seed)
         with fingerprint.others_read():
             return Table(frame, flow.schema)
 
@@ -83,12 +84,13 @@ def problems_name_the_file(flow: Flow, fingerprint: Fingerprint) -> Iterator[Non
         raise error.in_file(path) from None
 
 
-def per_unit(flow: Flow, frame: pd.DataFrame, seed: int) -> pd.DataFrame:
+def per_unit(units: UnitsSpec | None, frame: pd.DataFrame, seed: int) -> pd.DataFrame:
     """Return the rows of a source after the treatment of people with several rows.
 
     Parameters
     ----------
-    flow : Flow
+    units : UnitsSpec or None
+        What the flow says of them.
     frame : pandas.DataFrame
     seed : int
         The run's.
@@ -98,7 +100,6 @@ def per_unit(flow: Flow, frame: pd.DataFrame, seed: int) -> pd.DataFrame:
     DataError, ParameterError
         If a column is missing, a unit blank, or a column's values do not go with its recipe.
     """
-    units = flow.spec.table.units
     if units is None:
         return frame
     if units.cap is not None:

@@ -146,7 +146,7 @@ class ResumeStore(StoredResults):
     Notes
     -----
     Invariant: there is a note of an unfinished run, with its seed, exactly while results of one may be in the
-    folder. Its seed is used again only for the same source and version, where no file has changed under its name; and only for the same flow once a
+    folder, or some of its files may be published. Its seed is used again only for the same source and version, where no file has changed under its name; and only for the same flow once a
     publication has begun, since two releases must not share a seed.
     """
 
@@ -227,8 +227,7 @@ class ResumeStore(StoredResults):
         AnonflowError
             If that cannot be written down.
         """
-        if self._noted or self._owner.unfinished() is not None:
-            self._owner.write_unfinished(self._note(seed, publishing=True))
+        self._owner.write_unfinished(self._note(seed, publishing=True))
 
     def finished(self) -> None:
         """Delete the stored results of a published run, and those that are too old.

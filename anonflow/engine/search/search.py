@@ -350,7 +350,8 @@ class TargetSearch:
         free = [
             name
             for name in self.table.other_columns
-            if self.table.schema[name].role != "weight" and not re.search(rf"\b{re.escape(name)}\b", named)
+            if self.table.schema[name].role != "weight"
+            and not re.search(rf"(?<!\w){re.escape(repr(name)[1:-1])}(?!\w)", named)
         ]
         gone: list[str] = []
         while True:

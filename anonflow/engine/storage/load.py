@@ -184,7 +184,7 @@ def _of_units(
     columns = written_columns(spill.file("source"), needed, batches(names))
     if not columns.rows:
         raise DataError("the table has no rows")
-    combined = held_table(source.per_unit(flow, columns.frame(), seed))
+    combined = held_table(source.per_unit(units, columns.frame(), seed))
     columns.delete()
     after, of_units = _of_table(combined, rows)
     return after if units.recipes is not None else fields, of_units

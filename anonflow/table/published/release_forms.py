@@ -10,6 +10,7 @@ import pandas as pd
 
 from anonflow.errors import DataError
 from anonflow.large_arrays import IN_MEMORY, Arrays
+from anonflow.table.files.csv_head import PLAIN, CsvShape
 from anonflow.table.files.metadata_file import read_metadata
 from anonflow.table.forms.date_forms import DateForm
 from anonflow.table.forms.text_forms import Form
@@ -64,8 +65,9 @@ def plain_release(
     DataError
         If the file or the description cannot be read, or cells are not written as the description says.
     """
-    frame = read_published(path, delimiter=delimiter, encoding=encoding, arrays=arrays)
     about = read_metadata(path, ignore_others=True)
+    shape = PLAIN if about is None else CsvShape(header=True)
+    frame = read_published(path, delimiter=delimiter, encoding=encoding, shape=shape, arrays=arrays)
     forms = forms_of(about)
     if about is None and schema is not None:
         forms = {c.name: c.release_form for c in schema.columns.values() if c.release_form is not None}

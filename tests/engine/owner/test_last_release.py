@@ -15,6 +15,7 @@ from anonflow import engine
 from anonflow.engine.owner import checkpoints, last_release
 from anonflow.engine.owner.folder import OwnerFolder
 from anonflow.errors import AnonflowError, FlowError, ParameterError
+from anonflow.whole_file import drafted, write_whole
 from tests.cases.flow_files import REPORTED, write_flow
 from tests.cases.runs import SEED, shell
 
@@ -277,11 +278,12 @@ def test_a_table_of_other_people_is_no_second_release(tmp_path: Path) -> None:
     assert warned == [(False, False), (False, True), (True, False)]
 
 
+@pytest.mark.parametrize("every", [0.0, checkpoints.EVERY], ids=["results are stored", "a quick run"])
 def test_a_publication_that_was_interrupted_comes_first(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, every: float
 ) -> None:
     """The owner's files are those of the second draw already, and the published table is not."""
-    monkeypatch.setattr(checkpoints, "EVERY", 0.0)
+    monkeypatch.setattr(checkpoints, "EVERY", every)
     path = write_flow(tmp_path)
     engine.run(path)
     first = files_of(tmp_path)["out/release.csv"]
@@ -301,6 +303,59 @@ def test_a_publication_that_was_interrupted_comes_first(
     assert OwnerFolder(tmp_path / "owner" / "test").seed() == SEED
     assert files_of(tmp_path)["out/release.csv"] != first
     assert engine.run(path).unchanged
+
+
+def test_a_table_whose_report_could_not_be_written_is_drawn_only_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The table may have been taken already: with another draw it could be intersected."""
+    path = write_flow(tmp_path, publish=REPORTED)
+    rename = os.replace
+
+    def refuse(source: Any, target: Any) -> None:
+        if str(target).endswith("report.html"):
+            raise OSError(28, "No space left on device")
+        rename(source, target)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "replace", refuse)
+        with pytest.raises(AnonflowError, match="make room and run again"):
+            engine.run(path)
+    first = files_of(tmp_path)
+    report = engine.run(path)
+    again = files_of(tmp_path)
+    for same in ("out/release.csv", "owner/test/seed"):
+        assert again[same] == first[same], same
+    assert "out/report.html" in again
+    assert not [warning for warning in report.warnings if "earlier release" in warning]
+    assert engine.run(path).unchanged
+
+
+def drafts_of(target: Path) -> set[str]:
+    """The names of a draft of a file and of a draft of this draft."""
+    drafts: set[str] = set()
+
+    def write(draft: Path) -> None:
+        drafts.add(draft.name)
+        write_whole(draft, lambda inner: (inner.touch(), drafts.add(inner.name)))
+
+    with drafted(target, write, make_folders=True):
+        return drafts
+
+
+def test_what_a_killed_run_left_beside_its_targets_is_removed(tmp_path: Path) -> None:
+    """It may be a release of another draw, in the folder that is published; what others are writing stays."""
+    path = write_flow(tmp_path, publish=REPORTED)
+    out = tmp_path / "out"
+    targets = {"release.csv", "release.csv-metadata.json", "report.html"}
+    others = drafts_of(out / "other.csv")
+    left = {name for target in targets for name in drafts_of(out / target)}
+    assert len(left) == 6
+    out.mkdir()
+    for name in left | others:
+        (out / name).write_text("age\n33\n")
+    assert engine.run(path).ok
+    assert {file.name for file in out.iterdir()} == targets | others
 
 
 def test_an_earlier_release_is_replayed_and_no_proof_is_lost(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from pathlib import Path
 from typing import Any
@@ -562,10 +563,15 @@ def test_a_k_that_the_flow_fixes_is_named_where_no_trial_meets_the_target(tmp_pa
     assert "Only k = 3 was tried; leave k out" in report.sentence()
 
 
-def test_columns_that_the_flow_names_stay(tmp_path: Path) -> None:
-    path = judged_flow(tmp_path, FOLLOWING)
+@pytest.mark.parametrize("name", ["tax", "tax (EUR)"])
+def test_columns_that_the_flow_names_stay(tmp_path: Path, name: str) -> None:
+    path = judged_flow(tmp_path, FOLLOWING.replace("tax", json.dumps(name)))
+    people = tmp_path / "people.csv"
+    people.write_text(people.read_text().replace("tax", name))
     path.write_text(
-        path.read_text().replace("  - draw: {}", "  - draw: {}\n  - measure: [{association: {by: tax}}]")
+        path.read_text().replace(
+            "  - draw: {}", f"  - draw: {{}}\n  - measure: [{{association: {{by: {json.dumps(name)}}}}}]"
+        )
     )
     _, report = engine.search_flow(path, seed=SEED)
     assert not report.ok
