@@ -72,9 +72,17 @@ HEARD = """(() => {
       super.send(data);
     }
   };
-  window.setInterval = (work, wait, ...more) => repeat(work, Math.min(wait, 100), ...more);
+  window.setInterval = (work, wait, ...more) => repeat(work, Math.min(wait, 250), ...more);
+  const paint = window.requestAnimationFrame, painted = new WeakMap();
+  window.requestAnimationFrame = (work) => {
+    const frame = () => paint((now) => { painted.set(work, performance.now()); work(now); });
+    if (!(performance.now() - painted.get(work) < 100)) return frame();
+    setTimeout(frame, 50);
+    return 0;
+  };
 })()"""
-"""Count the changes that a page sends and the answers to them; what it does now and then, it does ten times a second."""
+"""Count the changes that a page sends and the answers to them; what it does now and then, it does four times a second, and what
+it does with each picture of the screen (FilePond does so from its beginning to its end), at most twenty times."""
 
 READY = """() => {
   if (!(window.Bokeh && Bokeh.documents.length > 0 && Bokeh.documents[0].is_idle)) return false;

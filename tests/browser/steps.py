@@ -104,10 +104,12 @@ def turn(page: Any, scheme: str) -> None:
 
 
 def in_light_and_dark(page: Any) -> Iterator[str]:
-    """A light page, then the same in the dark, by its own button; it is light again after it."""
-    for scheme, other in (("light", "dark"), ("dark", "light")):
-        yield scheme
-        turn(page, other)
+    """The page as it is, light or dark, then the same in the other colours, by its own button; it keeps them."""
+    scheme = page.evaluate("document.documentElement.dataset.theme")
+    yield scheme
+    other = "light" if scheme == "dark" else "dark"
+    turn(page, other)
+    yield other
 
 
 def fits(page: Any, name: str) -> None:

@@ -13,17 +13,12 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-
-pytest.importorskip("jupyterlab")
-pytest.importorskip("playwright")
-
-import nbformat
-from nbformat.v4 import new_code_cell, new_notebook
 
 from tests import ROOT
 from tests.browser.conftest import PATIENCE
@@ -31,7 +26,14 @@ from tests.browser.conftest import PATIENCE
 OUT = ROOT / "out"
 IDLE = re.compile(r"Python 3 \(ipykernel\) \| Idle")
 
-pytestmark = pytest.mark.slow
+pytestmark = [
+    pytest.mark.slow,
+    # not imported: all workers of all sections read this file, and JupyterLab takes seconds
+    pytest.mark.skipif(
+        any(find_spec(name) is None for name in ("jupyterlab", "playwright")),
+        reason="they are for developers",
+    ),
+]
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,9 @@ class Lab:
 
     def notebook(self, name: str, *cells: str) -> str:
         """Write a notebook; its address."""
+        import nbformat
+        from nbformat.v4 import new_code_cell, new_notebook
+
         result = new_notebook(cells=[new_code_cell(cell) for cell in cells])
         result.metadata["kernelspec"] = {
             "name": "python3",

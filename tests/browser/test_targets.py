@@ -12,16 +12,16 @@ WIDTHS = ((1000, 700), (1280, 800), (1680, 1000))
 
 
 def at_widths(page: Any, name: str, script: str) -> list[str]:
-    """What is cut off at one of three widths, and what axe says at the least of them, light and dark; pictures are kept."""
+    """What is cut off at one of three widths, and what axe says at the least of them, light and dark; a picture of it is kept."""
     faults = []
-    for scheme in in_light_and_dark(page):
+    for colours, scheme in enumerate(in_light_and_dark(page)):
         for width, height in WIDTHS:
             page.set_viewport_size({"width": width, "height": height})
             ready(page)
             faults += [f"{name} at {width}, {scheme}: {fault}" for fault in page.evaluate(CUT)]
             if (width, height) == WIDTHS[0]:  # where parts are closest to each other
-                faults += audit(page, script, f"{name}, {scheme}", colours=scheme == "dark")
-            shot(page, f"{name}-{scheme}-{width}", full_page=True)
+                faults += audit(page, script, f"{name}, {scheme}", colours=colours > 0)
+                shot(page, f"{name}-{scheme}-{width}", full_page=True)
     return faults
 
 

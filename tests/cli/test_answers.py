@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 from typer.main import get_command
 
@@ -34,11 +33,17 @@ publish: {table: out/r.csv}
 """
 
 
+def validator(**more: str) -> Any:
+    import jsonschema  # takes two seconds, and all workers read this file
+
+    return jsonschema.Draft202012Validator({**answers_schema(), **more})
+
+
 def is_answer(command: str, text: str) -> Any:
     """The answer, if it is as the schema of the command says."""
     answer = json.loads(text)
-    validator = jsonschema.Draft202012Validator({**answers_schema(), "$ref": f"#/$defs/{command}"})
-    assert [error.message for error in validator.iter_errors(answer)] == []
+    of_command = validator(**{"$ref": f"#/$defs/{command}"})
+    assert [error.message for error in of_command.iter_errors(answer)] == []
     return answer
 
 
@@ -51,12 +56,11 @@ def test_every_command_that_answers_in_json_has_its_schema() -> None:
     }
     assert answering == set(answers_schema()["$defs"])
     assert set(commands) - answering == {"dashboard"}
-    jsonschema.Draft202012Validator.check_schema(answers_schema())
+    validator().check_schema(answers_schema())
 
 
 def test_the_schema_refuses_what_lacks_a_key() -> None:
-    schema = {**answers_schema(), "$ref": "#/$defs/verify"}
-    assert not jsonschema.Draft202012Validator(schema).is_valid({"holds": True})
+    assert not validator(**{"$ref": "#/$defs/verify"}).is_valid({"holds": True})
 
 
 def test_answers_are_as_their_schema_says(

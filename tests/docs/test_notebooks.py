@@ -12,8 +12,6 @@ import pytest
 
 from tests import ROOT
 
-nbformat = pytest.importorskip("nbformat")
-
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 KILOBYTES = 200
 
@@ -38,6 +36,7 @@ FOLDED = {"tags": ["hide-cell"], "jupyter": {"outputs_hidden": True, "source_hid
 
 @cache
 def stored(path: Path) -> Any:
+    nbformat = pytest.importorskip("nbformat")  # takes two seconds, and all workers read this file
     return nbformat.read(path, as_version=4)
 
 

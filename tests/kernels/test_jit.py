@@ -18,7 +18,7 @@ import pytest
 from numba.core import types
 
 from anonflow.kernels import jit as module
-from anonflow.kernels.jit import NO_NANS, jit, method_clock
+from anonflow.kernels.jit import NO_NANS, jit, method_clock, ready_here
 from tests import ROOT
 
 
@@ -40,9 +40,13 @@ for kernel in (doubled_jit, of_all_sorts_jit):  # a caller from the disk compile
 
 
 def test_a_callee_is_compiled_once_for_all_whole_numbers() -> None:
-    codes = np.array([5], np.int32)
+    codes, ready = np.array([5], np.int32), ready_here()
     assert of_all_sorts_jit(codes, 7) == of_all_sorts(codes, 7) == 28
+    assert ready_here() == ready + 2
+    assert doubled_jit.signatures == [], "Python did not call it"
+    assert doubled_jit(7) == doubled(7) == 14
     assert doubled_jit.signatures == [(types.int64,)]
+    assert of_all_sorts_jit(codes, 7) == 28
 
 
 def test_only_named_flags_and_plain_functions() -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from functools import cache
 from pathlib import Path
-
-import jsonschema
+from typing import Any
 
 from anonflow import strict_yaml
 from anonflow.engine.flows.json_schema import flow_schema
@@ -30,12 +29,14 @@ def problems_of(path: Path) -> list[str]:
 
 
 @cache
-def _validator() -> jsonschema.Draft202012Validator:
+def _validator() -> Any:
+    import jsonschema  # takes two seconds, and all workers read this file
+
     return jsonschema.Draft202012Validator(flow_schema())
 
 
 def test_it_is_a_json_schema() -> None:
-    jsonschema.Draft202012Validator.check_schema(flow_schema())
+    _validator().check_schema(flow_schema())
     text = json.dumps(flow_schema())
     assert "Among how many records each one hides." in text
     assert "greedy" in text
