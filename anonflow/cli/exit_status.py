@@ -127,8 +127,8 @@ def _error(failure: Exception, debug: bool) -> int:
             traceback.print_exc()
         where = f"{error.filename}: " if isinstance(error.filename, str) else ""
         kind = DataError if error.errno == errno.ENAMETOOLONG else AnonflowError
-        said = kind(f"{where}{error.strerror or type(error).__name__}")
-        return _report(str(said), said.exit_status)
+        problem = kind(f"{where}{error.strerror or type(error).__name__}")
+        return _report(str(problem), problem.exit_status)
     except Exception as error:  # an unexpected error
         if debug:
             traceback.print_exc()

@@ -161,12 +161,12 @@ def units_of(document: strict_yaml.Document) -> UnitsSpec | None:
     FlowError
         With every problem, each with file, line and column.
     """
-    said = document.data["table"].get("units")
-    if said is None:
+    section = document.data["table"].get("units")
+    if section is None:
         return None
     problems = document.problems()
     sections = Sections(document.data, problems, Path())
-    units = sections.model(UnitsSpec, ("table", "units"), data=said)
+    units = sections.model(UnitsSpec, ("table", "units"), data=section)
     if units is not None:
         sections.units(units)
     problems.raise_if_any()
