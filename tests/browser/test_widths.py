@@ -127,6 +127,7 @@ def test_keys_reach_what_is_scrolled_and_nothing_else(
     page = with_payments(new_page, serve, tmp_path, 600, 800)
     step(page, "Risk")
     page.get_by_text("The riskiest records").first.wait_for()
+    page.wait_for_function(f"({SCROLLED})().some(([isWider]) => isWider)")  # what is wider may come later
     scrolled = []
     for width in (600, 1680):
         page.set_viewport_size({"width": width, "height": 1000})
