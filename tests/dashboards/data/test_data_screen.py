@@ -199,7 +199,9 @@ def test_the_type_of_a_column_is_recognized(monkeypatch: pytest.MonkeyPatch) -> 
     assert read_type(pd.Series(["a", "1"]).dropna())[0] == "text"
     assert read_type(pd.Series([None, None], dtype=object).dropna())[0] == "empty"
     assert read_type(pd.Series([float("inf"), 1.0]).dropna())[0] == "text"
-    monkeypatch.setattr(numbers, "other_form", lambda *texts: pytest.fail("nobody reads in which form they are"))
+    monkeypatch.setattr(
+        numbers, "other_form", lambda *texts: pytest.fail("nobody reads in which form they are")
+    )
     assert read_type(pd.Series(["1/2/2020", "2/2/2020"]))[0] == "text"
 
 
