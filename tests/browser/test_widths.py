@@ -131,7 +131,7 @@ def test_keys_reach_what_is_scrolled_and_nothing_else(
     scrolled = []
     for width in (600, 1680):
         page.set_viewport_size({"width": width, "height": 1000})
-        wait_in_page(page, 600)  # the page looks at its parts four times a second here
+        wait_in_page(page, 800)  # the page looks at its parts four times a second here
         places = page.evaluate(SCROLLED)
         assert [wider for wider, _ in places] == [is_stop for _, is_stop in places]
         scrolled.append(sum(wider for wider, _ in places))
