@@ -424,7 +424,7 @@ def _codes_beside_numbers(values: pd.Series) -> list[str]:
     codes = sorted(str(text) for text in times.index)
     plain = all(text and text == text.strip() and not reads_as_number(text) for text in codes)
     try:
-        numbers_of(texts[numbers], "")
+        numbers_of(texts[numbers], "", advice=None)
     except (DataError, ValueError, TypeError):
         return []
     return codes if plain and texts[numbers].nunique() > _FEW_NUMBERS else []

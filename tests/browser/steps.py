@@ -167,7 +167,7 @@ def wait_in_page(page: Any, milliseconds: int) -> None:
 def audit(page: Any, axe: str, where: str, *, colours: bool = False) -> list[str]:
     """What axe finds on a page; of a page that was audited in other colours, in its colours alone."""
     if not colours:
-        wait_in_page(page, 400)  # names are given while the page is idle
+        wait_in_page(page, 600)  # names are given while the page is idle, four times a second
     if page.evaluate("window.axe === undefined"):
         page.evaluate(axe)
     rules = {"type": "rule", "values": COLOURS} if colours else {"type": "tag", "values": RULES}

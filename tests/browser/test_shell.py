@@ -143,7 +143,7 @@ def test_the_keyboard_stops_at_what_can_be_used_and_is_seen_there(
     run_all(page, "Done: 4 runs")
     for label in STEPS:
         step(page, label)
-        wait_in_page(page, 600)  # the page looks at its parts four times a second here
+        wait_in_page(page, 800)  # the page looks at its parts four times a second here
         along = stops(page)
         assert len(along) < 150, label
         assert [stop["name"] for stop in along if stop["isCell"] and not stop["isEditable"]] == [], label

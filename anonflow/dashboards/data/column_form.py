@@ -372,7 +372,7 @@ def read_type(values: pd.Series) -> tuple[str, np.ndarray | None]:
     if pd.api.types.is_bool_dtype(values.dtype):
         return "truth value", None
     try:
-        numbers, dates = numbers_of(values, "")[:2]
+        numbers, dates = numbers_of(values, "", advice=None)
     except (AnonflowError, ValueError, TypeError, OverflowError):
         return "text", None
     return "number" if dates is None else "date", numbers

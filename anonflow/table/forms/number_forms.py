@@ -35,6 +35,7 @@ _MONEY = (
     rf"(?:(?:A|C|R|US)?\p{{Sc}}|{_CODES.replace(' ', '|')}|SFr\.?|Fr\.?|Kč|kr\.?|zł|Ft|lei|лв\.?|руб\.?|р\.)"
 )
 _PERCENT = "%\uff05"
+_DIGIT = re.compile("[0-9]")
 
 _LEDGER = r"^\(([^()+\-\x{2212}]*)\)$"
 """A negative number as accountants write it, in parentheses."""
@@ -237,6 +238,8 @@ def number_forms(texts: Sequence[str]) -> list[NumberForm]:
     """
     if all(text.strip().startswith("(") for text in texts):
         return []  # numbers of a list, such as (1) and (2)
+    if not all(map(_DIGIT.search, texts)):
+        return []
     sign = any(text.rstrip().endswith(tuple(_PERCENT)) for text in texts)
     forms: list[NumberForm] = []
     readings: list[list[str]] = []

@@ -15,6 +15,7 @@ from anonflow import datasets
 from anonflow.engine.flows.spec import SourceSpec
 from anonflow.errors import DataError
 from anonflow.table.files.csv_head import CsvShape
+from anonflow.table.forms import numbers
 from tests.naive.uniqueness import unique_on
 
 pytest.importorskip("panel", reason="the dashboards are an extra")
@@ -191,13 +192,17 @@ def test_built_in_tables_are_made_inside_the_caps() -> None:
     workspace.close()
 
 
-def test_the_type_of_a_column_is_recognized() -> None:
+def test_the_type_of_a_column_is_recognized(monkeypatch: pytest.MonkeyPatch) -> None:
     assert read_type(pd.Series(["1", "2.5"]).dropna())[0] == "number"
     assert read_type(pd.Series(["2020-01-01", None]).dropna())[0] == "date"
     assert read_type(pd.Series([True, False]).dropna())[0] == "truth value"
     assert read_type(pd.Series(["a", "1"]).dropna())[0] == "text"
     assert read_type(pd.Series([None, None], dtype=object).dropna())[0] == "empty"
     assert read_type(pd.Series([float("inf"), 1.0]).dropna())[0] == "text"
+    monkeypatch.setattr(
+        numbers, "other_form", lambda *texts: pytest.fail("nobody reads in which form they are")
+    )
+    assert read_type(pd.Series(["1/2/2020", "2/2/2020"]))[0] == "text"
 
 
 def test_tables_that_need_a_download_say_so() -> None:

@@ -257,3 +257,8 @@ def test_a_sentence_of_many_ways_names_each() -> None:
 def test_numbers_of_a_list_are_not_negative() -> None:
     assert number_forms(["(1)", "(2)"]) == []
     assert number_forms(["(206)", "365"])[0].read(["(206)"]).plain.tolist() == ["-206"]
+
+
+def test_a_text_without_a_digit_is_read_in_no_form(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(NumberForm, "read", lambda *texts: pytest.fail("no form reads it"))
+    assert number_forms(["1,5", "unknown"]) == []
