@@ -33,11 +33,12 @@ _COARSE = 1024
 _CHUNK_WORDS = 1 << 17
 """Words of bitset processed at a time: one MiB fits the cache."""
 
-_BLOCK = 1 << 14
+_BLOCK = 1 << 16
 """Generalized records that :func:`covering` processes together."""
 
-_PARTS, _FEW = 4, 1024
-"""Generalized records are divided into so many parts, each with the records near it, until a part has so few."""
+_WORDS, _PARTS, _FEW = 1 << 20, 4, 1024
+"""Generalized records are divided into so many parts, each with the records near it, until a part has so few, or its bitsets so few words:
+threads wait for each other between small parts."""
 
 _ALL = ~np.uint64(0)
 
@@ -317,7 +318,7 @@ def _covered(
         yield from _covered_by_bits(records, boxes)
         return
     near = _near(records, boxes, np.arange(records.n, dtype=np.int32) if among is None else among)
-    if boxes.n > _FEW:
+    if boxes.n > _FEW and boxes.n * len(near) > 64 * _WORDS:
         for part in np.array_split(np.arange(boxes.n), _PARTS):
             yield from _covered(records, boxes.take(part), near)
         return

@@ -110,7 +110,7 @@ def test_small_chunks_and_parts_change_nothing(monkeypatch: pytest.MonkeyPatch) 
         rng.random(200) < 0.05
     )
     start, end = covered_pairs(records, boxes)
-    for name, small in (("_CHUNK_WORDS", 1), ("_FEW", 4)):
+    for name, small in (("_CHUNK_WORDS", 1), ("_WORDS", 0), ("_FEW", 4)):
         monkeypatch.setattr(graph, name, small)
         again = covered_pairs(records, boxes)
         assert np.array_equal(start, again[0])
@@ -120,6 +120,7 @@ def test_small_chunks_and_parts_change_nothing(monkeypatch: pytest.MonkeyPatch) 
 def test_rows_are_compared_with_the_records_near_them(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of twice as many rows, each with its neighbours, twice as many pairs are looked at, not four times."""
     monkeypatch.setattr(graph, "_FEW", 16)
+    monkeypatch.setattr(graph, "_WORDS", 0)
     compare, pairs = graph._covered_by_bits, []
 
     def counted(records: Records, boxes: Generalization) -> Iterator[tuple[np.ndarray, np.ndarray]]:
