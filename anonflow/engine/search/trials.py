@@ -366,7 +366,7 @@ class SearchReport:
         """Return the pick, in words."""
         best = self.best
         if best is None:
-            return f"No candidate has a result; wanted: {self.target.sentence()}."
+            return f"No candidate has a result: {self.ended}; wanted: {self.target.sentence()}."
         reached = "meets the target" if self.ok else "is the nearest to the target, and does not meet it"
         values = "" if best.disclosure is None else f", disclosure {100 * best.disclosure:.2f}%"
         sentence = (
