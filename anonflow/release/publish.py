@@ -44,8 +44,6 @@ class Publishable(Protocol):
     matches: np.ndarray | None
     classes: np.ndarray | None
     suppressed: np.ndarray
-    partitions: tuple[np.ndarray, ...] | None
-    frozen: np.ndarray | None
 
     @property
     def guarantee(self) -> str:
@@ -120,7 +118,8 @@ def publish(
     suppressed = np.asarray(anonymization.suppressed, bool)
     relation = anonymization.matches, anonymization.classes, suppressed
     hidden = 0 < int(suppressed.sum()) < anonymization.k * table.unit_rows
-    origin = drawn_originals(*relation, words, anonymization.frozen, anonymization.partitions or ())
+    frozen, parts = (getattr(anonymization, name, None) for name in ("frozen", "partitions"))
+    origin = drawn_originals(*relation, words, frozen, parts or ())
     order = draw_permutation(n, words)
     names = [str(name) for name in table.frame.columns]
     cells = anonymization.generalization.aggregated(table.records, anonymization.classes, suppressed)

@@ -18,6 +18,7 @@ from anonflow.table.published.metadata import ReleaseMetadata
 from anonflow.table.published.published_cells import WHOLE, Range, coded_parts, coded_text
 from anonflow.table.schema import Schema
 from anonflow.table.spreadsheets import changed_texts, read_published
+from anonflow.whole_file import as_path
 
 
 def forms_of(about: ReleaseMetadata | None) -> dict[str, Form]:
@@ -65,7 +66,7 @@ def plain_release(
     DataError
         If the file or the description cannot be read, or cells are not written as the description says.
     """
-    about = read_metadata(path, ignore_others=True)
+    about = read_metadata(as_path(path), ignore_others=True)
     shape = PLAIN if about is None else CsvShape(header=True)
     frame = read_published(path, delimiter=delimiter, encoding=encoding, shape=shape, arrays=arrays)
     forms = forms_of(about)

@@ -20,7 +20,7 @@ from anonflow.release import Release, publish, ranges
 from anonflow.table import Table
 from anonflow.table.domain import Domain, missing_cells
 from anonflow.table.forms.text_columns import text_type
-from anonflow.table.published.published_cells import IS_NUMBER, code_name, quoted_value, rows_of_stars
+from anonflow.table.published.published_cells import IS_NUMBER, code_name, rows_of_stars
 from anonflow.table.schema import did_you_mean
 from anonflow.utility.subject import Part
 
@@ -240,19 +240,15 @@ def _compared(part: Part, m: int, seed: int) -> Comparison:
 
 
 def _as_originals(drawn: pd.DataFrame, domains: Sequence[Domain]) -> pd.DataFrame:
-    """Return a plausible table with the columns and the texts of the originals: categories without quotes, and codes where no row shows any."""
+    """Return a plausible table with the columns of the originals: with one for codes, too, where no row shows anything else."""
     columns = {}
     for domain in domains:
-        cells = drawn[domain.column]
-        beside = code_name(domain.column)
-        if any(label[:1] == '"' for label in domain.labels) and not domain.has_codes:
-            columns[domain.column] = pd.Series(
-                [quoted_value(text) for text in texts(cells)], dtype=text_type()
-            )
-        elif domain.has_codes and beside not in drawn.columns:
+        cells, beside = drawn[domain.column], code_name(domain.column)
+        if domain.has_codes and beside not in drawn.columns:
             are_numbers = numbers_of(cells) is not None
-            shown = [IS_NUMBER] * len(cells) if are_numbers else [quoted_value(text) for text in texts(cells)]
-            columns[beside] = pd.Series(shown, dtype=text_type())
+            columns[beside] = pd.Series(
+                [IS_NUMBER] * len(cells) if are_numbers else texts(cells), dtype=text_type()
+            )
     return drawn.assign(**columns)
 
 
