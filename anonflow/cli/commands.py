@@ -923,10 +923,11 @@ def _table(
         return Table.read(file, declared, **settings)
     of_cap = 0 if units.cap is None else seed()
     named = declared.needed.union((units.unit, *(units.recipes or ())))
+    frame = read_frame(file, named=named, **settings)
     try:
-        return Table(per_unit(units, read_frame(file, named=named, **settings), of_cap), declared)
+        return Table(per_unit(units, frame, of_cap), declared)
     except AnonflowError as error:
-        raise error if str(error).startswith(str(file)) else error.in_file(file) from None
+        raise error.in_file(file) from None
 
 
 def _form(schema: Path, file: Path, form: FileForm) -> dict[str, Any]:

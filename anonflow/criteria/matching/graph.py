@@ -36,9 +36,11 @@ _CHUNK_WORDS = 1 << 17
 _BLOCK = 1 << 16
 """Generalized records that :func:`covering` processes together."""
 
-_WORDS, _PARTS, _FEW = 1 << 20, 4, 1024
-"""Generalized records are divided into so many parts, each with the records near it, until a part has so few, or its bitsets so few words:
-threads wait for each other between small parts."""
+_PARTS, _FEW = 4, 1024
+"""Generalized records are divided into so many parts, each with the records near it, until a part has so few."""
+
+_WORDS = 1 << 20
+"""A part whose bitset has no more words than this is not divided: threads would wait for each other between many small parts."""
 
 _ALL = ~np.uint64(0)
 

@@ -49,7 +49,7 @@ from anonflow.dashboards.session.files.hierarchy_files import (
     matched_column,
 )
 from anonflow.dashboards.session.files.paths import names_a_dataset, safe_name
-from anonflow.dashboards.session.files.shelf import Shelf
+from anonflow.dashboards.session.files.waiting_files import WaitingFiles
 from anonflow.dashboards.session.open_table import UNCODED
 from anonflow.dashboards.session.opener import NOTHING_OPENED
 from anonflow.dashboards.session.project import ENDING
@@ -158,7 +158,7 @@ class DataScreen(pn.viewable.Viewer):
         super().__init__(choice=ColumnChoice(space), advice=DataAdvice(space), **params)
         self.reading = Background(self.workspace.turns, at_once=True)
         self._options: dict[str, Any] = {}
-        self._shelf = Shelf(space.place.path)
+        self._waiting_files = WaitingFiles(space.place.path)
         self._attached = Attached()
         self._is_reading = False
         self._refused_file: tuple[str, Path] | None = None
@@ -324,15 +324,15 @@ class DataScreen(pn.viewable.Viewer):
     def _replace(self) -> None:
         go_on = self._go_on
         self._close_question()
-        self._shelf.wait_anew()
+        self._waiting_files.wait_anew()
         if go_on is not None:
             go_on()
 
     def _keep_open(self) -> None:
         leave = self._leave
         self._close_question()
-        for place in self._shelf.files().values():
-            self._shelf.forget(place)
+        for place in self._waiting_files.files().values():
+            self._waiting_files.forget(place)
         self.dropped.visible = False
         if leave is not None:
             leave()
@@ -348,17 +348,17 @@ class DataScreen(pn.viewable.Viewer):
 
     def _open_file(self, name: str, path: Path) -> None:
         """Take a file that was dropped, alone or with others: a table, a hierarchy, a flow or a project."""
-        workspace, shelf = self.workspace, self._shelf
+        workspace, waiting = self.workspace, self._waiting_files
         if name.lower().endswith(ENDING):
             self._open_project(name, path)
             return
-        together, frame = shelf.arrive(), workspace.data.frame
+        together, frame = waiting.arrive(), workspace.data.frame
         workspace.place.checked_files()
         if name.lower().endswith((".yaml", ".yml")):
-            place = shelf.put(name, path, "flow")
+            place = waiting.put(name, path, "flow")
             if frame is None and names_a_dataset(place, workspace.limits.flow_bytes):
                 self._open_project(name, place)
-                shelf.forget(place)
+                waiting.forget(place)
                 return
             self._say_waiting()
             self._open_waiting()
@@ -367,37 +367,37 @@ class DataScreen(pn.viewable.Viewer):
         goes_with_it = matched_column(name, columns) is not None
         beside = together and not self._is_reading
         if is_hierarchy_name(name) or (goes_with_it and (beside or is_codebook(path))):
-            shelf.put(name, path, "hierarchy")
+            waiting.put(name, path, "hierarchy")
             self._attach()
             return
         if path.stat().st_size <= HIERARCHY:  # it may be a hierarchy of the table that comes with it
-            shelf.put(name, path, "perhaps a hierarchy", copied=True)
+            waiting.put(name, path, "perhaps a hierarchy", copied=True)
         self._forget_refused()
         aside = workspace.opener.set_aside(path)  # the upload's own place is emptied
         self._ask(name, lambda: self._read(name, aside), lambda: aside.unlink(missing_ok=True))
 
     def _attach(self) -> None:
         """Give the open table the hierarchies that came with it; before it is open, they wait."""
-        workspace, shelf = self.workspace, self._shelf
+        workspace, waiting = self.workspace, self._waiting_files
         if workspace.data.frame is None or self._is_reading:
             self._say_waiting()
             return
         table = safe_name(workspace.data.table_name)
         columns = list(map(str, workspace.data.frame.columns))
-        for name, place in shelf.files("perhaps a hierarchy").items():
-            if shelf.is_old(place):
-                shelf.forget(place)
+        for name, place in waiting.files("perhaps a hierarchy").items():
+            if waiting.is_old(place):
+                waiting.forget(place)
             elif safe_name(name) != table and matched_column(name, columns) is not None:
-                shelf.use_as(place, "hierarchy")
-        files = shelf.files("hierarchy")
+                waiting.use_as(place, "hierarchy")
+        files = waiting.files("hierarchy")
         if not files:
             self._open_waiting()
             return
         now = workspace.data.complete(lambda: attach(workspace, files))
         for name, place in files.items():
             # files that fit no column of this table may belong to the next table
-            if shelf.is_old(place) or matched_column(name, columns) is not None:
-                shelf.forget(place)
+            if waiting.is_old(place) or matched_column(name, columns) is not None:
+                waiting.forget(place)
         both = dict.fromkeys([*self._attached.columns, *now.columns])  # what is attached twice is named once
         self._attached = Attached(
             tuple(both),
@@ -409,24 +409,24 @@ class DataScreen(pn.viewable.Viewer):
         self._open_waiting()
 
     def _say_waiting(self) -> None:
-        names = self._shelf.files("hierarchy", "flow")
+        names = self._waiting_files.files("hierarchy", "flow")
         waits = names and (self.workspace.data.frame is None or self._is_reading)
         say(self.dropped, f"Waiting for the table: {', '.join(names)}." if waits else "")
 
     def _open_waiting(self) -> None:
         """Open the flow that came along, once its table is there; without a file of its own, it waits for the next."""
-        shelf = self._shelf
-        waiting = shelf.files("flow")
-        if not waiting or self._is_reading or self.workspace.data.frame is None:
+        waiting = self._waiting_files
+        flows = waiting.files("flow")
+        if not flows or self._is_reading or self.workspace.data.frame is None:
             return
-        name, place = next(iter(waiting.items()))
-        if shelf.is_old(place):
-            shelf.forget(place)
+        name, place = next(iter(flows.items()))
+        if waiting.is_old(place):
+            waiting.forget(place)
             return
         self._aside(
             f"Reading {name}.",
             lambda: self.workspace.opener.read_project_file(place),
-            opened=lambda: shelf.forget(place),
+            opened=lambda: waiting.forget(place),
         )
 
     def _read(self, name: str, path: Path) -> None:

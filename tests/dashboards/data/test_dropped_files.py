@@ -14,7 +14,7 @@ from anonflow.dashboards import Workspace
 from anonflow.dashboards.data.screen import OWN, RULES, DataScreen
 from anonflow.dashboards.hierarchies.editor import HierarchyBuilder
 from anonflow.dashboards.hierarchies.form import HierarchyChoice
-from anonflow.dashboards.session.files import shelf
+from anonflow.dashboards.session.files import waiting_files
 from anonflow.dashboards.session.files.hierarchy_files import is_hierarchy_name, matched_column
 from anonflow.engine.flows.spec import SourceSpec
 from anonflow.hierarchy import Hierarchy
@@ -46,7 +46,7 @@ FILES = {"people.csv": PEOPLE, "people_hierarchy_age.csv": AGE, "town.csv": TOWN
 @pytest.fixture(autouse=True)
 def dropped_together(monkeypatch: pytest.MonkeyPatch) -> None:
     """Files of one drop, however long the machine takes from one to the next."""
-    monkeypatch.setattr(shelf, "TOGETHER", 3600.0)
+    monkeypatch.setattr(waiting_files, "TOGETHER", 3600.0)
 
 
 @pytest.fixture
@@ -65,9 +65,9 @@ def drop(workspace: Workspace, files: dict[str, str]) -> DataScreen:
     return screen
 
 
-def test_files_wait_on_a_shelf(tmp_path: Path) -> None:
+def test_files_wait_for_their_table(tmp_path: Path) -> None:
     now = [5.0]
-    waiting = shelf.Shelf(tmp_path / "private", lambda: now[0])
+    waiting = waiting_files.WaitingFiles(tmp_path / "private", lambda: now[0])
     (tmp_path / "private").mkdir()
     assert not waiting.arrive()
     places = {}
@@ -82,14 +82,14 @@ def test_files_wait_on_a_shelf(tmp_path: Path) -> None:
     assert waiting.files("hierarchy") == {}
     waiting.use_as(places["age.csv"], "hierarchy")
     assert waiting.files("hierarchy") == {"age.csv": places["age.csv"]}
-    now[0] += shelf.TOGETHER - 1
+    now[0] += waiting_files.TOGETHER - 1
     assert waiting.arrive()
     now[0] += 2
     assert waiting.arrive(), "it came shortly after the one before"
     assert waiting.is_old(places["age.csv"])
     waiting.wait_anew()
     assert not waiting.is_old(places["age.csv"])
-    now[0] += 2 * shelf.TOGETHER
+    now[0] += 2 * waiting_files.TOGETHER
     assert not waiting.arrive()
     for place in places.values():
         waiting.forget(place)
@@ -115,7 +115,7 @@ def test_a_codebook_finds_its_column_by_its_name(
     assert not workspace.has_work
 
     # one that comes later is no table, and one that cannot be read changes nothing
-    monkeypatch.setattr(shelf, "TOGETHER", 0.0)
+    monkeypatch.setattr(waiting_files, "TOGETHER", 0.0)
     send(screen.dropper, "codebook-age.csv", b"value,label\n20,twenty\n20,twenty\n", size=100_000)
     assert workspace.data.table_name == "people.csv"
     assert "codebook-age.csv" in screen.dropped.object
