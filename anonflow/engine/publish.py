@@ -5,9 +5,10 @@ from __future__ import annotations
 import functools
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -43,7 +44,9 @@ from anonflow.risk.attackers.people import people_named
 from anonflow.table import Table
 from anonflow.table.forms.text_columns import plain_frame
 from anonflow.table.identification.earlier import MOST_PEOPLE
+from anonflow.table.published.metadata import ReleaseMetadata
 from anonflow.table.spreadsheets import formula_warning
+from anonflow.threads import FEW_ROWS, in_threads
 from anonflow.whole_file import write_whole
 
 
@@ -360,7 +363,7 @@ def write_all(session: Session, table: Table, report: RunReport, release: Releas
         address = flow.targets[0] if is_address(flow.targets[0]) else None
         named = marks.clear if address is None else lambda: None
         try:
-            write = functools.partial(write_table, release.frame, about=release.about)
+            write = functools.partial(_write, session, table, release)
             for path in write_described(flow.table_target, write, keep, named):
                 published.append(_delivered(path, None if address is None else beside(address, path.name)))
                 marks.clear()
@@ -398,6 +401,14 @@ def write_all(session: Session, table: Table, report: RunReport, release: Releas
             )
         )
     return replace(report, published=tuple(published), seconds=seconds)
+
+
+def _write(session: Session, table: Table, release: Release, path: Path) -> ReleaseMetadata | None:
+    """Write the published table, and hash its people meanwhile, whose marks are stored when it is written."""
+    works: list[Callable[[], Any]] = [functools.partial(write_table, release.frame, path, release.about)]
+    if session.owner is not None and not session.replayed and FEW_ROWS < table.n <= MOST_PEOPLE:
+        works.append(functools.partial(Earlier(session.owner.path.parent).marks_of, table))
+    return in_threads(lambda work: work(), works)[0]
 
 
 def _delivered(file: Path, named: str | None) -> Path | str:

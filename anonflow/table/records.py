@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from anonflow.table.domain import Domain
-from anonflow.threads import in_blocks
+from anonflow.threads import in_blocks, in_threads
 
 TAKEN = 1 << 17
 """Rows that a thread takes together."""
@@ -179,7 +179,13 @@ def take_positions(array: np.ndarray, index: np.ndarray, axis: int) -> np.ndarra
     It would read a mask as the positions 0 and 1, so the positions of a mask are taken.
     """
     index = np.asarray(index)
-    return np.take(array, np.flatnonzero(index) if index.dtype == bool else index, axis=axis)
+    if index.dtype == bool:
+        index = np.flatnonzero(index)
+    if axis == 1 and len(index) > TAKEN and index.min() >= 0 and index.max() < array.shape[1]:
+        rows = np.empty((len(array), len(index)), array.dtype)
+        in_threads(lambda row: np.take(array[row], index, out=rows[row], mode="clip"), range(len(array)))
+        return rows
+    return np.take(array, index, axis=axis)
 
 
 def take_into(out: np.ndarray, array: np.ndarray, at: np.ndarray) -> None:

@@ -61,8 +61,12 @@ def test_matches_are_places_among_the_records_that_stay() -> None:
     assert matches_among(matches, np.array([3, 0, 1])).tolist() == [[0, 1], [1, 0], [2, -1]]
 
 
+@pytest.mark.parametrize("together", [1, 100])
 @pytest.mark.parametrize("axis", [0, 1])
-def test_rows_and_columns_are_taken_by_positions_and_by_masks(axis: int) -> None:
+def test_rows_and_columns_are_taken_by_positions_and_by_masks(
+    monkeypatch: pytest.MonkeyPatch, axis: int, together: int
+) -> None:
+    monkeypatch.setattr("anonflow.table.records.TAKEN", together)
     array = np.arange(12).reshape(4, 3)
     mask = np.arange(array.shape[axis]) != 1
     for index in (mask, np.flatnonzero(mask), np.array([-1, 0, 0]), np.empty(0, np.int64)):

@@ -6,7 +6,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from anonflow.errors import AnonflowError
@@ -33,7 +33,7 @@ class Event:
 
     def to_mapping(self) -> dict[str, Any]:
         """Return the event as plain data, for a line of JSON."""
-        return {"event": self.kind, **asdict(self)}
+        return {"event": self.kind, **vars(self)}
 
 
 @dataclass(frozen=True, kw_only=True)
