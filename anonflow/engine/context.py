@@ -98,7 +98,9 @@ class Session:
     partition_workers : int
         How many workers solve partitions; a running cluster has its own.
     seconds : dict
-        Step -> how long it took.
+        Step -> how long it took, and what tasks did of it.
+    client_seconds : dict
+        Step -> how long this process took for it, and how long its processors were at work.
     memory : int
         The most bytes that a worker used, as far as workers reported it.
     warnings : list of str
@@ -163,6 +165,7 @@ class Session:
         self.choices: dict[int, Choice] = {}
         self.seed = int.from_bytes(os.urandom(16), "big") if seed is None else seed
         self.seconds: dict[str, float] = {}
+        self.client_seconds: dict[str, tuple[float, float]] = {}
         self.memory = 0
 
     @cached_property
@@ -209,20 +212,25 @@ class Session:
         if "fingerprint" in vars(self):
             self.fingerprint.check()
         self.events.emit(StepStarted(step=name, run=run))
-        begin = time.perf_counter()
+        begin = clocks()
         result = work()
         release_memory()
-        seconds = time.perf_counter() - begin
-        self.seconds[name] = self.seconds.get(name, 0.0) + seconds
-        self.events.emit(StepDone(step=name, seconds=seconds, run=run))
+        self.events.emit(StepDone(step=name, seconds=self.spent(name, begin), run=run))
         return result
 
     def timed(self, name: str, work: Callable[[], object]) -> float:
         """Measure the seconds of a part of the run that is announced elsewhere."""
-        begin = time.perf_counter()
+        begin = clocks()
         work()
-        seconds = time.perf_counter() - begin
-        self.seconds[name] = self.seconds.get(name, 0.0) + seconds
+        return self.spent(name, begin)
+
+    def spent(self, name: str, begin: tuple[float, float], of: str | None = None) -> float:
+        """Add what has passed since some :func:`clocks` to a step, and take it off the step that it is a part of; return its seconds."""
+        seconds, busy = (now - before for now, before in zip(clocks(), begin, strict=True))
+        for step, sign in ((name, 1), *([] if of is None else [(of, -1)])):
+            self.seconds[step] = self.seconds.get(step, 0.0) + sign * seconds
+            earlier = self.client_seconds.get(step, (0.0, 0.0))
+            self.client_seconds[step] = earlier[0] + sign * seconds, earlier[1] + sign * busy
         return seconds
 
     def used(self, memory: int) -> None:
@@ -247,3 +255,8 @@ class Session:
         """Add a message to the report."""
         self.warnings.append(message)
         self.events.log(message, "warning")
+
+
+def clocks() -> tuple[float, float]:
+    """Return the seconds of two clocks: the wall's, and that of this process's processors."""
+    return time.perf_counter(), time.process_time()

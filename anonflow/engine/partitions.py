@@ -11,7 +11,7 @@ from operator import itemgetter
 from anonflow import utility
 from anonflow.algorithms.method import Progress
 from anonflow.algorithms.solve import in_a_partition
-from anonflow.engine.context import Session
+from anonflow.engine.context import Session, clocks
 from anonflow.engine.execution.batches import Batch, BatchDone, BatchFailed, Shared, solve_batch
 from anonflow.engine.execution.events import (
     PartitionDone,
@@ -101,28 +101,25 @@ class Partitions:
                 partitions = len(plans[run.number].cuts)
                 session.events.emit(RunStarted(run=run.number, name=run.name, partitions=partitions))
         self._storage.begin(plan)
-        begin = time.perf_counter()
+        begin = clocks()
         session.events.emit(StepStarted(step="anonymize", tasks=plan.partitions))
-        combining = 0.0
         for call, result in self._executor.stream(self._calls(), self._shared, waiting=session.waiting):
             run_plan, batch = call.key
             self._take(run_plan, batch, result)
             if self.totals[run_plan.run.number].rows == plan.n:
-                start = time.perf_counter()
+                start = clocks()
                 self._finish(run_plan)
-                combining += time.perf_counter() - start
+                session.spent("combine", start, of="anonymize")
         if self._errors:
             further = len(self._errors) - SHOWN
             if further > 0:
                 session.events.log(f"{further:,} more failed", "error")
             raise min(self._errors, key=itemgetter(0, 1))[2]
         self._tell_found()
-        seconds = time.perf_counter() - begin
-        session.events.emit(StepDone(step="anonymize", seconds=seconds))
+        session.events.emit(StepDone(step="anonymize", seconds=session.spent("anonymize", begin)))
         for run_plan in plan.runs:
             if run_plan.run.number not in self._results:  # a partition has no solution
                 self._finish(run_plan)
-        session.seconds["anonymize"], session.seconds["combine"] = seconds - combining, combining
         session.seconds |= dict.fromkeys(STEPS, 0.0)
         for totals in self.totals.values():
             for step, step_seconds in totals.steps.items():

@@ -382,25 +382,34 @@ def write_all(session: Session, table: Table, report: RunReport, release: Releas
     if flow.pdf_path is not None and sheets is not None:
         write_whole(flow.pdf_path, lambda path: path.write_bytes(sheets), make_folders=True)
         published.append(_delivered(flow.pdf_path, flow.targets[2]))
-    seconds = time.perf_counter() - session.clock
-    if session.owner is not None:
-        session.owner.write_record(
-            record.of_run(
-                flow,
-                session.owner,
-                session.fingerprint,
-                report,
-                published,
-                began=session.began,
-                seconds=seconds,
-                steps=session.seconds,
-                scheduler=session.scheduler,
-                workers=session.workers,
-                choices=session.choices,
-                memory=session.memory,
-            )
+    return replace(report, published=tuple(published), seconds=time.perf_counter() - session.clock)
+
+
+def write_record(session: Session, report: RunReport) -> None:
+    """Write the owner's record of a run that is published.
+
+    Raises
+    ------
+    DataError, AnonflowError
+        If it cannot be written.
+    """
+    if session.owner is None:
+        return
+    session.owner.write_record(
+        record.of_run(
+            session.flow,
+            session.owner,
+            session.fingerprint,
+            report,
+            began=session.began,
+            steps=session.seconds,
+            client_steps=session.client_seconds,
+            scheduler=session.scheduler,
+            workers=session.workers,
+            choices=session.choices,
+            memory=session.memory,
         )
-    return replace(report, published=tuple(published), seconds=seconds)
+    )
 
 
 def _write(session: Session, table: Table, release: Release, path: Path) -> ReleaseMetadata | None:

@@ -297,6 +297,7 @@ class _Runner:
             return replace(report, release=None, owner=None, seconds=time.perf_counter() - session.clock)
         session.events.check()
         report = session.step("publish", lambda: publish.write_all(session, table, report, release))
+        publish.write_record(session, report)
         if session.resume_store is not None:
             session.resume_store.finished()
         return report

@@ -18,7 +18,7 @@ from tests.cases.scale import COLUMNS, GIB, WORKERS, measured
 
 SIZES = (10_000, 100_000, 1_000_000, 10_000_000)
 LIMIT = 4 * 1024**3
-OF_TASKS = ("match", "diversify", "verify", "measure")
+CORES = 16
 
 METHODS = {
     "greedy(250)": ("numeric", "{size: 250}", "{algorithm: greedy, k: 10}"),
@@ -80,15 +80,28 @@ def figures(title: str, name: str, n: int, settings: dict[str, Any], small: bool
 
 
 def steps_of(title: str, settings: dict[str, Any]) -> list[dict[str, Any]]:
-    """The seconds of each step of the client, what no step accounts for, and the share that is not the methods'."""
-    wall = settings["wall"]
-    # the others are parts of the step anonymize, added up over workers
-    steps = {name: seconds for name, seconds in settings["steps"].items() if name not in OF_TASKS}
+    """The seconds of each step of the client, what no step accounts for, and what outside the methods does not shrink with workers."""
+    wall, processors = settings["wall"], settings["machine"]["processors"]
+    steps = {name: step["seconds"] for name, step in settings["client-steps"].items()}
+    busy = {name: step["processor-seconds"] for name, step in settings["client-steps"].items()}
+    alone = {name: not_divided(seconds, busy[name], processors) for name, seconds in steps.items()}
+    outside = [name for name in steps if name != "anonymize"]
+    left = wall - sum(steps.values())  # the interpreter begins and ends: nothing of it is divided
+    alone_in_all = left + sum(alone[name] for name in outside)
+    divided = sum(max(0.0, busy[name] - alone[name]) for name in outside)
     return [
         *(row(f"{title}: step {name}", seconds, "s") for name, seconds in steps.items()),
-        row(f"{title}: in no step", wall - sum(steps.values()), "s"),
+        *(row(f"{title}: step {name}, processor", busy[name], "s") for name in steps),
+        row(f"{title}: in no step", left, "s"),
         row(f"{title}: share outside anonymize", 1 - steps["anonymize"] / wall, ""),
+        row(f"{title}: outside anonymize, does not shrink with cores", alone_in_all, "s"),
+        row(f"{title}: outside anonymize, expected on {CORES} cores", alone_in_all + divided / CORES, "s"),
     ]
+
+
+def not_divided(wall: float, busy: float, processors: int) -> float:
+    """The seconds of a step that one processor alone worked: from ``wall = alone + divided / c`` and ``busy = alone + divided``."""
+    return wall if processors == 1 else min(wall, max(0.0, (processors * wall - busy) / (processors - 1)))
 
 
 def growth(name: str, points: list[tuple[int, float]]) -> list[dict[str, Any]]:

@@ -13,6 +13,7 @@ import pytest
 
 from tests import ROOT
 from tests.benchmarks import bench_client, measuring
+from tests.benchmarks.bench_scale import not_divided
 
 SLOW = {
     "analyses",
@@ -100,3 +101,10 @@ def test_a_missed_goal_is_seen() -> None:
     assert measuring.row("a", 2.0, "s", least=1, most=3)["met"] is True
     assert measuring.row("a", 2.0, "s")["met"] is None
     assert "NO" in measuring.table([measuring.row("a", 2.0, "s", most=1)])
+
+
+def test_what_a_processor_did_alone_follows_from_wall_and_processor_seconds() -> None:
+    for alone, divided, processors in ((3.0, 8.0, 2), (0.0, 4.0, 4), (2.0, 0.0, 16)):
+        assert not_divided(alone + divided / processors, alone + divided, processors) == pytest.approx(alone)
+    assert not_divided(5.0, 4.0, 1) == 5.0  # one processor divides nothing
+    assert not_divided(5.0, 0.0, 2) == 5.0  # and who waits does not wait less

@@ -18,6 +18,7 @@ import pytest
 
 import anonflow as af
 from anonflow import datasets, engine
+from anonflow.engine import context
 from anonflow.engine.context import Session
 from anonflow.engine.countdowns import Countdowns
 from anonflow.engine.execution import batches, events, plan, tasks
@@ -439,8 +440,21 @@ def test_the_owners_folder(tmp_path: Path) -> None:
     assert record["versions"]["anonflow"] == af.__version__
     assert record["steps"].keys() >= {"load", "cut", "anonymize", "match", "verify", "measure", "draw"}
     assert record["peak-memory-bytes"] > 10**6
+    spent = record["client-steps"]
+    assert list(spent) == ["load", "cut", "combine", "anonymize", "draw", "verify", "attack", "publish"]
+    assert all(seconds >= 0 for step in spent.values() for seconds in step.values())
+    assert sum(step["seconds"] for step in spent.values()) <= record["seconds"] + 0.001
     assert f"{SEED:x}" not in json.dumps(record)
     assert f"{SEED:x}".encode() not in (home / "certificate.npz").read_bytes()
+
+
+def test_a_part_of_a_step_counts_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    session = cast("Session", SimpleNamespace(seconds={"anonymize": 1.0}, client_seconds={}))
+    monkeypatch.setattr(context, "clocks", lambda: (7.0, 20.0))
+    assert Session.spent(session, "combine", (4.0, 15.0), of="anonymize") == 3.0
+    assert Session.spent(session, "anonymize", (2.0, 11.0)) == 5.0
+    assert session.seconds == {"combine": 3.0, "anonymize": 3.0}
+    assert session.client_seconds == {"combine": (3.0, 5.0), "anonymize": (2.0, 4.0)}
 
 
 def test_hashes_in_the_record_are_keyed(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -51,11 +51,10 @@ def of_run(
     owner: OwnerFolder,
     fingerprint: Fingerprint,
     report: RunReport,
-    published: Sequence[Path | str],
     *,
     began: float,
-    seconds: float,
     steps: dict[str, float],
+    client_steps: Mapping[str, tuple[float, float]],
     scheduler: str,
     workers: int | None,
     choices: Mapping[int, Choice] | None = None,
@@ -71,12 +70,13 @@ def of_run(
     fingerprint : Fingerprint
         Of the files that were read.
     report : RunReport
-    published : sequence of pathlib.Path, or str where it is an address
+        With what was published, and the seconds of the run.
     began : float
         Seconds since 1970.
-    seconds : float
     steps : dict
-        Step -> seconds.
+        Step -> seconds, those of tasks added up over workers.
+    client_steps : mapping
+        Step -> seconds of this process, and of its processors.
     scheduler : str
     workers : int, optional
     choices : mapping, optional
@@ -98,8 +98,12 @@ def of_run(
         "flow": flow.name,
         "file": None if flow.path is None else os.path.relpath(flow.path, owner.path),
         "began": datetime.fromtimestamp(began, UTC).isoformat(timespec="seconds"),
-        "seconds": round(seconds, 3),
+        "seconds": round(report.seconds, 3),
         "steps": {name: round(value, 4) for name, value in steps.items()},
+        "client-steps": {
+            name: {"seconds": round(seconds, 4), "processor-seconds": round(busy, 4)}
+            for name, (seconds, busy) in client_steps.items()
+        },
         "peak-memory-bytes": peak_memory(),
         "peak-memory-of-a-worker-bytes": memory or None,
         "scheduler": scheduler,
@@ -129,12 +133,12 @@ def of_run(
         ],
         "published-run": None if flow.published is None else flow.published.number,
         "published": [
-            path if isinstance(path, str) else os.path.relpath(path, owner.path) for path in published
+            path if isinstance(path, str) else os.path.relpath(path, owner.path) for path in report.published
         ],
         # of the table alone: reports are filled in, and a description may be of several tables
         "published-hashes": {
             os.path.relpath(path, owner.path): keyed_file(owner, path)
-            for path in published
+            for path in report.published
             if path == flow.table_path
         },
         "runs": [
