@@ -327,6 +327,22 @@ def test_a_watcher_of_the_screens_has_its_reason() -> None:
     assert without == []
 
 
+def test_what_a_screen_depends_on_is_heard() -> None:
+    """Of `a.b` beside `a.c.d` in one `param.depends`, param takes a change of `a.b` for another object without a `c`, and says nothing of it."""
+    mixed = []
+    for path in MODULES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "param.depends":
+                names = [argument.value for argument in node.args if isinstance(argument, ast.Constant)]
+                parents = {str(name).rpartition(".")[0] for name in names}
+                mixed += [
+                    f"{place(path)}:{node.lineno}: {parent}"
+                    for parent in parents - {""}
+                    if any(other.startswith(f"{parent}.") for other in parents)
+                ]
+    assert mixed == []
+
+
 def test_a_class_name_stands_for_one_class() -> None:
     places: dict[str, list[str]] = {}
     for path in MODULES:

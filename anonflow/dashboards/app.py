@@ -133,7 +133,7 @@ def captions(workspace: Workspace) -> list[str]:
 def four_numbers(
     workspace: Workspace, at_risk: Callable[[int], tuple[int, int]]
 ) -> list[tuple[str, str, str]]:
-    """Return people at risk, loss, failing lines and time of the chosen run: number, label, and what it means; `at_risk` is :meth:`Protection.at_risk`."""
+    """Return people (or records) at risk, loss, failing lines and time of the chosen run: number, label, and what it means; `at_risk` is :meth:`Protection.at_risk`."""
     if workspace.data.frame is None:
         return []
     run = workspace.runs.selection
@@ -145,6 +145,9 @@ def four_numbers(
     about = (
         f"Records that share their quasi-identifiers with fewer than {k - 1:,} others, before anonymization"
     )
+    # a person may have several records
+    table = workspace.data.table
+    unit = "people" if table is None or table.unit is None else "records"
     lines = "Lines of the release card that fail; before the draw, checks of the run"
     if run is not None:
         result, publication = run.result, workspace.runs.noted.publications.get(run.id)
@@ -155,7 +158,7 @@ def four_numbers(
         failing = str(result.failing if of_card is None else len(of_card.failing))
         seconds = f"{result.seconds:.1f} s"
     return [
-        (people, "people at risk", about),
+        (people, f"{unit} at risk", about),
         (loss, "loss (GCP)", "Information loss of the chosen run: 0 is none, 1 is all"),
         (failing, "failing lines", lines),
         (seconds, "time", "Seconds that the chosen run took"),
@@ -270,7 +273,7 @@ class App(pn.viewable.Viewer):
     @param.depends(
         "workspace.data.frame", "workspace.data.coding", "workspace.runs.finished", "workspace.runs.chosen", "workspace.starts.running",
         "workspace.starts.status", "workspace.starts.progress", "workspace.data.problems", "workspace.data.algorithms", "workspace.data.ks",
-        "workspace.draft.spec", "workspace.drawings", "protection.uniqueness", watch=True,
+        "workspace.draft.spec", "protection.uniqueness", watch=True,
     )  # fmt: skip
     def _refresh(self) -> None:
         opened, starts = self.workspace.data, self.workspace.starts
@@ -290,6 +293,10 @@ class App(pn.viewable.Viewer):
         # one edit comes as several changes; a notebook's browser is told of each: what it has drawn is counted by them
         if not self.page or any(getattr(self.bar, name) != value for name, value in shown.items()):
             self.bar.param.update(version=self.bar.version + 1, **shown)
+
+    @param.depends("workspace.drawings", watch=True)
+    def _release_drawn(self) -> None:
+        self._refresh()
 
     @param.depends("step", watch=True)
     def _show(self) -> None:

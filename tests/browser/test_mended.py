@@ -162,9 +162,11 @@ def test_files_together_the_dark_and_what_is_left(
     page.get_by_role("button", name="Open another table").click()
     latin = tmp_path / "latin.csv"
     latin.write_bytes(b"age,town\n" + b"".join(f"{i},Gen\xe8ve\n".encode("latin-1") for i in range(20, 60)))
+    page.get_by_role("button", name="How the CSV file is written").click()
+    page.get_by_label("Encoding").fill("utf-8")
+    page.get_by_label("Encoding").press("Enter")
     page.locator("input[type=file]").first.set_input_files(latin)
     page.locator(".af-bad p", has_text="latin.csv").wait_for()
-    page.get_by_role("button", name="How the CSV file is written").click()
     page.get_by_label("Encoding").fill("latin-1")
     page.get_by_label("Encoding").press("Enter")
     page.get_by_role("button", name="Read the file again").click()

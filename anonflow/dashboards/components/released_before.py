@@ -103,7 +103,11 @@ class ReleasedCard(pn.viewable.Viewer):
         )  # fmt: skip
         self._show()
 
-    @param.depends("model.known", "model.problem", "model.workspace.uploads", watch=True)
+    @param.depends("model.workspace.uploads", watch=True)
+    def _releases_uploaded(self) -> None:
+        self._show()
+
+    @param.depends("model.known", "model.problem", watch=True)
     def _show(self) -> None:
         """Show what became of the last upload."""
         model, memory = self.model, self.model.workspace.memory

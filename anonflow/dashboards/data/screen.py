@@ -215,7 +215,7 @@ class DataScreen(pn.viewable.Viewer):
             value="",
             width=180,
         )
-        self.encoding = pn.widgets.TextInput(label="Encoding", value="utf-8", width=120)
+        self.encoding = pn.widgets.TextInput(label="Encoding", placeholder="found in the file", width=150)
         self.missing = pn.widgets.TextInput(
             label="Texts that stand for a missing value", placeholder="such as NA, ?", width=220
         )
@@ -342,9 +342,12 @@ class DataScreen(pn.viewable.Viewer):
         if not is_csv(name):
             return {}
         missing = [text.strip() for text in self.missing.value.split(",") if text.strip()]
-        encoding = self.encoding.value.strip()
-        form = {"delimiter": self.delimiter.value, "encoding": encoding, "missing": missing}
-        return {key: value for key, value in form.items() if value and (key, value) != ("encoding", "utf-8")}
+        form = {
+            "delimiter": self.delimiter.value,
+            "encoding": self.encoding.value.strip(),
+            "missing": missing,
+        }
+        return {key: value for key, value in form.items() if value}
 
     def _open_file(self, name: str, path: Path) -> None:
         """Take a file that was dropped, alone or with others: a table, a hierarchy, a flow or a project."""

@@ -160,10 +160,17 @@ class TwoQuestions(pn.viewable.Viewer):
         """Return why a candidate is the best, in words."""
         others = [run for run in self.candidates if run.id != best.id]
         listed = ", ".join(f"{run.result.algorithm} {_loss(run)}" for run in others)
+        anonymization = best.result.anonymization
+        hidden = (
+            f"Each person hides among {best.result.k}, and all its checks hold."
+            if anonymization is None or anonymization.table.unit is None
+            else f"Each record hides among {best.result.k}, and all its checks hold; people with several records are easier to find, "
+            "and the release card says how much."
+        )
         return (
             f"{'no other loses less' if _loss(best) in map(_loss, others) else 'it loses least'}: {_loss(best)}"
             + (f" ({listed})" if listed else "")
-            + f". Each person hides among {best.result.k}, and all its checks hold. The next screens show it; Publish draws its release."
+            + f". {hidden} The next screens show it; Publish draws its release."
         )
 
     def __panel__(self) -> pn.viewable.Viewable:

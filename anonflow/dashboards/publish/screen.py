@@ -109,8 +109,12 @@ class PublishScreen(Screen):
         )
         self.released = ReleasedCard(self.model.releases, self.people, self.go_on)
 
+    @param.depends("workspace.uploads", watch=True)
+    def _releases_uploaded(self) -> None:
+        self._show_released()
+
     @param.depends(
-        "model.releases.known", "workspace.runs.chosen", "workspace.runs.finished", "workspace.starts.running", "workspace.uploads", watch=True
+        "model.releases.known", "workspace.runs.chosen", "workspace.runs.finished", "workspace.starts.running", watch=True
     )  # fmt: skip
     def _show_released(self) -> None:
         model, run, known = self.model, self.model.run, self.model.releases.known

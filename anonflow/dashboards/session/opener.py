@@ -33,7 +33,7 @@ from anonflow.dashboards.session.open_table import OpenTable
 from anonflow.dashboards.session.project import Project, read_project, read_session_runs, stranger_flow
 from anonflow.dashboards.session.review import Review
 from anonflow.dashboards.session.runs import Runs
-from anonflow.dashboards.session.screen_words import BEGIN, listed
+from anonflow.dashboards.session.screen_words import BEGIN, WORDS, listed
 from anonflow.dashboards.session.share_link import LinkSpec, configuration, merged
 from anonflow.dashboards.session.starts import Starts
 from anonflow.dashboards.work.jobs import FinishedRun
@@ -287,6 +287,12 @@ class Opener:
     def _open_guessed(self, frame: Any, source: SourceSpec, advice: list[Advice], name: str) -> None:
         self._data.keep_advice(frame, advice)
         self._open(frame, source, entries_of(advice), name)
+        if source.csv is not None and not source.encoding.startswith(
+            "utf"
+        ):  # no byte proves another encoding
+            self._starts.status += (
+                f" Letters are read as {source.encoding}; if some are wrong, {WORDS['encoding']}."
+            )
 
     def _open(
         self, frame: Any, source: SourceSpec, columns: dict[str, Any], name: str, guessed: bool = True

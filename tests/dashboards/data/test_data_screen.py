@@ -530,10 +530,15 @@ def test_a_file_in_another_encoding_is_refused_in_the_words_of_the_screen(tmp_pa
     screen = DataScreen(workspace=workspace)
     path = workspace.folder / "upload-1"
     path.write_bytes(b"town,age\n" + b"Gen\xe8ve,31\n" * 5)
+    screen.encoding.value = "utf-8"
     screen._open_file("latin.csv", path)
     screen.reading.wait(300)
     assert "How the CSV file is written" in screen.wrong.object
     assert "source" not in screen.wrong.object
+    screen.encoding.value = ""
+    screen._read_again()
+    screen.reading.wait(300)
+    assert set(workspace.data.frame["town"]) == {"Genève"}
     workspace.close()
 
 

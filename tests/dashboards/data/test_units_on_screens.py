@@ -8,6 +8,7 @@ import pytest
 
 pytest.importorskip("panel", reason="the dashboards are an extra")
 
+from anonflow.dashboards.app import App, four_numbers
 from anonflow.dashboards.data.column_form import ColumnChoice
 from anonflow.dashboards.publish.model import PublishModel
 from anonflow.dashboards.risk.model import RiskModel
@@ -33,15 +34,29 @@ def test_the_role_unit_is_chosen_and_the_verdict_says_units(tmp_path: Path) -> N
     assert choice.choose("patient", "role", "unit")
     workspace.draft.set_algorithms(["mondrian"])
     workspace.draft.set_ks([3])
+    app = App(workspace=workspace)
     workspace.start()
     workspace.wait(300)
+    assert app.bar.numbers[2][:2] == ("0", "failing lines")
     model = PublishModel(workspace)
     model.draw()
     model.background.wait(300)
     assert model.publication is not None, model.problem
+    failing = [line.name for line in model.publication.card.failing]
+    assert "measured" in failing, "a person with three rows is found for one of them more often than one in k"
+    assert app.bar.numbers[2][:2] == (str(len(failing)), "failing lines")
     findings = {each.criterion: each.holds for each in model.publication.findings}
     assert findings["units"] is True
     assert b"patient" not in model.content("csv")
+    workspace.close()
+
+
+def test_people_with_several_rows_are_not_counted_by_their_rows(tmp_path: Path) -> None:
+    workspace, choice = opened(tmp_path, VISITS)
+    assert choice.choose("patient", "role", "identifier")
+    assert four_numbers(workspace, lambda k: (60, 60))[0][:2] == ("60", "people at risk")
+    assert choice.choose("patient", "role", "unit")
+    assert four_numbers(workspace, lambda k: (60, 60))[0][:2] == ("60", "records at risk")
     workspace.close()
 
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import cast
 
+import numpy as np
 import pytest
 
 pytest.importorskip("panel", reason="the dashboards are an extra")
@@ -14,6 +17,7 @@ from anonflow.dashboards.protect.screen import ProtectScreen
 from anonflow.dashboards.protect.settings import Protection
 from anonflow.dashboards.protect.two_questions import TwoQuestions
 from anonflow.dashboards.session.workspace import Workspace
+from anonflow.dashboards.work.jobs import FinishedRun
 from anonflow.engine.first_questions import BESIDE, STRENGTHS
 
 WAIT = 300
@@ -71,6 +75,13 @@ def test_the_best_candidate_loses_least_is_chosen_and_has_its_reason(workspace: 
     assert [number[0] for number in app.bar.numbers] == [
         f"{people} → 0", f"{losses[best.id]:.3f}", "0", f"{best.result.seconds:.1f} s"
     ]  # fmt: skip
+    assert "Each person hides among" in questions.answer.object
+    table = SimpleNamespace(unit=np.zeros(1, np.int64))
+    result = SimpleNamespace(
+        k=7, problem=None, anonymization=SimpleNamespace(table=table), measures={"gcp": 0.1}
+    )
+    of_units = SimpleNamespace(id=0, ok=True, result=result)
+    assert "Each record hides among 7" in questions.reason(cast("FinishedRun", of_units))
     questions.candidates = (best, replace(best, id=max(losses) + 1))
     assert "no other loses less" in questions.reason(best), "a tie is told as a tie"
     in_lists, in_classes = (

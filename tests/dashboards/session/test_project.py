@@ -327,13 +327,27 @@ def test_after_a_wrong_encoding_the_file_is_read_again(workspace: Workspace, tmp
     path = tmp_path / "people.csv"
     path.write_bytes("age,town\n34,Århus\n35,Århus\n".encode("latin-1"))
     with pytest.raises(DataError):
-        workspace.opener.read_file("people.csv", path)
+        workspace.opener.read_file("people.csv", path, encoding="utf-8")
     assert path.exists()
     workspace.opener.read_file("people.csv", path, encoding="latin-1")()
     assert workspace.data.table_name == "people.csv"
     assert set(workspace.data.frame["town"]) == {"Århus"}
     workspace.opener.reread(encoding="latin-1", missing=["Århus"])()
     assert pd.isna(workspace.data.frame["town"]).all()
+
+
+def test_an_encoding_that_the_bytes_do_not_prove_is_named(workspace: Workspace, tmp_path: Path) -> None:
+    path = tmp_path / "people.csv"
+    path.write_bytes("age;town\n34;Zürich\n35;Århus\n".encode("cp1252"))
+    workspace.opener.open_file("people.csv", path)
+    assert set(workspace.data.frame["town"]) == {"Zürich", "Århus"}
+    assert workspace.data.source.encoding == "cp1252"
+    assert "Letters are read as cp1252; if some are wrong, type its encoding" in workspace.starts.status
+    workspace.opener.reread(encoding="mac-roman")()
+    assert "Letters are read as mac-roman" in workspace.starts.status
+    path.write_text("age;town\n34;Zürich\n35;Århus\n", encoding="utf-8")
+    workspace.opener.open_file("people.csv", path)
+    assert "Letters" not in workspace.starts.status
 
 
 def test_a_start_after_a_cancel_does_what_is_missing(workspace: Workspace, tmp_path: Path) -> None:

@@ -149,7 +149,7 @@ def _check_kind(path: Path, name: str) -> None:
 def read_upload(path: Path, limits: Limits, **options: Any) -> tuple[pd.DataFrame, SourceSpec]:
     """Return the table in an uploaded file, and how it was read.
 
-    Without ``delimiter``, ``encoding`` and ``missing`` of a CSV file, the delimiter is found out, and the kind of UTF.
+    Without ``delimiter`` and ``encoding`` of a CSV file they are found out.
 
     Raises
     ------
@@ -173,9 +173,7 @@ def read_upload(path: Path, limits: Limits, **options: Any) -> tuple[pd.DataFram
                 encoding=settings.get("encoding", AUTO),
                 shape=shape,
             )
-            # one that the bytes do not prove is named by the user: nobody asked for a guess
-            proved = "encoding" in settings or form.encoding.startswith("utf")
-            settings |= {"delimiter": form.delimiter, "encoding": form.encoding if proved else "utf-8"}
+            settings |= {"delimiter": form.delimiter, "encoding": form.encoding}
             source = SourceSpec(csv=path.name, **settings, **shape.to_mapping())
             limits.check_columns(form.columns)  # reading very many takes minutes
             frame = read_frame(path, shape=shape, **settings)
