@@ -148,13 +148,14 @@ def four_numbers(
     # a person may have several records
     table = workspace.data.table
     unit = "people" if table is None or table.unit is None else "records"
-    lines = "Lines of the release card that fail; before the draw, checks of the run"
+    lines = "Lines of the release card that fail; before the draw or an attack, checks of the run"
     if run is not None:
-        result, publication = run.result, workspace.runs.noted.publications.get(run.id)
+        result, noted = run.result, workspace.runs.noted
+        judged = noted.publications.get(run.id) or noted.attacks.get(run.id)
         people = f"{people} → {result.at_risk(before):,}" if n else "–"
         about += "; and of the chosen run, by its checks"
         loss = f"{float(result.measures['gcp']):.3f}" if "gcp" in result.measures else "–"
-        of_card = None if publication is None else publication.card
+        of_card = None if judged is None else judged.card
         failing = str(result.failing if of_card is None else len(of_card.failing))
         seconds = f"{result.seconds:.1f} s"
     return [

@@ -236,6 +236,7 @@ class ExploreModel(ScreenModel):
 
         def done(attacks: Attacks) -> dict[str, Any]:
             self.noted.attacks[run.id] = attacks
+            self.workspace.drawings += 1
             return {"attacks": None if self.run is None else self.noted.attacks.get(self.run.id)}
 
         self.compute(work, done, "drawing a release for the attack")

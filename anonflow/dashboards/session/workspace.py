@@ -68,7 +68,7 @@ class Workspace(param.Parameterized):
     owner = param.ClassSelector(class_=Path, default=None, allow_None=True, doc="Remembers releases.")
     shares_owner = param.Boolean(default=False, doc="Whether strangers' releases are remembered there, too.")
     uploads = param.Integer(default=0, doc="How often earlier releases were uploaded, or removed.")
-    drawings = param.Integer(default=0, doc="How often a release was drawn, or its remedies priced.")
+    drawings = param.Integer(default=0, doc="How often a release was drawn, to be published or attacked.")
     closed = param.Boolean(default=False, doc="Whether its session is over.")
     dark = param.Boolean(default=False, doc="Whether the screens are dark.")
 

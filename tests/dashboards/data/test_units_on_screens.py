@@ -10,6 +10,7 @@ pytest.importorskip("panel", reason="the dashboards are an extra")
 
 from anonflow.dashboards.app import App, four_numbers
 from anonflow.dashboards.data.column_form import ColumnChoice
+from anonflow.dashboards.explore.model import ExploreModel
 from anonflow.dashboards.publish.model import PublishModel
 from anonflow.dashboards.risk.model import RiskModel
 from anonflow.dashboards.session.workspace import Workspace
@@ -38,13 +39,17 @@ def test_the_role_unit_is_chosen_and_the_verdict_says_units(tmp_path: Path) -> N
     workspace.start()
     workspace.wait(300)
     assert app.bar.numbers[2][:2] == ("0", "failing lines")
+    attacked = ExploreModel(workspace)
+    attacked.attack()
+    attacked.background.wait(300)
+    of_attack = app.bar.numbers[2][:2]
     model = PublishModel(workspace)
     model.draw()
     model.background.wait(300)
     assert model.publication is not None, model.problem
     failing = [line.name for line in model.publication.card.failing]
     assert "measured" in failing, "a person with three rows is found for one of them more often than one in k"
-    assert app.bar.numbers[2][:2] == (str(len(failing)), "failing lines")
+    assert app.bar.numbers[2][:2] == of_attack == (str(len(failing)), "failing lines")
     findings = {each.criterion: each.holds for each in model.publication.findings}
     assert findings["units"] is True
     assert b"patient" not in model.content("csv")
