@@ -154,8 +154,7 @@ class Session:
         self.resume_store: StoredResults | None = None
         if self.owner is not None and not self.replayed:
             store = ResumeStore(flow, self.owner, fresh, keep, self.warn, lambda: self.fingerprint)
-            if seed is None:
-                seed, earlier = store.seed(), store.choices
+            seed, earlier = store.seed(seed), store.choices
             self.resume_store = store
         elif results is not None:
             self.resume_store = StoredResults(results, lambda: f"{self.seed:x}".encode(), self.warn)
@@ -164,6 +163,11 @@ class Session:
         self.seed = int.from_bytes(os.urandom(16), "big") if seed is None else seed
         self.seconds: dict[str, float] = {}
         self.memory = 0
+
+    @property
+    def resumes_publication(self) -> bool:
+        """Whether this run makes the release again whose publication was interrupted."""
+        return self.resume_store is not None and self.resume_store.resumes_publication
 
     @cached_property
     def fingerprint(self) -> Fingerprint:

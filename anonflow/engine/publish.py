@@ -105,14 +105,21 @@ def release_of(
 
 def warn_of_earlier(session: Session, table: Table) -> None:
     """Warn of a second draw of one table, or of the same people; not of a table of people who are in no earlier release."""
-    if session.flow.earlier or session.owner is None or session.replayed or not session.owner.has_release:
+    if session.flow.earlier or session.owner is None or session.replayed:
+        return
+    interrupted = session.owner.has_interrupted(session.resumes_publication)
+    if not interrupted and not session.owner.has_release:
         return
     if Earlier(session.owner.path.parent).has_others_alone(table):
         session.events.log(f"the earlier releases are of other people, by {', '.join(table.unit_columns)}")
         return
+    before = (
+        "the publication of another draw of this flow was interrupted, and its files may be out"
+        if interrupted
+        else "this flow has been released before"
+    )
     session.warn(
-        "this flow has been released before: an attacker with two draws of one table can intersect them; "
-        "publish one of them only"
+        f"{before}: an attacker with two draws of one table can intersect them; publish one of them only"
     )
 
 
@@ -420,15 +427,16 @@ def _keep_owners(session: Session, table: Table, release: Release | None, marks:
 
     def check() -> None:
         session.before_publishing()
-        if not session.replayed or not owner.has_seed(session.seed):
+        again = session.replayed or (session.resumes_publication and not owner.has_record)
+        if not again or not owner.has_seed(session.seed):
             owner.set_earlier_aside()
+        owner.write_seed(session.seed)  # before the certificate: a later run sees whose an interrupted one is
 
     owner.make()
     if release is None or release.certificate is None:
         check()
     else:
         owner.write_certificate(release.certificate, check)
-    owner.write_seed(session.seed)
     if release is not None and not session.replayed:
         earlier, folders = Earlier(owner.path.parent), session.flow.earlier
         people = earlier.check_left(table, release, folders) if folders else None
