@@ -102,6 +102,8 @@ class Session:
     memory : int
         The most bytes that a worker used, as far as workers reported it.
     warnings : list of str
+    releases : int
+        How many releases the owner's folder had when this one was drawn.
 
     Raises
     ------
@@ -148,6 +150,7 @@ class Session:
             seed = checked_seed(seed)
         keep = checked_keep(keep)
         self.warnings: list[str] = []
+        self.releases = 0
         if guessable:
             self.warn(GUESSABLE)
         # a replay shows that the result is the same again, so it repeats everything

@@ -84,6 +84,7 @@ def release_of(
                 "yourself that no other release contains them"
             )
         earlier = Earlier(session.owner.path.parent)
+        session.releases = earlier.kept
         if session.flow.earlier:
             earlier.check_left(table, release, session.flow.earlier)
         elif overlap := earlier.overlap(table, release):
@@ -404,7 +405,7 @@ def write_all(session: Session, table: Table, report: RunReport, release: Releas
                 memory=session.memory,
             )
         )
-    return replace(report, published=tuple(published), seconds=seconds)
+    return replace(report, published=tuple(published), seconds=seconds, warnings=tuple(session.warnings))
 
 
 def _delivered(file: Path, named: str | None) -> Path | str:
@@ -425,20 +426,26 @@ def _keep_owners(session: Session, table: Table, release: Release | None, marks:
         session.before_publishing()
         return
 
-    def check() -> None:
+    def check(is_same: bool) -> None:
         session.before_publishing()
-        again = session.replayed or (session.resumes_publication and not owner.has_record)
+        # with a time limit, or earlier releases, a run that is resumed may make another release
+        again = session.replayed or (is_same and session.resumes_publication and not owner.has_record)
         if not again or not owner.has_seed(session.seed):
             owner.set_earlier_aside()
         owner.write_seed(session.seed)  # before the certificate: a later run sees whose an interrupted one is
 
     owner.make()
     if release is None or release.certificate is None:
-        check()
+        check(False)
     else:
         owner.write_certificate(release.certificate, check)
     if release is not None and not session.replayed:
         earlier, folders = Earlier(owner.path.parent), session.flow.earlier
+        kept = earlier.kept
         people = earlier.check_left(table, release, folders) if folders else None
         file = earlier.keep(table, release, people)
         marks += [] if file is None else [file]
+        if folders and earlier.kept > kept + len(marks):
+            earlier.check_left(table, release, folders)
+        elif overlap := earlier.missed(table, release, session.releases + len(marks)):
+            session.warn(overlap.sentence())

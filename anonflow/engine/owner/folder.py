@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import filecmp
 import hmac
 import json
 import os
@@ -223,21 +224,27 @@ class OwnerFolder:
         self._write(LABELS, write)
         return self.path / LABELS
 
-    def write_certificate(self, certificate: Certificate, ready: Callable[[], Any]) -> None:
+    def write_certificate(self, certificate: Certificate, ready: Callable[[bool], Any]) -> None:
         """Keep the certificate of a release.
 
         Parameters
         ----------
         certificate : Certificate
         ready : callable
-            Called before the file gets its name, as by :func:`anonflow.whole_file.write_whole`.
+            Called before the file gets its name, as by :func:`anonflow.whole_file.write_whole`, with whether the same certificate is there.
 
         Raises
         ------
         AnonflowError
             If it cannot be written.
         """
-        write_whole(self.path / CERTIFICATE, certificate.save, mode=OWNER_ONLY, ready=ready)
+        file, same = self.path / CERTIFICATE, [False]
+
+        def save(draft: Path) -> None:
+            certificate.save(draft)
+            same[0] = file.is_file() and filecmp.cmp(draft, file, shallow=False)
+
+        write_whole(file, save, mode=OWNER_ONLY, ready=lambda: ready(same[0]))
 
     def seed(self) -> int:
         """Return the seed of the last run.
