@@ -16,7 +16,8 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -128,9 +129,7 @@ def wait_for_folder(folder: str | os.PathLike[str]) -> int:
         return descriptor
     if not os.path.isdir(folder):
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
-    name = hashlib.sha256(os.path.realpath(folder).encode("utf-8", "surrogatepass")).hexdigest()[:32]
-    place = Path(tempfile.gettempdir(), f"anonflow-{user_tag()}-{name}.lock")
-    descriptor = open_descriptor(place, os.O_RDWR | os.O_CREAT)
+    descriptor = open_descriptor(_lock_of(folder), os.O_RDWR | os.O_CREAT)
     while True:
         try:
             take_lock(descriptor)
@@ -138,6 +137,49 @@ def wait_for_folder(folder: str | os.PathLike[str]) -> int:
             time.sleep(0.01)
         else:
             return descriptor
+
+
+def _lock_of(path: str | os.PathLike[str]) -> Path:
+    """Return the file of the user's, among the temporary ones, that is locked in the place of a path."""
+    name = hashlib.sha256(os.path.realpath(path).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    return Path(tempfile.gettempdir(), f"anonflow-{user_tag()}-{name}.lock")
+
+
+@contextmanager
+def held_alone(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Around what this user does once at a time with a path, on this machine; leaves nothing, also where its process is killed.
+
+    Nothing is held where the system or the folder of temporary files has no locks.
+
+    Raises
+    ------
+    BlockingIOError
+        If somebody else holds it.
+    """
+    place = _lock_of(path)
+    descriptor = None
+    try:
+        while descriptor is None:
+            descriptor = open_descriptor(place, os.O_RDWR | os.O_CREAT | NO_FOLLOW)
+            take_lock(descriptor)
+            with suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(descriptor), os.stat(place)):
+                    break
+            os.close(descriptor)  # whoever held it has just removed it
+            descriptor = None
+    except BlockingIOError:
+        assert descriptor is not None
+        os.close(descriptor)
+        raise
+    except OSError:
+        pass
+    try:
+        yield
+    finally:
+        if descriptor is not None:
+            with suppress(OSError):
+                place.unlink()
+            release_lock(descriptor)
 
 
 def take_space(descriptor: int, size: int) -> None:

@@ -216,7 +216,8 @@ def failing_as(target: Path, beside: Path) -> Iterator[None]:
             ) from None
         raise DataError(f"{target}: cannot be written ({why}); name a folder that you may write to") from None
     except AnonflowError as error:
-        raise type(error)(error.message.replace(str(beside), str(target))) from None
+        texts = [text.replace(str(beside), str(target)) for text in (error.message, *error.problems)]
+        raise type(error)(texts[0], texts[1:] if len(error.problems) > 1 else ()) from None
 
 
 def streamed(write: Callable[[BinaryIO], Any]) -> Callable[[Path], None]:

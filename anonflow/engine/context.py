@@ -104,6 +104,8 @@ class Session:
     memory : int
         The most bytes that a worker used, as far as workers reported it.
     warnings : list of str
+    releases : int
+        How many releases the owner's folder had when this one was drawn.
 
     Raises
     ------
@@ -150,14 +152,14 @@ class Session:
             seed = checked_seed(seed)
         keep = checked_keep(keep)
         self.warnings: list[str] = []
+        self.releases = 0
         if guessable:
             self.warn(GUESSABLE)
         # a replay shows that the result is the same again, so it repeats everything
         self.resume_store: StoredResults | None = None
         if self.owner is not None and not self.replayed:
             store = ResumeStore(flow, self.owner, fresh, keep, self.warn, lambda: self.fingerprint)
-            if seed is None:
-                seed, earlier = store.seed(), store.choices
+            seed, earlier = store.seed(seed), store.choices
             self.resume_store = store
         elif results is not None:
             self.resume_store = StoredResults(results, lambda: f"{self.seed:x}".encode(), self.warn)
@@ -167,6 +169,11 @@ class Session:
         self.seconds: dict[str, float] = {}
         self.client_seconds: dict[str, tuple[float, float]] = {}
         self.memory = 0
+
+    @property
+    def resumes_publication(self) -> bool:
+        """Whether this run makes the release again whose publication was interrupted."""
+        return self.resume_store is not None and self.resume_store.resumes_publication
 
     @cached_property
     def fingerprint(self) -> Fingerprint:

@@ -87,6 +87,7 @@ def release_of(
                 "yourself that no other release contains them"
             )
         earlier = Earlier(session.owner.path.parent)
+        session.releases = earlier.kept
         if session.flow.earlier:
             earlier.check_left(table, release, session.flow.earlier)
         elif overlap := earlier.overlap(table, release):
@@ -108,14 +109,21 @@ def release_of(
 
 def warn_of_earlier(session: Session, table: Table) -> None:
     """Warn of a second draw of one table, or of the same people; not of a table of people who are in no earlier release."""
-    if session.flow.earlier or session.owner is None or session.replayed or not session.owner.has_release:
+    if session.flow.earlier or session.owner is None or session.replayed:
+        return
+    interrupted = session.owner.has_interrupted(session.resumes_publication)
+    if not interrupted and not session.owner.has_release:
         return
     if Earlier(session.owner.path.parent).has_others_alone(table):
         session.events.log(f"the earlier releases are of other people, by {', '.join(table.unit_columns)}")
         return
+    before = (
+        "the publication of another draw of this flow was interrupted, and its files may be out"
+        if interrupted
+        else "this flow has been released before"
+    )
     session.warn(
-        "this flow has been released before: an attacker with two draws of one table can intersect them; "
-        "publish one of them only"
+        f"{before}: an attacker with two draws of one table can intersect them; publish one of them only"
     )
 
 
@@ -382,7 +390,12 @@ def write_all(session: Session, table: Table, report: RunReport, release: Releas
     if flow.pdf_path is not None and sheets is not None:
         write_whole(flow.pdf_path, lambda path: path.write_bytes(sheets), make_folders=True)
         published.append(_delivered(flow.pdf_path, flow.targets[2]))
-    return replace(report, published=tuple(published), seconds=time.perf_counter() - session.clock)
+    return replace(
+        report,
+        published=tuple(published),
+        seconds=time.perf_counter() - session.clock,
+        warnings=tuple(session.warnings),
+    )
 
 
 def write_record(session: Session, report: RunReport) -> None:
@@ -438,19 +451,26 @@ def _keep_owners(session: Session, table: Table, release: Release | None, marks:
         session.before_publishing()
         return
 
-    def check() -> None:
+    def check(is_same: bool) -> None:
         session.before_publishing()
-        if not session.replayed or not owner.has_seed(session.seed):
+        # with a time limit, or earlier releases, a run that is resumed may make another release
+        again = session.replayed or (is_same and session.resumes_publication and not owner.has_record)
+        if not again or not owner.has_seed(session.seed):
             owner.set_earlier_aside()
+        owner.write_seed(session.seed)  # before the certificate: a later run sees whose an interrupted one is
 
     owner.make()
     if release is None or release.certificate is None:
-        check()
+        check(False)
     else:
         owner.write_certificate(release.certificate, check)
-    owner.write_seed(session.seed)
     if release is not None and not session.replayed:
         earlier, folders = Earlier(owner.path.parent), session.flow.earlier
+        kept = earlier.kept
         people = earlier.check_left(table, release, folders) if folders else None
         file = earlier.keep(table, release, people)
         marks += [] if file is None else [file]
+        if folders and earlier.kept > kept + len(marks):
+            earlier.check_left(table, release, folders)
+        elif overlap := earlier.missed(table, release, session.releases + len(marks)):
+            session.warn(overlap.sentence())

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -50,7 +51,7 @@ from anonflow.engine.second_compiler import second_compiler
 from anonflow.engine.staging import staged
 from anonflow.engine.storage.choice import storage_of
 from anonflow.engine.storage.storage import Storage
-from anonflow.engine.targets import check_targets
+from anonflow.engine.targets import check_targets, held_targets
 from anonflow.errors import AnonflowError, FlowError, ParameterError
 from anonflow.kernels import jit
 from anonflow.release import Release
@@ -214,7 +215,11 @@ class _Runner:
                 plan=tuple(flow.outline()),
             )
         )
-        self._check_targets()
+        with self._held_targets():
+            return self._run()
+
+    def _run(self) -> RunReport:
+        session, flow = self.session, self.session.flow
         self._say_form()
         jit.announce(self._announce)
         memory = flow.spec.run.memory_bytes
@@ -302,8 +307,9 @@ class _Runner:
             session.resume_store.finished()
         return report
 
-    def _check_targets(self) -> None:
-        """Check before the work starts that all targets can be written."""
+    @contextmanager
+    def _held_targets(self) -> Iterator[None]:
+        """Check before the work starts that all targets can be written, and hold them for the length of the run."""
         flow = self.session.flow
         targets: list[str | Path] = [
             target
@@ -317,9 +323,25 @@ class _Runner:
             targets.append(beside)
             check_package(flow.table_path)
         check_targets(targets, {} if flow.source_path is None else {flow.source_path: "the source"})
-        if self.session.owner is not None:
-            self.session.owner.check()
-            for target in targets:
+        owner = self.session.owner
+        if owner is not None:
+            owner.check()
+        with held_targets(targets):
+            if owner is not None:
+                owner.remove_drafts()
+                for target in targets:
+                    remove_drafts(target)
+                self._remove_drafts_of_unfinished(owner)
+            if self.session.resume_store is not None:
+                self.session.resume_store.targets = targets
+            yield
+
+    def _remove_drafts_of_unfinished(self, owner: OwnerFolder) -> None:
+        """Remove what a killed run left beside its targets, which the flow may name no longer: it may be of another draw."""
+        named = (owner.unfinished() or {}).get("targets")
+        for name in named if isinstance(named, list) else ():
+            target = Path(os.path.normpath(owner.path / str(name)))
+            with suppress(AnonflowError), held_targets([target]):  # unless somebody else writes it now
                 remove_drafts(target)
 
     def _say_form(self) -> None:

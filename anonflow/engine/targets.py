@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path, PurePath
 
 from anonflow.engine.flows.addresses import overwriting, place_of
-from anonflow.errors import FlowError
-from anonflow.system import open_descriptor
+from anonflow.errors import AnonflowError, FlowError
+from anonflow.system import held_alone, open_descriptor
 from anonflow.table.files.parquet_metadata import in_folder, is_part
 from anonflow.whole_file import missing_folders, remove_empty
 
@@ -37,6 +38,26 @@ def check_targets(targets: Sequence[str | Path], read: Mapping[Path, str]) -> No
             raise FlowError(f"{target}: {problem}; name another file")
         taken[place] = "another result"
         check_target(target)
+
+
+@contextmanager
+def held_targets(targets: Sequence[str | Path]) -> Iterator[None]:
+    """Around a run: two runs with one target would remove each other's drafts, and mix a table with another's report.
+
+    Raises
+    ------
+    AnonflowError
+        If another run of this user holds one of them.
+    """
+    with ExitStack() as held:
+        for target in targets:
+            try:
+                held.enter_context(held_alone(target))
+            except BlockingIOError:
+                raise AnonflowError(
+                    f"{target}: another run is at work and writes this file; wait until it is over, or publish to another file"
+                ) from None
+        yield
 
 
 def check_target(named: str | Path) -> None:

@@ -173,12 +173,16 @@ def publish_once(
         if missing:
             warnings.warn(missing, ReleaseWarning, stacklevel=3)
         return release
-    earlier = Earlier(owner)
+    earlier, table = Earlier(owner), anonymization.table
+    kept = earlier.kept
     if folders is not None:
-        people = earlier.check_left(anonymization.table, release, folders)
-    elif overlap := earlier.overlap(anonymization.table, release):
+        people = earlier.check_left(table, release, folders)
+    elif overlap := earlier.overlap(table, release):
         warnings.warn(overlap.sentence(), ReleaseWarning, stacklevel=3)
-    earlier.keep(anonymization.table, release, people)
+    file = earlier.keep(table, release, people)
+    missed = None if folders is not None else earlier.missed(table, release, kept + (file is not None))
+    if missed is not None:
+        warnings.warn(missed.sentence(), ReleaseWarning, stacklevel=3)
     return release
 
 

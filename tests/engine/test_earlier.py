@@ -13,7 +13,8 @@ import anonflow as af
 from anonflow import engine
 from anonflow.dashboards.session.draft_spec import NO_FLOW
 from anonflow.dashboards.session.files.paths import check_confined
-from anonflow.errors import DataError, FlowError, ParameterError
+from anonflow.errors import DataError, FlowError, ParameterError, VerificationError
+from anonflow.release import Earlier
 from tests.cases.released_twice import FLOW
 from tests.cases.runs import shell
 
@@ -71,6 +72,34 @@ def test_a_flow_of_the_next_year_goes_on_from_the_first(
     assert af.verify(part.table, again.release, [{"repeated": {"earlier": tmp_path / "owner", "people": 4}}])
     with pytest.raises(ParameterError, match="cannot be replayed"):
         engine.run(flow, replay=tmp_path / "owner" / "people")
+
+
+def test_two_flows_that_draw_at_once_see_each_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither is kept when the other one looks: whoever is kept last looks once more, and one that goes on from the others stops."""
+    table(tmp_path, range(60))
+    flow = flow_file(tmp_path)
+    flow.write_text(flow.read_text().replace("k: 10", "k: 5"))
+    other = tmp_path / "other.yaml"
+    keep = Earlier.keep
+    for goes_on in ("", "earlier: {}\n"):
+        text = flow.read_text()
+        named = text.replace("flow: people", f"flow: other{len(goes_on)}").replace("out/people", "out/other")
+        other.write_text(named.replace("k-member, k: 5", "mondrian, k: 7") if goes_on else named)
+        flow.write_text(text + goes_on)
+
+        def meanwhile(place: Earlier, *arguments: Any) -> Any:
+            monkeypatch.setattr(Earlier, "keep", keep)
+            assert engine.run(other).ok
+            return keep(place, *arguments)
+
+        monkeypatch.setattr(Earlier, "keep", meanwhile)
+        if goes_on:
+            kept = Earlier(tmp_path / "owner").kept
+            with pytest.raises(VerificationError, match="may leave people fewer than k"):
+                engine.run(flow)
+            assert Earlier(tmp_path / "owner").kept == kept + 1, "what is not published is not kept"
+        else:
+            assert any("60 of 60 people are in an earlier" in text for text in engine.run(flow).warnings)
 
 
 def test_a_flow_of_matches_goes_on_too(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -91,6 +92,37 @@ def test_the_lock_is_there_for_the_length_of_a_run(tmp_path: Path) -> None:
     assert engine.run(flow, on_event=listen, workers=1).ok
     assert set(seen) == {(Holder.this(), 0o600)}
     assert not lock.exists()
+
+
+@pytest.mark.parametrize("flock", [True, False], ids=["with flock", "without"])
+def test_two_flows_with_one_target_do_not_mix(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flock: bool
+) -> None:
+    """Fault: a second flow begins while the first is at work. Said: which file it is. Without locks nothing is held, and both run."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    if not flock:
+        without_locks(monkeypatch)
+    for folder in ("first", "second", "temporary"):
+        (tmp_path / folder).mkdir()
+    publish = REPORTED.replace("out/", "../out/")
+    first, second = (write_flow(tmp_path / name, publish=publish) for name in ("first", "second"))
+    refused = []
+
+    def listen(event: Event) -> None:
+        if isinstance(event, PartitionDone) and not refused:
+            try:
+                engine.run(second)
+            except AnonflowError as error:
+                refused.append(error)
+
+    assert engine.run(first, on_event=listen, workers=1).ok
+    assert len(refused) == flock
+    for error in refused:
+        assert "release.csv: another run is at work and writes this file; wait until it is over" in str(error)
+    assert not everything_in(tmp_path / "temporary")
+    assert engine.run(first).unchanged
+    assert engine.run(second).ok
 
 
 HERE = Holder.this()

@@ -302,6 +302,15 @@ def test_files_appear_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.Mo
         release.write(tmp_path / "r.xlsx")
 
 
+def test_each_column_that_a_file_cannot_have_is_named(tmp_path: Path) -> None:
+    pytest.importorskip("pyreadstat", reason="SPSS files are an extra")
+    target = tmp_path / "release.sav"
+    with pytest.raises(DataError, match=f"^{target}: cannot be written: 2 problems") as caught:
+        tables.write_table(pd.DataFrame({"a b": ["1"], "c d": ["2"]}), target)
+    assert [problem[:12] for problem in caught.value.problems] == ["column 'a b'", "column 'c d'"]
+    assert not list(tmp_path.iterdir())
+
+
 def test_words_about_a_release_hold_no_value() -> None:
     release = publish(released_like(people(12), matches=ring(12, 3)), seed=1)
     assert repr(release) == "Release(12 rows, 4 columns)"

@@ -369,3 +369,10 @@ def test_few_numbers_of_an_age_are_amounts() -> None:
         "age": "numeric",
         "RAC1P": "categorical",
     }
+
+
+def test_numbers_beyond_64_bits_with_a_sign_are_no_numbers() -> None:
+    frame = pd.DataFrame({"x": np.array([2**64 - 1, 1] * 20, np.uint64), "age": np.arange(40) % 7 + 20})
+    entries = {each.column: each.entry for each in advise(frame)}
+    assert entries["x"]["kind"] == "categorical"
+    af.anonymize(af.Table(frame, entries), "mondrian", k=2)

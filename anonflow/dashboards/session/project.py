@@ -51,7 +51,8 @@ Text = Annotated[str, Field(max_length=TEXT)]
 Count = Annotated[int, Field(ge=0, le=LARGEST)]
 Id = Annotated[int, Field(ge=1, le=LARGEST)]
 Number = Annotated[float, Field(ge=-LARGEST, le=LARGEST, allow_inf_nan=False)]
-Plain = bool | Annotated[int, Field(ge=-LARGEST, le=LARGEST)] | Number | Word | None
+Figure = Annotated[int, Field(ge=-LARGEST, le=LARGEST)] | Number | None
+Plain = bool | Figure | Word
 Plains = Annotated[dict[Word, Plain], Field(max_length=200)]
 
 
@@ -85,7 +86,9 @@ class ResultEntry(_ProjectPart):
     guarantee: Word
     k: Annotated[int, Field(ge=2, le=LARGEST)]
     records: Count
-    measures: Annotated[dict[Word, Plain | Plains], Field(max_length=200)]
+    measures: Annotated[
+        dict[Word, Figure | Annotated[dict[Word, Figure], Field(max_length=200)]], Field(max_length=200)
+    ]
     suppressed: Count
     seconds: Annotated[Number, Field(ge=0)]
     findings: Annotated[tuple[FindingEntry, ...], Field(max_length=200)]
@@ -132,6 +135,10 @@ class RunEntry(ResultEntry):
         if self.algorithm not in (*REGISTRY, AUTO):
             raise DataError(
                 f"run {id} of this project used a method that this version does not have: open it with the version that saved it"
+            )
+        if isinstance(self.measures.get("gcp"), dict):
+            raise DataError(
+                f"run {id} of this project: measures is no part of a project; save it again on the screen Data"
             )
         spec = DraftSpec.of(self.document)
         check_confined(spec, folder)
@@ -193,15 +200,14 @@ class Project:
     """What people filled in into the reviewer's report."""
 
     def over(self, source: SourceSpec, folder: Path) -> Project:
-        """Return the project over a table that is open, read from `source`, checked by the engine's loader."""
+        """Return the project over a table that is open, read from `source`; its runs are checked by the engine's loader.
 
-        def moved(spec: DraftSpec) -> DraftSpec:
-            there = spec.with_table(source=source)
-            there.loaded(folder)
-            return there
-
-        runs = tuple(replace(run, spec=moved(run.spec)) for run in self.runs)
-        return replace(self, spec=moved(self.spec), runs=runs)
+        The draft is not: it may have been saved between two edits, and the screens say what it lacks.
+        """
+        runs = tuple(replace(run, spec=run.spec.with_table(source=source)) for run in self.runs)
+        for run in runs:
+            run.spec.loaded(folder)
+        return replace(self, spec=self.spec.with_table(source=source), runs=runs)
 
     def unpack(self, folder: Path, limits: Limits) -> None:
         """Write the files into a folder, for their owner alone, with the checks of an upload."""

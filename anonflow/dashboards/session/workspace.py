@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -175,11 +176,15 @@ class Workspace(param.Parameterized):
         Unless it is wanted `again`, one whose people are in an earlier release is not remembered. `tell` is as :func:`publication` takes it.
         """
         run = self.runs.of(id)
+        _, kept = self.memory.kept
         files = publication(run.spec, run.seed, run.result, self.draft.folder, self.memory, tell)
         anonymization = run.result.anonymization
         if anonymization is not None and files.release is not None and (again or not files.again):
             tell("remembering who is in it", 1, 1)  # of a draw that was cancelled nobody is
-            self.memory.keep(anonymization.table, files.release, files.people)
+            missed = self.memory.keep(anonymization.table, files.release, files.people, kept)
+            if missed is not None:
+                remark = missed.sentence()
+                files = replace(files, again=remark, warnings=(*files.warnings, remark))
         return files
 
     def move(self, schedule: Callable[[Callable[[], None]], None]) -> None:

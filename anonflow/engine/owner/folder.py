@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import filecmp
 import hmac
 import json
 import os
@@ -19,7 +20,7 @@ from anonflow.engine.owner.lock import locked
 from anonflow.errors import AnonflowError, FlowError
 from anonflow.release import Certificate
 from anonflow.system import open_descriptor
-from anonflow.whole_file import OWNER_ONLY, as_path, missing_folders, remove_empty, write_whole
+from anonflow.whole_file import OWNER_ONLY, as_path, missing_folders, remove_drafts, remove_empty, write_whole
 
 BITS = 128  # of a seed: too many to be tried
 CERTIFICATE = "certificate.npz"
@@ -51,7 +52,22 @@ class OwnerFolder:
     def has_release(self) -> bool:
         """Whether there is a release of this flow."""
         # an attempt that failed at its address has set the earlier one aside
-        return (self.path / RECORD).exists() or any((self.path / EARLIER).glob(f"*/{RECORD}"))
+        return self.has_record or any((self.path / EARLIER).glob(f"*/{RECORD}"))
+
+    @property
+    def has_record(self) -> bool:
+        """Whether the last publication came to its end."""
+        return (self.path / RECORD).exists()
+
+    def has_interrupted(self, resumed: bool) -> bool:
+        """Return whether a publication was interrupted, so that some of its files may be out; the last one does not count where it is resumed."""
+        folders = [*(self.path / EARLIER).glob("[0-9]*"), *([] if resumed else [self.path])]
+        return any((folder / SEED).exists() and not OwnerFolder(folder).has_record for folder in folders)
+
+    def remove_drafts(self) -> None:
+        """Remove what a killed run left of the files of this folder, which must be locked."""
+        for name in (CERTIFICATE, SEED, RECORD, KEY, LABELS, UNFINISHED):
+            remove_drafts(self.path / name)
 
     def make(self) -> None:
         """Make the folder, 0700, and the key that hashes in the record are made with.
@@ -139,6 +155,8 @@ class OwnerFolder:
     def set_earlier_aside(self) -> None:
         """Move the files of an earlier release aside: each release needs its own certificate.
 
+        They stay together also where this was interrupted between two of them: the record, which every release has, goes last.
+
         Raises
         ------
         AnonflowError
@@ -150,9 +168,11 @@ class OwnerFolder:
         home = self.path / EARLIER
         try:
             home.mkdir(mode=0o700, exist_ok=True)
-            number = 1 + max((int(p.name) for p in home.iterdir() if p.name.isdecimal()), default=0)
-            place = home / f"{number:04d}"
-            place.mkdir(mode=0o700)
+            number = max((int(p.name) for p in home.iterdir() if p.name.isdecimal()), default=0)
+            last = home / f"{number:04d}"
+            begun = RECORD in present and number > 0 and not any((last / name).exists() for name in present)
+            place = last if begun else home / f"{number + 1:04d}"
+            place.mkdir(mode=0o700, exist_ok=begun)
             for name in present:
                 os.replace(self.path / name, place / name)
         except OSError as error:
@@ -204,21 +224,27 @@ class OwnerFolder:
         self._write(LABELS, write)
         return self.path / LABELS
 
-    def write_certificate(self, certificate: Certificate, ready: Callable[[], Any]) -> None:
+    def write_certificate(self, certificate: Certificate, ready: Callable[[bool], Any]) -> None:
         """Keep the certificate of a release.
 
         Parameters
         ----------
         certificate : Certificate
         ready : callable
-            Called before the file gets its name, as by :func:`anonflow.whole_file.write_whole`.
+            Called before the file gets its name, as by :func:`anonflow.whole_file.write_whole`, with whether the same certificate is there.
 
         Raises
         ------
         AnonflowError
             If it cannot be written.
         """
-        write_whole(self.path / CERTIFICATE, certificate.save, mode=OWNER_ONLY, ready=ready)
+        file, same = self.path / CERTIFICATE, [False]
+
+        def save(draft: Path) -> None:
+            certificate.save(draft)
+            same[0] = file.is_file() and filecmp.cmp(draft, file, shallow=False)
+
+        write_whole(file, save, mode=OWNER_ONLY, ready=lambda: ready(same[0]))
 
     def seed(self) -> int:
         """Return the seed of the last run.

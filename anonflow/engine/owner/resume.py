@@ -50,6 +50,10 @@ class StoredResults:
         self._warn: Callable[[str], None] | None = warn
         self.choices: dict[int, Choice] = {}
         """The choices for budgets, by run; they are resumed with the seed."""
+        self.resumes_publication = False
+        """Whether the run makes the release again whose publication was interrupted."""
+        self.targets: Sequence[str | Path] = ()
+        """The files that the run publishes."""
 
     def find(self) -> None:
         """Find the results of an earlier run."""
@@ -167,8 +171,8 @@ class ResumeStore(StoredResults):
         self._fingerprint = fingerprint
         self._noted = False
 
-    def seed(self) -> int | None:
-        """Return the seed of the unfinished run that this one resumes.
+    def seed(self, named: int | None) -> int | None:
+        """Return the seed of the unfinished run that this one resumes; otherwise the one that was named.
 
         Raises
         ------
@@ -177,15 +181,17 @@ class ResumeStore(StoredResults):
         """
         left = None if self._fresh else self._owner.unfinished()
         if left is None:
-            return None
+            return named
         try:
             seed = int(left["seed"], 16)
         except (KeyError, TypeError, ValueError):
-            if self._warn is not None:
+            if self._warn is not None and named is None:
                 self._warn(
                     f"{self._owner.path / UNFINISHED}: cannot be read: the run starts over, with another seed and other results"
                 )
-            return None
+            return named
+        if named is not None and named != seed:
+            return named
         if left.get("version") != __version__:
             raise DataError(
                 f"{self._owner.path}: the run that stopped was begun with another version of anonflow; finish it with that one, "
@@ -199,10 +205,11 @@ class ResumeStore(StoredResults):
                     f"or {START_OVER}"
                 )
         if self._owner.keyed(self._fingerprint().digest) != left.get("source"):
-            return None
+            return named
         same = self._owner.keyed(self._flow.digest) == left.get("flow")
         if left.get("publishing") and not same:
-            return None
+            return named
+        self.resumes_publication = bool(left.get("publishing"))
         if same:
             self.choices = choices_in(left.get("choices"))
         return seed
@@ -254,6 +261,7 @@ class ResumeStore(StoredResults):
             "source": self._owner.keyed(self._fingerprint().digest),
             "files": self._files(),
             "publishing": publishing,
+            "targets": [os.path.relpath(target, self._owner.path) for target in self.targets],
             "choices": {str(run): kept_choice(choice) for run, choice in self.choices.items()},
         }
 

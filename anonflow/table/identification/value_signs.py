@@ -85,8 +85,6 @@ def is_numeric(values: pd.Series) -> bool:
     """Return numbers, dates, or text that is one of them throughout."""
     if pd.api.types.is_bool_dtype(values.dtype):
         return False
-    if pd.api.types.is_numeric_dtype(values.dtype):
-        return bool(np.isfinite(values.to_numpy(dtype=np.float64, na_value=np.nan)).all())
     try:
         numbers_of(values, "", advice=None)
     except (DataError, ValueError, TypeError):

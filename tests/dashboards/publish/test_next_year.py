@@ -109,6 +109,33 @@ def risk_of(workspace: Workspace) -> Any:
     return screen, screen.released.people.object
 
 
+def test_two_sessions_that_draw_at_once_see_each_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither is remembered when the other one looks: whoever is remembered last looks once more, and hands nothing out."""
+    first, other = (session(tmp_path, people(60), "mondrian", 5) for _ in range(2))
+    keep, drawn = first.memory.keep, []
+
+    def meanwhile(*arguments: Any) -> Any:
+        drawn.append(draw(other).model)
+        return keep(*arguments)
+
+    monkeypatch.setattr(first.memory, "keep", meanwhile)
+    late = draw(first).model
+    (early,) = drawn
+    assert early.publication.ok
+    assert late.publication is None
+    assert late.needs_agreement
+    assert "60 of 60 people are in an earlier release" in late.earlier
+    monkeypatch.setattr(first.memory, "keep", keep)
+    late.agreed = True
+    late.draw()
+    late.background.wait(300)
+    assert any("60 of 60 people" in warning for warning in late.publication.warnings)
+    for item in (first, other):
+        item.close()
+
+
 def test_risk_lists_the_releases_that_have_these_people(second: Workspace) -> None:
     _, text = risk_of(second)
     assert "140 of 170" in text

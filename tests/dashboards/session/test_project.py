@@ -26,7 +26,7 @@ pytest.importorskip("param", reason="the dashboards are an extra")
 from anonflow.dashboards import Limits, Workspace
 from anonflow.dashboards.session import project
 from anonflow.dashboards.session.files.paths import names_a_dataset
-from tests.cases.drafts import value_at
+from tests.cases.drafts import put_at, value_at
 
 WAIT = 300.0
 
@@ -222,6 +222,8 @@ def test_runs_of_a_stranger_are_checked(workspace: Workspace, other: Workspace, 
         ({"note": "x" * 30_000}, "run 1 of this project: note is no part"),
         ({"sizes": [[1, 2, 3]]}, "sizes is no part"),
         ({"measures": {"gcp": [1]}}, "measures is no part"),
+        ({"measures": {"gcp": "x"}}, "measures is no part"),
+        ({"measures": {"gcp": {"a": 1}}}, "measures is no part"),
         ({"columns": [{"column": "a"}]}, "columns is no part"),
         ({"surprise": 1}, "a key that no project has"),
         ({"document": outside}, "outside"),
@@ -240,6 +242,21 @@ def test_runs_of_a_stranger_are_checked(workspace: Workspace, other: Workspace, 
     other.opener.read_project_file(written(tmp_path, content))()
     with pytest.raises(AnonflowError):
         other.opener.open_file("people.csv", people(tmp_path))
+
+
+def test_a_draft_that_cannot_run_comes_back_with_what_it_lacks(
+    workspace: Workspace, other: Workspace, tmp_path: Path
+) -> None:
+    """Saved between two edits: what was done until then would be lost."""
+    entry_of(workspace, tmp_path)
+    for column in workspace.draft.spec.columns:
+        put_at(workspace.draft, ("table", "columns", column), {"role": "insensitive"})
+    assert workspace.data.problems
+    content = workspace.save_project(True)
+    other.opener.read_project_file(written(tmp_path, content))()
+    assert other.draft.spec.columns == workspace.draft.spec.columns
+    assert other.data.problems == workspace.data.problems
+    assert len(other.runs.finished) == len(workspace.runs.finished) == 1
 
 
 def test_a_file_that_is_no_archive_is_no_flow_either(workspace: Workspace, tmp_path: Path) -> None:

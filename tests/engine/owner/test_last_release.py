@@ -327,8 +327,93 @@ def test_a_table_whose_report_could_not_be_written_is_drawn_only_once(
     for same in ("out/release.csv", "owner/test/seed"):
         assert again[same] == first[same], same
     assert "out/report.html" in again
-    assert not [warning for warning in report.warnings if "earlier release" in warning]
+    assert not [warning for warning in report.warnings if "release" in warning or "draw" in warning]
+    assert not (tmp_path / "owner" / "test" / "earlier").exists(), (
+        "the interrupted attempt is no release of its own"
+    )
     assert engine.run(path).unchanged
+
+
+def interrupted(path: Path, monkeypatch: pytest.MonkeyPatch, **settings: Any) -> None:
+    """Run a flow whose table gets its name, and whose report does not."""
+    rename = os.replace
+
+    def refuse(source: Any, target: Any) -> None:
+        if str(target).endswith("report.html"):
+            raise OSError(28, "No space left on device")
+        rename(source, target)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "replace", refuse)
+        with pytest.raises(AnonflowError, match="make room and run again"):
+            engine.run(path, **settings)
+
+
+FEWER = "    age: {role: quasi-identifier, kind: numeric}\n    income: {role: sensitive}\n"
+WITH_ZIP = "    zip: {role: quasi-identifier, kind: categorical}\n" + FEWER
+
+
+@pytest.mark.parametrize("change", ["columns", "fresh", "seed", "columns, twice", "columns, the same seed"])
+def test_another_draw_after_an_interrupted_publication_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    """Its table may have been taken. Marks of people do not say so where they are of other quasi-identifiers."""
+    path = write_flow(tmp_path, publish=REPORTED)
+    interrupted(path, monkeypatch, seed=SEED)
+    settings: dict[str, Any] = {"fresh": {"fresh": True}, "seed": {"seed": SEED + 1}}.get(change, {})
+    if change == "columns, the same seed":
+        settings = {"seed": SEED}
+    if change.startswith("columns"):
+        write_flow(tmp_path, publish=REPORTED, columns=FEWER)
+    if change == "columns, twice":
+        interrupted(path, monkeypatch)
+        write_flow(tmp_path, publish=REPORTED, columns=WITH_ZIP)
+    report = engine.run(path, **settings)
+    (warning,) = [text for text in report.warnings if "was interrupted" in text]
+    assert "publish one of them only" in warning
+    owner = tmp_path / "owner" / "test"
+    assert (owner / "earlier" / "0001" / "certificate.npz").exists()
+    assert (owner / "earlier" / "0002" / "certificate.npz").exists() == (change == "columns, twice")
+    assert engine.run(path).unchanged
+
+
+@pytest.mark.parametrize("moves", [1, 2])
+def test_a_release_that_is_half_set_aside_stays_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moves: int
+) -> None:
+    """Fault: the process is killed between two renames. On disk: certificate, seed and record of a release in one folder."""
+    path = write_flow(tmp_path)
+    engine.run(path)
+    owner = OwnerFolder(tmp_path / "owner" / "test")
+    renames = [os.replace] * moves
+
+    def rename(source: Any, target: Any) -> None:
+        if not renames:
+            raise KeyboardInterrupt
+        renames.pop()(source, target)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "replace", rename)
+        with pytest.raises(KeyboardInterrupt):
+            owner.set_earlier_aside()
+    engine.run(path, again=True)
+    (place,) = (owner.path / "earlier").iterdir()
+    assert {file.name for file in place.iterdir()} == {"certificate.npz", "seed", "record.json"}
+
+
+def test_drafts_are_removed_also_where_the_flow_names_another_file_by_now(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fault: a run is killed, and publishes under another name afterwards. On disk: nothing of the other draw."""
+    path = write_flow(tmp_path, publish=REPORTED)
+    interrupted(path, monkeypatch)
+    out, owner = tmp_path / "out", tmp_path / "owner" / "test"
+    left = [out / name for target in ("release.csv", "report.html") for name in drafts_of(out / target)]
+    left += [owner / name for target in ("certificate.npz", "seed") for name in drafts_of(owner / target)]
+    for draft in left:
+        draft.write_text("age\n33\n")
+    assert engine.run(write_flow(tmp_path, publish="{table: out/other.csv}")).ok
+    assert not [file for file in left if file.exists()]
 
 
 def drafts_of(target: Path) -> set[str]:

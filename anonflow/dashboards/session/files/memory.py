@@ -144,13 +144,23 @@ class ReleaseMemory:
             "counts these releases together; publish one of them only"
         )
 
-    def keep(self, table: Table, release: Release, people: ReleasedPeople | None) -> None:
-        """Keep a release in each folder: with its people by the first one's key, where they are known."""
+    def keep(
+        self, table: Table, release: Release, people: ReleasedPeople | None, kept: int
+    ) -> Overlap | None:
+        """Keep a release in each folder: with its people by the first one's key, where they are known.
+
+        Returns
+        -------
+        Overlap or None
+            With what another session kept meanwhile, since the own folder had `kept` releases; None for a run that goes on from them.
+        """
+        goes_on = people is not None
         if self._has_another_key:
             people = people or self._uploaded.people_of(table, release)
             self._uploaded.keep(table, release, people)
             people = replace(self._own.people_of(table, release), when=people.when)
-        self._own.keep(table, release, people)
+        file = self._own.keep(table, release, people)
+        return None if goes_on else self._own.missed(table, release, kept + (file is not None))
 
     def packed(self) -> bytes:
         """Return the folder that the next run goes on from as a ZIP file; nothing of a folder with strangers' releases."""
