@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 from typer.main import get_command
 
@@ -34,8 +35,6 @@ publish: {table: out/r.csv}
 
 
 def validator(**more: str) -> Any:
-    import jsonschema  # takes two seconds, and all workers read this file
-
     return jsonschema.Draft202012Validator({**answers_schema(), **more})
 
 

@@ -36,7 +36,7 @@ FOLDED = {"tags": ["hide-cell"], "jupyter": {"outputs_hidden": True, "source_hid
 
 @cache
 def stored(path: Path) -> Any:
-    nbformat = pytest.importorskip("nbformat")  # takes two seconds, and all workers read this file
+    nbformat = pytest.importorskip("nbformat")
     return nbformat.read(path, as_version=4)
 
 

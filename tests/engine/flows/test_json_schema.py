@@ -7,6 +7,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import jsonschema
+
 from anonflow import strict_yaml
 from anonflow.engine.flows.json_schema import flow_schema
 from anonflow.errors import FlowError
@@ -30,8 +32,6 @@ def problems_of(path: Path) -> list[str]:
 
 @cache
 def _validator() -> Any:
-    import jsonschema  # takes two seconds, and all workers read this file
-
     return jsonschema.Draft202012Validator(flow_schema())
 
 
