@@ -153,10 +153,12 @@ class Anonymization:
         k - 1 others, regardless of all other records: this holds for (k,1)-anonymous releases, too. A suppressed record
         has the highest cost of all. The bound ignores partitions and boundaries, which only raise the loss.
         """
-        own = measure_named(str(self.parameters.get("loss", "ncp")) if measure is None else measure)
-        if (own, effort) not in self._bounds:
-            self._bounds[own, effort] = self._searched_bound(own, effort) if self.is_bounded else None
-        return self._bounds[own, effort]
+        measure_name = measure_named(str(self.parameters.get("loss", "ncp")) if measure is None else measure)
+        if (measure_name, effort) not in self._bounds:
+            self._bounds[measure_name, effort] = (
+                self._searched_bound(measure_name, effort) if self.is_bounded else None
+            )
+        return self._bounds[measure_name, effort]
 
     def _searched_bound(self, measure: str, effort: float) -> float | None:
         part = part_of(self.table.records, self)
@@ -184,9 +186,16 @@ class Anonymization:
             least``; without the second half where there is no bound. For a diversified result it also names the loss of diverse ``k-member`` and the guarantee; for a
             result with a budget, the choice that was made.
         """
-        own = measure_named(str(self.parameters.get("loss", "ncp")))
+        measure_name = measure_named(str(self.parameters.get("loss", "ncp")))
         sentences = [self.facts[name] for name in ("compared", "promise", "picked") if name in self.facts]
-        return ". ".join([_sentence(own, self.loss(own), self.lower_bound(own), self.is_regular), *sentences])
+        return ". ".join(
+            [
+                _sentence(
+                    measure_name, self.loss(measure_name), self.lower_bound(measure_name), self.is_regular
+                ),
+                *sentences,
+            ]
+        )
 
     def assignments(self) -> np.ndarray:
         """Return the matches as disjoint assignments, every match in exactly one: see :func:`anonflow.release.assignments`.
@@ -277,7 +286,9 @@ class Anonymization:
     def __repr__(self) -> str:
         hidden, without = int(self.suppressed.sum()), self.facts.get("rows_without_pattern")
         # not computed for a repr: on large tables it takes seconds
-        bound = next((bound for (own, _), bound in self._bounds.items() if own == "ncp"), None)
+        bound = next(
+            (bound for (measure_name, _), bound in self._bounds.items() if measure_name == "ncp"), None
+        )
         return (
             f"Anonymization({self.algorithm.name}, k={self.k}, {self.n} records, "
             + _sentence("ncp", self.loss("ncp"), bound, bound is not None and self.is_regular)

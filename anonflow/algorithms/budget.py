@@ -431,7 +431,7 @@ def _largest(expected: Callable[[int], float], k: int, reach: int, seconds: floa
     """Return the largest size of partitions up to `reach` that is expected to fit the seconds; if none does, the fastest."""
     sizes = {reach, *(int(2 ** (step / 4)) for step in range(4 * 40))}
     lasts = {size: expected(size) for size in sorted(sizes) if k <= size <= reach}
-    fitting = [size for size, taken in lasts.items() if taken <= seconds]
+    fitting = [size for size, duration in lasts.items() if duration <= seconds]
     return max(fitting) if fitting else min(lasts, key=lambda size: (lasts[size], size))
 
 

@@ -90,9 +90,9 @@ def anonymized_again(
             f"mends that; lower {'people' if classes else 'k'}, or publish one of them only"
         )
     at = np.minimum(np.searchsorted(history.marks, marks), len(history.marks) - 1)
-    known = history.marks[at] == marks
+    is_persisting = history.marks[at] == marks
     position = np.full(len(history.marks), -1, np.int64)
-    position[at[known]] = np.flatnonzero(known)
+    position[at[is_persisting]] = np.flatnonzero(is_persisting)
     again = _published_again(
         history,
         position >= 0,
@@ -105,7 +105,7 @@ def anonymized_again(
         again = again[history.people_left[again] <= k + 1]
     if boundaries and len(again) and (bounded(table.records) or limited(table.records)):
         again = again[_within_limits(table.take(position[again]), history, again, classes)]
-    new = np.flatnonzero(~known)
+    new = np.flatnonzero(~is_persisting)
     fresh = None
     if len(new) >= k:
         try:
@@ -210,7 +210,7 @@ def outlook(table: Table, earlier: Any) -> Outlook:
         last.k,
         int(apart[apart < last.k].sum()),
         int((apart == 1).sum()),
-        {each: int(_held_back(there, gone, each, divides=divides).sum()) for each in numbers},
+        {least: int(_held_back(there, gone, least, divides=divides).sum()) for least in numbers},
         int((~np.isin(marks, history.marks)).sum()),
     )
 
@@ -246,15 +246,15 @@ def _checked_people(people: Any, k: int, classes: bool) -> int:
 
 
 def _check_kind(history: History, method: Algorithm, classes: bool, k: int) -> None:
-    for each in history.releases:
-        if promises_classes(each.criterion) != classes or promises_matches(each.criterion) == classes:
+    for release in history.releases:
+        if promises_classes(release.criterion) != classes or promises_matches(release.criterion) == classes:
             raise ParameterError(
-                f"{method.name} promises {method.guarantee}, and the release of {each.when} {each.criterion}: cohorts cannot be "
+                f"{method.name} promises {method.guarantee}, and the release of {release.when} {release.criterion}: cohorts cannot be "
                 "carried over; take a method of the same kind"
             )
-        if not classes and each.k != k:
+        if not classes and release.k != k:
             raise ParameterError(
-                f"the release of {each.when} has k = {each.k}; its components stay only with the same k"
+                f"the release of {release.when} has k = {release.k}; its components stay only with the same k"
             )
 
 
@@ -281,7 +281,7 @@ def _published_again(
     back, cohort = _held_back(there, gone, least, divides=divides), history.cohorts
     row = np.flatnonzero(back[cohort[present]] < there[cohort[present]])
     label = cohort[present][row]
-    row, label = (each[np.argsort(label, kind="stable")] for each in (row, label))
+    row, label = (array[np.argsort(label, kind="stable")] for array in (row, label))
     for turn in range(1, least):
         some = back[label] >= turn
         if not some.any():

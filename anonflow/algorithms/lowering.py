@@ -93,23 +93,23 @@ def for_sets(
         return outcome
     outcome = replace(outcome, generalization=replace(outcome.generalization, domains=records.domains))
     suppressed = outcome.suppressed
-    own = Generalization.of(records)
+    originals = Generalization.of(records)
     classes = outcome.generalization.classes() if outcome.classes is None else outcome.classes
     if suppressed.sum() >= k and not (follows_patterns or limited(records) or bounded(records)):
         suppressed = np.zeros(
             records.n, bool
         )  # a class; under limits a record is suppressed whole, or not at all
-    shown = suppressed & _all_frequent(records, chosen, k, suppressed)
-    suppressed = suppressed & ~shown
+    is_frequent = suppressed & _all_frequent(records, chosen, k, suppressed)
+    suppressed = suppressed & ~is_frequent
     rows = np.flatnonzero(~suppressed)
     classes = np.where(outcome.suppressed, -1, classes)
-    classes = np.where(shown, classes.max(initial=0) + 1 + np.arange(records.n), classes)
+    classes = np.where(is_frequent, classes.max(initial=0) + 1 + np.arange(records.n), classes)
     joined = outcome.generalization.take(np.arange(records.n))
-    write_cells(joined, own, range(records.q), np.flatnonzero(shown))
+    write_cells(joined, originals, range(records.q), np.flatnonzero(is_frequent))
     lowering = _Lowering(
         records.take(rows),
         joined.take(rows),
-        [level.take(rows) for level in (own, *levels)],
+        [level.take(rows) for level in (originals, *levels)],
         np.unique(classes[rows], return_inverse=True)[1],
         [[names.index(name) for name in columns] for columns in chosen],
         k,
@@ -189,8 +189,8 @@ class _Lowering:
         """Lower the cells."""
         domains = self.records.domains
         weight = np.array([domain.weight for domain in domains])[:, None]
-        more = weight * (cell_costs(self.joined, loss) - cell_costs(self.levels[0], loss))
-        prices = np.array([more[at].sum(axis=0) for at in self.qis])
+        rises = weight * (cell_costs(self.joined, loss) - cell_costs(self.levels[0], loss))
+        prices = np.array([rises[at].sum(axis=0) for at in self.qis])
         rank = np.unique(importance, return_inverse=True)[1]
         prices += (rank * (1 + prices.max(initial=0.0)))[:, None]  # any important cell before all others
         wide = _wide(
@@ -239,12 +239,12 @@ class _Lowering:
         published = DistinctRows(
             label, np.concatenate([originals.first, others[boxes.first]]), np.bincount(label, minlength=size)
         )
-        own = np.arange(originals.size)
+        identity = np.arange(originals.size)
         return Bipartite(
             originals,
             published,
-            np.concatenate([own, originals.size + start]),
-            np.concatenate([own.astype(np.int32), end]),
+            np.concatenate([identity, originals.size + start]),
+            np.concatenate([identity.astype(np.int32), end]),
         )
 
     def _lower(self, c: np.ndarray, row: np.ndarray) -> None:

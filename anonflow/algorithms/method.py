@@ -118,8 +118,8 @@ class Partition:
 
     def originals(self) -> State:
         """Return each record as its own generalized record, in the kernels' form; O(P q)."""
-        own = Generalization.of(self.records)
-        return load(self.plan, own.lo, own.hi, own.bits)
+        generalization = Generalization.of(self.records)
+        return load(self.plan, generalization.lo, generalization.hi, generalization.bits)
 
 
 @dataclass(frozen=True, eq=False)
@@ -396,8 +396,8 @@ class Algorithm:
             if (gone := self.gone_problem(name, value)) is not None:
                 raise ParameterError(f"{self.name}: {gone}")
             if name not in self.options:
-                known = tuple(self.options) or ("none",)
-                raise ParameterError(f"{self.name}: unknown option {name!r}{did_you_mean(name, known)}")
+                names = tuple(self.options) or ("none",)
+                raise ParameterError(f"{self.name}: unknown option {name!r}{did_you_mean(name, names)}")
             problem = self.options[name].problem(value)
             if problem is not None:
                 raise ParameterError(f"{self.name}: {name} {problem}")

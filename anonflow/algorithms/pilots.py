@@ -218,17 +218,19 @@ class PilotModel:
             Records of partitions, and how many partitions have so many.
         threads : int
         """
-        each = np.array([self.seconds(int(length)) for length in lengths])
-        whole = float(each @ counts)
+        durations = np.array([self.seconds(int(length)) for length in lengths])
+        whole = float(durations @ counts)
         largest = int(lengths.max())
         at_once = min(threads, int(counts.sum()))
         inner = max(1, min(threads, largest // A_THREAD)) if self.threaded and self.linear else 1
-        kept = HELD * max(pilot.kept / pilot.records for pilot in self.pilots) * float(lengths @ counts)
+        result_bytes = (
+            HELD * max(pilot.kept / pilot.records for pilot in self.pilots) * float(lengths @ counts)
+        )
         losses = np.array([self.loss(int(length)) for length in lengths])
         return Expected(
             whole,
-            self.load * max(float(each.max()) / inner, whole / max(at_once, inner)),
-            int(at_once * self.memory(largest) + kept),
+            self.load * max(float(durations.max()) / inner, whole / max(at_once, inner)),
+            int(at_once * self.memory(largest) + result_bytes),
             float((losses * lengths) @ counts / (lengths @ counts)),
         )
 
@@ -359,16 +361,16 @@ def run_pilots(
         """Return the seconds of a record, of stretches that run at once, then of the next ones: partitions differ by a factor of two."""
         nonlocal begin
         solved = partial(work, {**options, **(effort or {}), str(method.effort): units})
-        taken: list[float] = []
+        rates: list[float] = []
         for at in range(0, len(stretches), at_once):
             places = stretches[at : at + at_once]
             length = places[0].stop - places[0].start
-            if taken and spent() + load() * taken[-1] * length > until:
+            if rates and spent() + load() * rates[-1] * length > until:
                 break
             call = _timed(solved, [partial(table.rows, place) for place in places], None)
             begin += call.compiling
-            taken.append(call.seconds / length)
-        return taken
+            rates.append(call.seconds / length)
+        return rates
 
     firsts: list[float] = []
     while effort is not None and method.effort is not None:
@@ -379,10 +381,10 @@ def run_pilots(
             break
         # the first unit leaves half of the seconds to further ones
         until = seconds if firsts else (spent() + seconds) / 2
-        taken = with_effort(units, raised[: at_once * len(firsts)] if firsts else raised, until)
-        firsts = firsts or taken
-        like = sum(firsts) / len(firsts) / (sum(firsts[: len(taken)]) / len(taken))
-        efforts.append((units, like * sum(taken) / len(taken)))
+        rates = with_effort(units, raised[: at_once * len(firsts)] if firsts else raised, until)
+        firsts = firsts or rates
+        like = sum(firsts) / len(firsts) / (sum(firsts[: len(rates)]) / len(rates))
+        efforts.append((units, like * sum(rates) / len(rates)))
     return PilotModel(tuple(pilots), method.linear, tuple(efforts), threaded, spent(), load())
 
 

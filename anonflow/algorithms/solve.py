@@ -157,7 +157,7 @@ def partition_rng(entropy: int, partition: int, records: Records | None = None) 
     records : Records, optional
         Its records: with the same seed, other records get other random choices, so these choices do not reveal those.
     """
-    own = derived_seed(entropy, "algorithms")
+    step_seed = derived_seed(entropy, "algorithms")
     if records is not None:
-        own = derived_seed(own, f"records {records.fingerprint()}")
-    return np.random.default_rng(np.random.SeedSequence(own, spawn_key=(STEP, partition + 1)))
+        step_seed = derived_seed(step_seed, f"records {records.fingerprint()}")
+    return np.random.default_rng(np.random.SeedSequence(step_seed, spawn_key=(STEP, partition + 1)))

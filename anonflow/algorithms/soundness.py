@@ -94,23 +94,23 @@ def _problem(
     method: Algorithm, records: Records, k: int, loss: str, options: Mapping[str, Any], outcome: Outcome
 ) -> str:
     n, generalization, suppressed = records.n, outcome.generalization, outcome.suppressed
-    kept = np.flatnonzero(~suppressed)
+    positions = np.flatnonzero(~suppressed)
     last = np.array([records.domains[a].size - 1 for a in generalization.layout.ranges], np.int32)[:, None]
     if ((generalization.lo < 0) | (generalization.hi > last)).any():
         return "a generalized record goes beyond its domain"
-    if not generalization.covers(Generalization.of(records))[kept].all():
+    if not generalization.covers(Generalization.of(records))[positions].all():
         return "a record is not covered by its own generalized record"
     problem = ""
     if outcome.matches is not None:
         problem = _matches_problem(outcome.matches, suppressed, k, method.symmetric(options))
     if not problem and outcome.classes is not None:
-        problem = _classes_problem(outcome.classes, generalization, kept, k)
+        problem = _classes_problem(outcome.classes, generalization, positions, k)
     if not problem and outcome.matches is None and outcome.classes is None:
         guarantee = str(outcome.facts.get("guarantee") or method.guarantee)
-        problem = _guarantee_problem(guarantee, records, generalization, kept, k)
-    if not problem and len(kept):
+        problem = _guarantee_problem(guarantee, records, generalization, positions, k)
+    if not problem and len(positions):
         problem = _generalization_problem(
-            method.hides, method.has_fixed_cells(options), records, outcome, kept
+            method.hides, method.has_fixed_cells(options), records, outcome, positions
         )
     if not problem and outcome.matches is not None and {"cost", "lower_bound"} <= outcome.facts.keys():
         cost, true = outcome.facts["cost"], float(record_costs(generalization, loss).sum())
@@ -136,17 +136,19 @@ def _matches_problem(matches: np.ndarray, suppressed: np.ndarray, k: int, recipr
     return ""
 
 
-def _classes_problem(classes: np.ndarray, generalization: Generalization, kept: np.ndarray, k: int) -> str:
-    if not len(kept):
+def _classes_problem(
+    classes: np.ndarray, generalization: Generalization, positions: np.ndarray, k: int
+) -> str:
+    if not len(positions):
         return ""
     _, first, label, size = np.unique(
-        classes[kept], return_index=True, return_inverse=True, return_counts=True
+        classes[positions], return_index=True, return_inverse=True, return_counts=True
     )
     if size.min() < k:
         return f"a class has fewer than {k} records"
-    like = kept[first[label]]
+    like = positions[first[label]]
     if any(
-        (part[:, kept] != part[:, like]).any()
+        (part[:, positions] != part[:, like]).any()
         for part in (generalization.lo, generalization.hi, generalization.bits)
     ):
         return "a class has several generalized records"
@@ -154,21 +156,21 @@ def _classes_problem(classes: np.ndarray, generalization: Generalization, kept: 
 
 
 def _guarantee_problem(
-    guarantee: str, records: Records, generalization: Generalization, kept: np.ndarray, k: int
+    guarantee: str, records: Records, generalization: Generalization, positions: np.ndarray, k: int
 ) -> str:
     """Return a violation of the guarantee of a method without matches and classes, as far as the check is cheap."""
-    if not len(kept):
+    if not len(positions):
         return ""
     if promises_classes(guarantee):
-        _, size = np.unique(generalization.classes()[kept], return_counts=True)
+        _, size = np.unique(generalization.classes()[positions], return_counts=True)
         return f"a class has fewer than {k} records" if size.min() < k else ""
     for people, rows in _parts_of(guarantee, records, generalization):
-        own = Generalization.of(people)
-        for at in _sample(kept, COUNTED):
+        originals = Generalization.of(people)
+        for at in _sample(positions, COUNTED):
             everywhere = np.full(rows.n, at)
-            if guarantee != "(1,k)" and rows.take(everywhere).covers(own).sum() < k:
+            if guarantee != "(1,k)" and rows.take(everywhere).covers(originals).sum() < k:
                 return f"a generalized record covers fewer than {k} records"
-            if guarantee != "(k,1)" and rows.covers(own.take(everywhere)).sum() < k:
+            if guarantee != "(k,1)" and rows.covers(originals.take(everywhere)).sum() < k:
                 return f"a record is covered by fewer than {k} generalized records"
     return ""
 
@@ -188,10 +190,10 @@ def _parts_of(
 
 
 def _generalization_problem(
-    hides: bool, fixed_cells: bool, records: Records, outcome: Outcome, kept: np.ndarray
+    hides: bool, fixed_cells: bool, records: Records, outcome: Outcome, positions: np.ndarray
 ) -> str:
     """Generalize a sample again from its matches or classes, with whole domains where a pattern hides values, and compare."""
-    rows = _sample(kept, max(SAMPLE, len(kept) // SHARE))
+    rows = _sample(positions, max(SAMPLE, len(positions) // SHARE))
     if outcome.matches is not None:
         anew = Generalization.join_of(records, outcome.matches[rows])
     elif outcome.classes is not None:

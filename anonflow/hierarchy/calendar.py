@@ -151,11 +151,11 @@ def _partial_row(text: str, levels: Sequence[str]) -> list[str]:
 
 
 def _check_levels(levels: Sequence[str]) -> None:
-    known = ", ".join(UNITS)
+    unit_names = ", ".join(UNITS)
     if isinstance(levels, str) or not isinstance(levels, Sequence) or not levels:
-        raise HierarchyError(f"calendar: name the levels as a list of {known}")
+        raise HierarchyError(f"calendar: name the levels as a list of {unit_names}")
     if any(unit not in UNITS for unit in levels):
-        raise HierarchyError(f"calendar: a level is none of {known}")
+        raise HierarchyError(f"calendar: a level is none of {unit_names}")
     places = [NESTED_UNITS.index(unit) if unit in NESTED_UNITS else -1 for unit in levels]
     above = places[1:] if places[0] == 0 else places
     if above != [-1] and (-1 in places or places != sorted(set(places))):

@@ -70,10 +70,10 @@ class Grouping:
         below = self.children[up]
         if len(chosen) == len(below):
             raise HierarchyError("this group would contain every value: leave some out")
-        kept = [label for label in below if label not in chosen]
+        siblings = [label for label in below if label not in chosen]
         first = sum(label not in chosen for label in below[: min(below.index(member) for member in chosen)])
         children = {key: list(value) for key, value in self.children.items()}
-        children[up] = [*kept[:first], name, *kept[first:]]
+        children[up] = [*siblings[:first], name, *siblings[first:]]
         children[name] = [label for label in below if label in chosen]
         grown = Grouping(children)
         if grown._depth() > DEEPEST:

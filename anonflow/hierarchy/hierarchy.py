@@ -415,9 +415,9 @@ class Hierarchy:
         -------
         ndarray of int32, shape (n,)
         """
-        known = self._leaf_indexes
+        indexes = self._leaf_indexes
         return np.fromiter(
-            (known.get(value, -1) if isinstance(value, str) else -1 for value in values), dtype=np.int32
+            (indexes.get(value, -1) if isinstance(value, str) else -1 for value in values), dtype=np.int32
         )
 
     def children(self, node: int) -> Ints:
@@ -593,9 +593,9 @@ class Hierarchy:
         for i in missing:
             label = values[i] if isinstance(values[i], str) else repr(values[i])
             often[label] += 1 if counts is None else int(counts[i])
-        cells, known = often.total(), self._leaf_indexes
+        cells, leaf_indexes = often.total(), self._leaf_indexes
         hint = "add them to the hierarchy or correct the column"
-        if sum(value.strip() in known for value in often):
+        if sum(value.strip() in leaf_indexes for value in often):
             hint = "some only have spaces around a label of it: strip them"
         elif all(value in self._nodes for value in often):
             hint = "they are its inner nodes; is the column generalized already?"
@@ -631,11 +631,11 @@ class Hierarchy:
         """
         if isinstance(labels, (str, Mapping)):
             raise HierarchyError("boundary: write a list of node labels")
-        wanted = list(labels)
+        node_labels = list(labels)
         problems: list[str] = []
         # Only inner nodes are suggested: a leaf is a value of the table.
         inner = [label for label, h in zip(self.labels, self.height.tolist(), strict=True) if h > 0][:1000]
-        for label in wanted:
+        for label in node_labels:
             if not isinstance(label, str) or label not in self._nodes:
                 # Comparing is slow: a hostile list of wrong labels gets only as many hints as the message shows.
                 few = isinstance(label, str) and len(problems) < 20
@@ -644,7 +644,7 @@ class Hierarchy:
                 problems.append(f"{shorten(str(label))} is no node of the hierarchy{hint}")
         fail("boundary", problems)
         limit = np.zeros(self.n_nodes, dtype=np.int32)
-        chosen = {self._nodes[label] for label in wanted}
+        chosen = {self._nodes[label] for label in node_labels}
         if chosen:
             reach = [0] * self.n_nodes
             for node, up in enumerate(self.parent.tolist()):
@@ -707,9 +707,9 @@ class Hierarchy:
         for node in range(self.n_nodes - 1, 0, -1):
             keep[self.parent[node]] |= keep[node]
         rank = np.cumsum(keep) - 1
-        kept = np.flatnonzero(keep)
-        parents = [-1, *rank[self.parent[kept[1:]]].tolist()]
-        return Hierarchy([self.labels[node] for node in kept], parents)
+        nodes = np.flatnonzero(keep)
+        parents = [-1, *rank[self.parent[nodes[1:]]].tolist()]
+        return Hierarchy([self.labels[node] for node in nodes], parents)
 
     def to_csv(self, path: str | Path, delimiter: str = ";") -> None:
         """Write the ARX layout that `from_csv` reads back: UTF-8, a row for each leaf, leaf to root.
@@ -833,6 +833,6 @@ def _options(spec: Any) -> dict[str, Any]:
     return options
 
 
-def _unknown(key: Any, known: Iterable[str]) -> str:
-    near = suggest(str(key), known)
+def _unknown(key: Any, keys: Iterable[str]) -> str:
+    near = suggest(str(key), keys)
     return f"unknown key {shorten(str(key))}" + (f"; did you mean {near!r}?" if near else "")

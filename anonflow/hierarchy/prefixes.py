@@ -116,12 +116,14 @@ def _beginning(code: str, level: int) -> str:
 
 def _lengths(lengths: Any, codes: set[str]) -> Sequence[int]:
     if isinstance(lengths, str):
-        known = sorted({classification.name for classification in CLASSIFICATIONS})
-        if lengths not in known:
-            raise HierarchyError(f"prefixes: lengths must be one of {', '.join(known)}, or a list of numbers")
+        names = sorted({classification.name for classification in CLASSIFICATIONS})
+        if lengths not in names:
+            raise HierarchyError(f"prefixes: lengths must be one of {', '.join(names)}, or a list of numbers")
         levels = classification_lengths(lengths, codes)
         if levels is None:
-            patterns = [each.code for each in CLASSIFICATIONS if each.name == lengths]
+            patterns = [
+                classification.code for classification in CLASSIFICATIONS if classification.name == lengths
+            ]
             wrong = min(sum(not pattern.fullmatch(code) for code in codes) for pattern in patterns)
             raise HierarchyError(
                 f"prefixes: {plural(wrong, 'value')} of {len(codes):,} {'is' if wrong == 1 else 'are'} no code of {lengths}; correct "

@@ -309,14 +309,14 @@ def _is_above(node: int, start: int, parents: Sequence[int]) -> bool:
 
 def _distinct_numbers(values: Iterable[Any]) -> tuple[list[tuple[Fraction, str]], bool]:
     """Return distinct (number, label) in order, and whether there is a blank."""
-    known: dict[str, Fraction] = {}
+    numbers: dict[str, Fraction] = {}
     blank, wrong = False, 0
     for value in values:
         if isinstance(value, str):
             if value == "":
                 blank = True
             elif len(value) <= 400 and _NUMBER.fullmatch(value):
-                known[value] = Fraction(value)
+                numbers[value] = Fraction(value)
             else:
                 wrong += 1
         elif not is_finite(value):
@@ -324,13 +324,13 @@ def _distinct_numbers(values: Iterable[Any]) -> tuple[list[tuple[Fraction, str]]
         else:
             # From the shortest text: 0.3 in steps of 0.1 is the first value of [0.3, 0.4), although its binary form is less.
             text = number_text(value.item() if isinstance(value, np.generic) else value)
-            known[text] = Fraction(text)
+            numbers[text] = Fraction(text)
     if wrong:
         raise HierarchyError(
             f"intervals: {plural(wrong, 'value')} that {'is' if wrong == 1 else 'are'} no finite number; "
             "clean the column or use another kind of hierarchy"
         )
-    return sorted((number, text) for text, number in known.items()), blank
+    return sorted((number, text) for text, number in numbers.items()), blank
 
 
 def _exact(number: Any, name: str) -> Fraction:

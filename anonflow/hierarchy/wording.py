@@ -14,11 +14,11 @@ def plural(count: int, noun: str) -> str:
     return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
 
-def some(lines: Sequence[int], shown: int = 5) -> str:
+def some(lines: Sequence[int], limit: int = 5) -> str:
     """`line 3`, `lines 3, 7`, `lines 3, 7, 9, 10, 11 and 4 more`."""
-    text = ", ".join(str(line) for line in lines[:shown])
-    more = f" and {len(lines) - shown:,} more" if len(lines) > shown else ""
-    return ("line " if len(lines) == 1 else "lines ") + text + more
+    text = ", ".join(str(line) for line in lines[:limit])
+    rest = f" and {len(lines) - limit:,} more" if len(lines) > limit else ""
+    return ("line " if len(lines) == 1 else "lines ") + text + rest
 
 
 def fail(where: str, problems: Sequence[str]) -> None:

@@ -323,11 +323,11 @@ def group_bounds(
         if depth == q:
             slot_weight[:] = 0
             for i in range(n):
-                own = keys[q, i]
-                s = np.int64(own & mask)
-                while slot_weight[s] > 0 and slot_key[s] != own:
+                record_key = keys[q, i]
+                s = np.int64(record_key & mask)
+                while slot_weight[s] > 0 and slot_key[s] != record_key:
                     s = (s + 1) & (room - 1)
-                slot_key[s] = own
+                slot_key[s] = record_key
                 slot_weight[s] += weight[i]
                 place[i] = s
             for i in range(n):

@@ -180,8 +180,8 @@ class KernelCache:
             return None
         if hashlib.sha256(content[_SHA:]).digest() != content[:_SHA]:
             return None  # the file is incomplete: the disk was full, or the machine stopped
-        own, payload = pickle.loads(content[_SHA:])
-        if own != key:
+        stored_key, payload = pickle.loads(content[_SHA:])
+        if stored_key != key:
             return None
         return CompileResult._rebuild(target_context, *pickle.loads(payload))
 

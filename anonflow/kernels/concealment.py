@@ -327,7 +327,7 @@ def mend(plan: Plan, origin: State, order: np.ndarray, k: int, boxes: State) -> 
     row = np.empty(n)
     key = np.empty(k)
     place = np.empty(k, np.int32)
-    done = 0
+    widenings = 0
     for i in order:
         have = covering(origin, i, boxes, inside)
         if have >= k:
@@ -348,8 +348,8 @@ def mend(plan: Plan, origin: State, order: np.ndarray, k: int, boxes: State) -> 
             if row[j] == limit:
                 widen(plan, boxes, j, origin, i)
                 want -= 1
-        done += k - have
-    return done
+        widenings += k - have
+    return widenings
 
 
 mend_jit = jit(mend)
@@ -497,13 +497,13 @@ def switch(
         kind = originals[low]
         before = ends[low - 1] if low > 0 else np.int64(0)
         following = members[begin[kind] + at - before]
-        known = False
+        is_match = False
         for s in range(d):
-            known |= matches[row, s] == following
-        if not known and met[following] < 0:
+            is_match |= matches[row, s] == following
+        if not is_match and met[following] < 0:
             original = following
             continue
-        if not known:
+        if not is_match:
             cycles += 1
             first = met[following]
             for t in range(first, length):

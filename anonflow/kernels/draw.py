@@ -281,7 +281,7 @@ def _draw_one(
     size = m
     row = np.arange(m).astype(np.int32)
     column = np.arange(m).astype(np.int32)
-    taken = np.empty(m, np.int32)
+    matching = np.empty(m, np.int32)
     while d > 1:
         if d % 2 == 0:
             half = np.empty(size * (d // 2), np.int32)
@@ -290,7 +290,7 @@ def _draw_one(
             graph = half
             d //= 2
             continue
-        if not walk(graph, size, d, lanes, cursor, taken):
+        if not walk(graph, size, d, lanes, cursor, matching):
             return False
         # halving may have disconnected the graph: each component is decided independently
         parent = np.arange(size).astype(np.int32)
@@ -317,18 +317,18 @@ def _draw_one(
                 new[i] = left
                 left += 1
         rest = np.empty(left * (d - 1), np.int32)
-        kept = 0
+        rows_left = 0
         for j in range(size):
             if new[graph[j * d]] < 0:
-                drawn[row[j]] = column[graph[j * d + taken[j]]]
+                drawn[row[j]] = column[graph[j * d + matching[j]]]
                 continue
-            at = kept * (d - 1)
+            at = rows_left * (d - 1)
             for t in range(d):
-                if t != taken[j]:
+                if t != matching[j]:
                     rest[at] = new[graph[j * d + t]]
                     at += 1
-            row[kept] = row[j]
-            kept += 1
+            row[rows_left] = row[j]
+            rows_left += 1
         for i in range(size):
             if new[i] >= 0:
                 column[new[i]] = column[i]

@@ -214,16 +214,16 @@ def greedy_rounds(
                     facts[0] += 1
                     chosen[i] = chosen[y]
                     holder[chosen[i]] = i
-                taken = ids[at]
-                chosen[y] = taken
-                holder[taken] = y
+                record = ids[at]
+                chosen[y] = record
+                holder[record] = y
             else:
                 # beyond the theorem's bound: a path over several originals always exists
                 facts[1] += 1
-                taken = augment(assigned, level, i, chosen, holder, reached, queue)
-                at = slot[taken]
+                record = augment(assigned, level, i, chosen, holder, reached, queue)
+                at = slot[record]
             m -= 1
-            slot[taken] = -1
+            slot[record] = -1
             if at != m:
                 move(work, at, m, work)
                 ids[at] = ids[m]
@@ -266,9 +266,9 @@ def greedy_parts(
     most = 0
     for p in range(len(facts)):
         most = max(most, int(starts[p + 1] - starts[p]))
-    own = origin  # of a single partition, which may be the whole table, no copy is made
+    originals = origin  # of a single partition, which may be the whole table, no copy is made
     if len(facts) > 1:
-        own = empty_state(plan, most)
+        originals = empty_state(plan, most)
     state = empty_state(plan, most)
     work = empty_state(plan, most)
     for p in range(len(facts)):
@@ -276,10 +276,17 @@ def greedy_parts(
         stop = starts[p + 1]
         for j in range(stop - start):
             if len(facts) > 1:
-                move(own, j, start + j, origin)
+                move(originals, j, start + j, origin)
             move(state, j, start + j, origin)
         greedy_rounds(
-            plan, own, state, work, order[start:stop], matches[start:stop], assigned[start:stop], facts[p]
+            plan,
+            originals,
+            state,
+            work,
+            order[start:stop],
+            matches[start:stop],
+            assigned[start:stop],
+            facts[p],
         )
 
 

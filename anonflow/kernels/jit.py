@@ -65,21 +65,21 @@ class _MethodClock:
 
     def stopped(self, work: Callable[[], Any]) -> Any:
         """Return what `work` returns; the clock stands still meanwhile."""
-        own = object()
+        token = object()
         try:
             with self._guard:
                 if not self._compiling:
                     self._stopped = time.monotonic()
-                self._compiling.add(own)
+                self._compiling.add(token)
             return work()
         finally:
             try:
                 with self._guard:
-                    if self._compiling == {own}:
+                    if self._compiling == {token}:
                         self._seconds += time.monotonic() - self._stopped
-                    self._compiling.discard(own)
+                    self._compiling.discard(token)
             finally:
-                self._compiling.discard(own)  # Ctrl-C came while the lock was awaited
+                self._compiling.discard(token)  # Ctrl-C came while the lock was awaited
 
 
 _clock = _MethodClock()
@@ -166,7 +166,7 @@ def _dispatcher(function: FunctionType, fastmath: frozenset[str], borrows: bool,
 
 def _call_template(resolve: Callable[..., Any], args: Any, kws: Any) -> Any:
     """Return the template that numba needs where one kernel calls another."""
-    return resolve(tuple(map(_argument, args)), {name: _argument(each) for name, each in kws.items()})
+    return resolve(tuple(map(_argument, args)), {name: _argument(argument) for name, argument in kws.items()})
 
 
 def _argument(argument: Any) -> Any:

@@ -129,7 +129,7 @@ def small_groups(
     -------
     small : int
         Records in groups of fewer than k.
-    more : float
+    rise : float
         Sum over them of `star` less the cost of their cells.
 
     Notes
@@ -137,15 +137,15 @@ def small_groups(
     O(g q) time.
     """
     small = 0
-    more = 0.0
+    rise = 0.0
     for g in range(groups):
         if size[g] < k:
-            own = 0.0
+            group_cost = 0.0
             for a in range(len(at)):
-                own += cost[at[a] + codes[first[g], a]]
+                group_cost += cost[at[a] + codes[first[g], a]]
             small += size[g]
-            more += size[g] * (star - own)
-    return small, more
+            rise += size[g] * (star - group_cost)
+    return small, rise
 
 
 small_groups_jit = jit(small_groups, borrows=True)

@@ -231,14 +231,14 @@ def branch(plan: Plan, B: State, b: Index, A: State, chosen: np.ndarray, m: int)
             e = chosen[c]
             if c > 0 and e == chosen[c - 1]:
                 continue
-            more = growth(plan, B, b, A, e, t)
-            if more < 0.0:
+            rise = growth(plan, B, b, A, e, t)
+            if rise < 0.0:
                 continue
             count = 0
             for g in range(m):
                 count += covered(plan, B, b, A, chosen[g], e, t)
             # a cell may cost nothing now, and something with another one
-            score = (more + GRID) * count
+            score = (rise + GRID) * count
             if score > best:
                 best = score
                 at = t * m + c
@@ -326,7 +326,7 @@ def least_surplus(
     greatest = np.empty(k + 1)
     chosen = np.empty(k + 1, np.int64)
     for i in range(start, stop):
-        own = price[i]
+        own_price = price[i]
         best = 0.0
         outside = np.inf
         lowest = np.inf
@@ -334,7 +334,7 @@ def least_surplus(
         m = 0
         for j in range(n):
             if rank[j] < rank[i] or (j == i and weight[i] > 1):
-                bound = row[j] - own - price[j] - peak[i] * (need - 1)
+                bound = row[j] - own_price - price[j] - peak[i] * (need - 1)
                 if bound < -slack:
                     label[m] = j
                     alone[m] = row[j]
@@ -360,7 +360,7 @@ def least_surplus(
                 length = insert(greatest, length, need, worth[e])
                 total += worth[e]
             if length == need:
-                bound = alone[e] - own - total
+                bound = alone[e] - own_price - total
                 lowest = min(lowest, bound)
                 if bound < -slack:
                     size[0] = e + 1
@@ -369,8 +369,8 @@ def least_surplus(
         for e in range(size[0]):
             move(near, e, label[e], origin)
         first = size[0]
-        known = min(lowest, outside)
-        allowed = max(slack, np.floor(-0.5 * known / GRID) * GRID)
+        lower_bound = min(lowest, outside)
+        allowed = max(slack, np.floor(-0.5 * lower_bound / GRID) * GRID)
         used = 0
         ended = first == 0
         while not ended:
@@ -406,9 +406,9 @@ def least_surplus(
                 for c in range(need):
                     total += greatest[c]
                 inner = box.cost[d]
-                far = aim + own + total
+                far = aim + own_price + total
                 if inner >= far:
-                    floor = min(floor, inner - own - total)
+                    floor = min(floor, inner - own_price - total)
                     d -= 1
                     continue
                 scale = (BUCKETS - 1) / (far - inner)
@@ -429,7 +429,7 @@ def least_surplus(
                     order[ends[bucket[a]]] = a
                     ends[bucket[a]] += 1
                 # a bucket ends where the next one began
-                floor = min(floor, nearest[BUCKETS] - own - total)
+                floor = min(floor, nearest[BUCKETS] - own_price - total)
                 bound = np.inf
                 star = 0
                 length = 0
@@ -448,9 +448,9 @@ def least_surplus(
                         at += 1
                     rest[b] = np.inf
                     if length == need and nearest[b] < np.inf:
-                        rest[b] = nearest[b] - own - total + greatest[need - 1]
-                        if nearest[b] - own - total < bound:
-                            bound = nearest[b] - own - total
+                        rest[b] = nearest[b] - own_price - total + greatest[need - 1]
+                        if nearest[b] - own_price - total < bound:
+                            bound = nearest[b] - own_price - total
                             star = b
                 if bound >= aim:
                     floor = min(floor, bound)
@@ -471,7 +471,7 @@ def least_surplus(
                         greatest[at] = worth[j]
                         chosen[at] = j
                         length = min(length + 1, need)
-                total = own
+                total = own_price
                 for c in range(need):
                     total += greatest[c]
                 last = DEPTH - 1
@@ -516,10 +516,10 @@ def least_surplus(
                 grown = True
             if d >= 0:
                 break
-            known = max(known, min(floor, best))
-            ended = known >= best - slack or allowed <= slack
+            lower_bound = max(lower_bound, min(floor, best))
+            ended = lower_bound >= best - slack or allowed <= slack
             allowed = max(slack, np.floor(0.5 * allowed / GRID) * GRID)
-        proved[i] = min(best, known)
+        proved[i] = min(best, lower_bound)
         least[i] = best
 
 

@@ -26,17 +26,17 @@ def add_linear(plan: Plan, A: State, i: Index, B: State, start: Index, stop: Ind
     """Add the costs of LINEAR runs; return the number of these QIs."""
     begin = np.uint64(start)
     end = np.uint64(stop)
-    done = 0
+    count = 0
     for t in range(len(plan.range_form)):
         if plan.range_form[t] == LINEAR:
-            done += 1
+            count += 1
             a = A.lo[t, i]
             b = A.hi[t, i]
             for j in range(begin, end):
                 low = B.lo[t, j] if B.lo[t, j] < a else a
                 high = B.hi[t, j] if B.hi[t, j] > b else b
                 out[j] += high - low
-    return done
+    return count
 
 
 add_linear_jit = jit(add_linear, borrows=True)
@@ -46,10 +46,10 @@ def add_nodes(plan: Plan, A: State, i: Index, B: State, start: Index, stop: Inde
     """Add the costs of NODES; return the number of these QIs."""
     begin = np.uint64(start)
     end = np.uint64(stop)
-    done = 0
+    count = 0
     for t in range(len(plan.range_form)):
         if plan.range_form[t] == NODES:
-            done += 1
+            count += 1
             node = plan.leaf[plan.range_at[t] + np.int64(A.lo[t, i])]
             while plan.last[node] < A.hi[t, i]:
                 node = plan.parent[node]
@@ -68,7 +68,7 @@ def add_nodes(plan: Plan, A: State, i: Index, B: State, start: Index, stop: Inde
                     out[j] += inside if (B.lo[t, j] >= first) & (B.hi[t, j] <= last) else outside
                 cost = plan.node_cost[node]
                 inside = 0.0
-    return done
+    return count
 
 
 add_nodes_jit = jit(add_nodes, borrows=True)
@@ -78,17 +78,17 @@ def add_singles(plan: Plan, A: State, i: Index, B: State, start: Index, stop: In
     """Add the costs of SLOPE sets in which record i has one value; return the number of these QIs."""
     begin = np.uint64(start)
     end = np.uint64(stop)
-    done = 0
+    count = 0
     for t in range(len(plan.set_form)):
         only = A.only[t, i]
         if plan.set_form[t] == SLOPE and only >= 0:
-            done += 1
+            count += 1
             unit = plan.set_unit[t]
             w = plan.word_at[t] + (only >> 6)
             mask = _ONE << np.uint64(only & _LOW)
             for j in range(begin, end):
                 out[j] += unit if B.bits[w, j] & mask == _NONE else 0.0
-    return done
+    return count
 
 
 add_singles_jit = jit(add_singles, borrows=True)
@@ -183,11 +183,11 @@ def cost_row(
         end = at + BLOCK if at + BLOCK < stop else int(stop)
         for j in range(np.uint64(at), np.uint64(end)):
             out[j] = B.base[j] - B.cost[j] if less else B.base[j]
-        done = add_linear(plan, A, i, B, at, end, out)
-        done += add_singles(plan, A, i, B, at, end, out)
-        if done < cells:
-            done += add_nodes(plan, A, i, B, at, end, out)
-        if done < cells:
+        count = add_linear(plan, A, i, B, at, end, out)
+        count += add_singles(plan, A, i, B, at, end, out)
+        if count < cells:
+            count += add_nodes(plan, A, i, B, at, end, out)
+        if count < cells:
             add_rest(plan, A, i, B, at, end, out)
         at = end
 

@@ -20,13 +20,13 @@ def _sets(domain: Domain, bits: np.ndarray, count: np.ndarray) -> np.ndarray:
     distinct, at = np.unique(bits, axis=1, return_inverse=True)
     mass, mlog = np.empty((2, distinct.shape[1]))
     step = max(1, _CHUNK // (64 * len(bits)))
-    each = domain.counts.astype(np.float64)
-    each_log = _mlog(each)
+    counts = domain.counts.astype(np.float64)
+    logs = _mlog(counts)
     for start in range(0, distinct.shape[1], step):
         words = np.ascontiguousarray(distinct[:, start : start + step].T).astype("<u8", copy=False)
         members = np.unpackbits(words.view(np.uint8), axis=1, bitorder="little", count=domain.size)
-        mass[start : start + step] = members @ each
-        mlog[start : start + step] = members @ each_log
+        mass[start : start + step] = members @ counts
+        mlog[start : start + step] = members @ logs
     return _entropy(mass, mlog)[np.ravel(at)]
 
 
@@ -50,16 +50,16 @@ def _prefix(domain: Domain) -> tuple[np.ndarray, np.ndarray]:
 
 def _exact(domain: Domain) -> tuple[np.ndarray, np.ndarray]:
     """Return occurrences of the values and their logarithms, rounded so that sums of them are exact."""
-    each = domain.counts.astype(np.float64)
-    logs = _mlog(each)
+    counts = domain.counts.astype(np.float64)
+    logs = _mlog(counts)
     total = max(float(logs.sum()), 1.0)
     unit = 2.0 ** (np.ceil(np.log2(total)) - 51)
-    return each, np.rint(logs / unit) * unit
+    return counts, np.rint(logs / unit) * unit
 
 
 def _range_form(domain: Domain, share: float, pools: Pools) -> RangeForm:
-    each, logs = (np.concatenate([[0.0], np.cumsum(numbers)]) for numbers in _exact(domain))
-    return FORM, pools.add_masses(each, logs), share, np.arange(domain.size, dtype=np.float64)
+    masses, logs = (np.concatenate([[0.0], np.cumsum(numbers)]) for numbers in _exact(domain))
+    return FORM, pools.add_masses(masses, logs), share, np.arange(domain.size, dtype=np.float64)
 
 
 def _set_form(domain: Domain, share: float, pools: Pools) -> SetForm:

@@ -283,10 +283,10 @@ def clustered(
     """
     n = len(origin.cost)
     labels = np.zeros(n, np.int64)
-    values, distinct, many = np.empty((n, 0), np.int64), np.empty(0, np.int64), 0
+    values, distinct, n_values = np.empty((n, 0), np.int64), np.empty(0, np.int64), 0
     if sensitive is not None:
         targets = sensitive.targets
-        values, distinct, many = (
+        values, distinct, n_values = (
             np.ascontiguousarray(sensitive.values, np.int64),
             targets.distinct,
             targets.size,
@@ -300,7 +300,7 @@ def clustered(
         k,
         values,
         distinct,
-        many,
+        n_values,
         labels,
     )
     return labels, int(clusters)

@@ -81,14 +81,14 @@ def greedy_cka(
         if len(positions) >= k:
             inside = part.take(positions)
             values = None if sensitive is None else sensitive.take(positions)
-            own, clusters = k_member_labels(inside, k, values)
+            inner_labels, clusters = k_member_labels(inside, k, values)
             if not clusters:
                 continue  # too few different values
             if effort is not None and sensitive is None:
-                own, facts = improve_labels(inside, own, k, effort)
+                inner_labels, facts = improve_labels(inside, inner_labels, k, effort)
                 clusters = facts.pop("found")
                 improved.append(facts)
-            labels[positions] = own + total
+            labels[positions] = inner_labels + total
             total += clusters
     out = labels < 0
     labels[out] = total

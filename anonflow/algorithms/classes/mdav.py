@@ -119,14 +119,14 @@ def standardized(records: Records) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """
     points, codes, weight = [], [], []
     for a, domain in enumerate(records.domains):
-        own = records.codes[:, a].astype(np.int64)
+        column = records.codes[:, a].astype(np.int64)
         if domain.kind != "numeric":
-            codes.append(own)
+            codes.append(column)
             weight.append(domain.weight)
             continue
-        points.append(np.append(_scaled(domain), 0.0)[own])  # the last one is that of a missing number
+        points.append(np.append(_scaled(domain), 0.0)[column])  # the last one is that of a missing number
         if domain.has_missing:
-            codes.append((own < 0).astype(np.int64))
+            codes.append((column < 0).astype(np.int64))
             weight.append(domain.weight)
     return (
         np.ascontiguousarray(np.stack(points, axis=1)) if points else np.zeros((records.n, 0)),

@@ -165,11 +165,11 @@ def _best(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return what each record gains at most, the class into which it goes, and the record that comes back, -1 for none."""
     size, home = classes.size, classes.labels[rows]
-    own = classes.away(rows, home)
+    home_distance = classes.away(rows, home)
     there = classes.away(rows[:, None], near)
     a, b = size[home][:, None], size[near]
     with np.errstate(divide="ignore", invalid="ignore"):
-        move = a / (a - 1) * own[:, None] - b / (b + 1) * there
+        move = a / (a - 1) * home_distance[:, None] - b / (b + 1) * there
     move = np.where((a > k) & (b < 2 * k - 1), move, -np.inf)
     at = np.argmax(move, axis=1)
     ever = np.arange(len(rows))
@@ -180,7 +180,7 @@ def _best(
             some = np.flatnonzero(slot < size[target])
             i, j, t = rows[some], classes.members[classes.start[target[some]] + slot], target[some]
             saved = (
-                own[some]
+                home_distance[some]
                 - classes.away(j, home[some])
                 + classes.away(j, t)
                 - there[some, c]

@@ -123,14 +123,14 @@ def _until(
 ) -> int:
     """Widen records until record i has k matches on one side."""
     n, label = merged.part.n, merged.label
-    mine = int(label[i])
+    kind = int(label[i])
     steps = 0
     near = np.empty(n if side == "o" else len(merged.first), bool)
     while True:
         if side == "o":
             # generalized records that cover original i; a match is in its component
-            covering_jit(merged.state, mine, boxes, near)
-            matched = near & (components.of[label] == components.of[mine])
+            covering_jit(merged.state, kind, boxes, near)
+            matched = near & (components.of[label] == components.of[kind])
             if np.count_nonzero(matched) >= k:
                 return steps
             others = np.flatnonzero(near & ~matched)
@@ -138,11 +138,11 @@ def _until(
         else:
             # originals that generalized record i covers
             covered_jit(merged.state, boxes, i, near)
-            matched = near & (components.of == components.of[mine])
+            matched = near & (components.of == components.of[kind])
             if int(merged.count[matched].sum()) >= k:
                 return steps
             wide = np.flatnonzero((near & ~matched)[label])
-            by = np.full(len(wide), mine)
+            by = np.full(len(wide), kind)
         cost = np.empty(len(wide))
         join_pairs_jit(plan, merged.state, by, boxes, wide, cost)
         best = int(np.argmin(cost - boxes.cost[wide]))

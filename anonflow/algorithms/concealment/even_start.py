@@ -69,8 +69,8 @@ def evenly_started(
         matches = two_phase_matches(merged.part, degree, threads=1)[0]
     else:
         matches = greedy_matches(merged.part, degree)[0]
-    own = Generalization.join_of(merged.part.records, matches)
-    boxes = load(plan, own.lo, own.hi, own.bits)
+    generalization = Generalization.join_of(merged.part.records, matches)
+    boxes = load(plan, generalization.lo, generalization.hi, generalization.bits)
     _grown(merged, boxes, k)
     covering = int(mend_jit(plan, merged.state, merged.visits(None), k, boxes))
     exchanged = 0
@@ -136,22 +136,22 @@ def _wanted(
     """Return which records to widen by which different originals, for all originals with fewer than k possible rows."""
     n, d = matches.shape
     lists = Covered.of(merged, boxes)
-    many = merged.count > d
+    is_frequent = merged.count > d
     # copies of an original that has more than d of them are in one component: the first represents all of them
-    stands = np.where(many[merged.label], merged.first[merged.label], np.arange(n))
-    sizes = np.where(many, 1, merged.count)[lists.originals]
+    stands = np.where(is_frequent[merged.label], merged.first[merged.label], np.arange(n))
+    sizes = np.where(is_frequent, 1, merged.count)[lists.originals]
     row = np.repeat(lists.row, sizes)
     copy = np.arange(len(row)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     original = lists.members[np.repeat(lists.begin[lists.originals], sizes) + copy]
     key = row * n + original
     graph = (np.arange(n)[:, None] * n + matches).ravel()
-    drawn = np.isin(key, graph) & ~many[merged.label[original]]
+    drawn = np.isin(key, graph) & ~is_frequent[merged.label[original]]
     tail = np.concatenate([row[~drawn], n + stands[matches.ravel()]])
     head = np.concatenate([n + original[~drawn], np.repeat(np.arange(n), d)])
     directed = csr_array((np.ones(len(tail), np.int8), (tail, head)), shape=(2 * n, 2 * n))
     of = connected_components(directed, connection="strong")[1]
     possible = drawn | (of[row] == of[n + original])
-    copies = np.where(many, merged.count, 1)[merged.label[original]]
+    copies = np.where(is_frequent, merged.count, 1)[merged.label[original]]
     rows_of = np.bincount(original[possible], minlength=n)
     originals_of = np.bincount(row[possible], copies[possible], n)
     short = np.flatnonzero(~possible & ((rows_of[original] < k) | (originals_of[row] < k)))

@@ -71,8 +71,8 @@ class DistinctRecords:
             part.records.classes(), return_index=True, return_inverse=True, return_counts=True
         )
         order = np.argsort(first)
-        own = Generalization.of(part.records.take(first[order]))
-        state = load(part.plan, own.lo, own.hi, own.bits)
+        originals = Generalization.of(part.records.take(first[order]))
+        state = load(part.plan, originals.lo, originals.hi, originals.bits)
         return cls(
             part,
             places_in(order, len(order))[np.ravel(label)],
@@ -188,16 +188,16 @@ def expanded_among(merged: DistinctRecords, k: int, q: int) -> tuple[State, np.n
 def nearest(merged: DistinctRecords, m: int, rows: np.ndarray | None = None) -> np.ndarray:
     """Return the m nearest different records of each, or of some, by the cost of their pair, itself first; int32."""
     u = len(merged.first)
-    wanted = np.arange(u) if rows is None else rows
-    ids = np.empty((len(wanted), min(u, m)), np.int32)
+    places = np.arange(u) if rows is None else rows
+    ids = np.empty((len(places), min(u, m)), np.int32)
 
     def near_block(start: int, stop: int) -> None:
         costs = np.empty((1, ids.shape[1]))
         for at in range(start, stop):
-            i = int(wanted[at])
+            i = int(places[at])
             near_jit(merged.part.plan, merged.state, i, i + 1, ids[at : at + 1], costs)
 
-    _in_blocks(near_block, len(wanted))
+    _in_blocks(near_block, len(places))
     return ids
 
 
@@ -318,11 +318,11 @@ def unloaded(records: Records, plan: object, boxes: State, zones: np.ndarray | N
     """
     lo, hi, bits = unload(plan, boxes)  # type: ignore[arg-type]
     zones = np.zeros(records.n, np.int64) if zones is None else zones
-    own = Generalization.of(records)
+    originals = Generalization.of(records)
     for t in range(len(lo)):
         least, most = np.full(zones.max() + 1, np.iinfo(np.int32).max), np.full(zones.max() + 1, -1)
-        np.minimum.at(least, zones, own.lo[t])
-        np.maximum.at(most, zones, own.hi[t])
+        np.minimum.at(least, zones, originals.lo[t])
+        np.maximum.at(most, zones, originals.hi[t])
         np.maximum(lo[t], least[zones], out=lo[t])
         np.minimum(hi[t], most[zones], out=hi[t])
     return Generalization(records.domains, lo, hi, bits).closure()
@@ -345,10 +345,10 @@ def _others(merged: DistinctRecords, near_by: np.ndarray, q: int) -> np.ndarray:
             lists[rows, at[rows]] = members[begin[near_by[rows, s]] + c]
         if (before[:, s] > q).all():
             break
-    own = lists[merged.label]
-    mine = own == np.arange(len(own))[:, None]
-    mine[~mine.any(axis=1), q] = True  # among many copies, itself may not be listed
-    return own[~mine].reshape(len(own), q)
+    neighbours = lists[merged.label]
+    is_self = neighbours == np.arange(len(neighbours))[:, None]
+    is_self[~is_self.any(axis=1), q] = True  # among many copies, itself may not be listed
+    return neighbours[~is_self].reshape(len(neighbours), q)
 
 
 def _chosen(
@@ -366,10 +366,10 @@ def _outside(
 ) -> Generalization:
     """Return, for some records, one of the q nearest different records that their box does not cover, or of all records if there is none."""
     records = merged.part.records
-    own = Generalization.of(records.take(merged.first))
+    originals = Generalization.of(records.take(merged.first))
     different, place = np.unique(merged.label[index], return_inverse=True)
     near_by = nearest(merged, max(NEAREST, 2 * q), different)[np.ravel(place)]
-    beyond = np.column_stack([~boxes.take(index).covers(own.take(column)) for column in near_by.T])
+    beyond = np.column_stack([~boxes.take(index).covers(originals.take(column)) for column in near_by.T])
     beyond &= np.cumsum(beyond, axis=1) <= q
     outside = beyond.sum(axis=1)
     at = np.argmax(
@@ -378,14 +378,14 @@ def _outside(
     drawn = np.where(
         outside > 0, near_by[np.arange(len(index)), at], rng.integers(len(merged.first), size=len(index))
     )
-    return own.take(drawn)
+    return originals.take(drawn)
 
 
-def _equal(mine: Generalization, theirs: Generalization) -> np.ndarray:
+def _equal(left: Generalization, right: Generalization) -> np.ndarray:
     return (
-        (mine.lo == theirs.lo).all(axis=0)
-        & (mine.hi == theirs.hi).all(axis=0)
-        & (mine.bits == theirs.bits).all(axis=0)
+        (left.lo == right.lo).all(axis=0)
+        & (left.hi == right.hi).all(axis=0)
+        & (left.bits == right.bits).all(axis=0)
     )
 
 

@@ -52,7 +52,7 @@ def exchanged(
         kind = lists.originals[place]
         return lists.members[lists.begin[kind] + at - lists.ends[place] + merged.count[kind]]
 
-    own = Generalization.of(merged.part.records)
+    originals = Generalization.of(merged.part.records)
     row_of = np.arange(n)
     for _ in range(ROUNDS):
         left, right, rank = picked(), picked(), rng.permutation(n)
@@ -62,9 +62,9 @@ def exchanged(
         pairs = np.flatnonzero((first[left] == rank) & (first[right] == rank) & (left != right))
         pairs = pairs[rng.random(len(pairs)) < 0.5]
         left, right = left[pairs], right[pairs]
-        fits = generalization.take(row_of[left]).covers(own.take(right)) & generalization.take(
+        fits = generalization.take(row_of[left]).covers(originals.take(right)) & generalization.take(
             row_of[right]
-        ).covers(own.take(left))
+        ).covers(originals.take(left))
         left, right = left[fits], right[fits]
         row_of[left], row_of[right] = row_of[right], row_of[left]
     return generalization.take(row_of)

@@ -166,18 +166,20 @@ def with_diverse_parts(
         raise ParameterError(anon.algorithm.diversity_problem, subject="diversify")
     table = anon.table
     name = sensitive_column(column, tuple(table.sensitive), tuple(table.other_columns))
-    mine = {
+    request = {
         "criterion": criterion,
         "column": name,
         **check_parameters(criterion, parameters),
     }
     DIVERSITIES[criterion].target.check_k(name, int(table.frame[name].nunique(dropna=False)), anon.k)
-    earlier = [each for each in anon.parameters.get("diversified", ()) if each != mine]
-    step = _TableDiversification(anon, [*earlier, mine], float(risk), seed, way)
+    earlier = [
+        other_request for other_request in anon.parameters.get("diversified", ()) if other_request != request
+    ]
+    step = _TableDiversification(anon, [*earlier, request], float(risk), seed, way)
     diverse = step.run(parts)
     _check_limits(anon, diverse)
-    diverse.parameters["diversify"] = mine
-    diverse.parameters["diversified"] = [*earlier, mine]
+    diverse.parameters["diversify"] = request
+    diverse.parameters["diversified"] = [*earlier, request]
     diverse.facts["diversity"] = criterion
     settings = {"column": name, "w": w, "risk": risk, "seed": step.entropy, "way": way, **parameters}
     diverse.replay = partial(_replayed, anon, criterion, settings)
@@ -242,8 +244,8 @@ def diverse_part(
 
 def diversity_rng(entropy: int, partition: int, records: Records) -> np.random.Generator:
     """Return the generator for one partition, -1 for the whole table; it depends on its arguments alone."""
-    own = derived_seed(derived_seed(entropy, "diversify"), f"records {records.fingerprint()}")
-    return np.random.default_rng(np.random.SeedSequence(own, spawn_key=(STEP, partition + 1)))
+    step_seed = derived_seed(derived_seed(entropy, "diversify"), f"records {records.fingerprint()}")
+    return np.random.default_rng(np.random.SeedSequence(step_seed, spawn_key=(STEP, partition + 1)))
 
 
 def _promise(request: Request, with_matches: bool, moves: bool, bound: float) -> str:
@@ -261,30 +263,30 @@ def _promise(request: Request, with_matches: bool, moves: bool, bound: float) ->
     """
     if request.way == "blind":
         rows = "the rows that list a person" if with_matches else "a person's class"
-        known = (
+        knowledge = (
             f"an attacker who runs the method again knows a person's value with a probability equal to its share on {rows}, "
             "as long as values may be exchanged between people; the method did not look at them"
         )
     elif request.again or request.keep_apart:
-        known = (
+        knowledge = (
             "an attacker who knows a person's class, but not why, knows the person's value with a probability equal to its "
             "share there; the method chose among classes by their values, so an attacker who runs it again may know values "
             "for certain (the attacker minimality measures it)"
         )
     else:
-        known = (
+        knowledge = (
             "an attacker who runs the method again knows a person's value with a probability equal to its share in the "
             "person's class, as long as values may be exchanged between people; where united classes have different sizes "
             "it may be higher (the attacker minimality measures it)"
         )
     if not moves:
-        return f"No draw changes what a person's rows show: {known}"
+        return f"No draw changes what a person's rows show: {knowledge}"
     return (
         f"At most {bound:.2%} of draws are refused (confidence {CONFIDENCE:.0%}, {request.draws:,} throwaway "
         f"draws), so that a match is the true one with a probability of at most {1 / (request.k * (1 - bound)):.4f}: "
-        f"{known}"
+        f"{knowledge}"
         if bound < 1
-        else f"Every draw is refused: {known}"
+        else f"Every draw is refused: {knowledge}"
     )
 
 
@@ -319,11 +321,13 @@ def _suppressed_in_words(before: int, after: int, partitions: int) -> str:
     Not apart: those of partitions that have less diversity, and those that join them so that the suppressed ones are diverse. Who knows
     everybody's partition could tell by the two numbers which partitions have few values.
     """
-    more = after - before
-    if more <= 0:
+    count = after - before
+    if count <= 0:
         return ""
     advice = "; larger partitions have more" if partitions > 1 else ""
-    return f"; {plural(more, 'more record')} {'is' if more == 1 else 'are'} suppressed for diversity{advice}"
+    return (
+        f"; {plural(count, 'more record')} {'is' if count == 1 else 'are'} suppressed for diversity{advice}"
+    )
 
 
 class DiverseParts:
@@ -516,14 +520,14 @@ class _TableDiversification:
             suppressed = self._without_hopeless(suppressed)
             generalization = anon.generalization.with_suppressed(suppressed)
             boxes = load(part.plan, generalization.lo, generalization.hi, generalization.bits)
-            shown = np.zeros((anon.n, self.targets.size), np.int64)
+            row_values = np.zeros((anon.n, self.targets.size), np.int64)
             if suppressed.sum() >= anon.k:
                 shown_rows = np.arange(anon.n)
             else:
                 shown_rows = np.flatnonzero(~suppressed)
             for column in self.values.T:
-                shown[shown_rows, column[shown_rows]] = 1
-            steps, failing = widened(part, boxes, shown, self.zones, suppressed, self.targets)
+                row_values[shown_rows, column[shown_rows]] = 1
+            steps, failing = widened(part, boxes, row_values, self.zones, suppressed, self.targets)
             if not failing.any():
                 break
             lost = np.isin(self.zones, self.zones[failing & ~suppressed])
@@ -573,10 +577,12 @@ class _TableDiversification:
         facts: Mapping[str, Any],
     ) -> Anonymization:
         anon = self.anon
-        own = Generalization(anon.table.domains, generalization.lo, generalization.hi, generalization.bits)
+        table_generalization = Generalization(
+            anon.table.domains, generalization.lo, generalization.hi, generalization.bits
+        )
         result = replace(
             anon,
-            generalization=own.with_suppressed(suppressed),
+            generalization=table_generalization.with_suppressed(suppressed),
             matches=matches,
             classes=classes,
             suppressed=suppressed,

@@ -52,9 +52,9 @@ def united(plan: Plan, boxes: State, counts: np.ndarray, target: Targets) -> np.
     an attacker who runs the method again. Where sizes differ, the smaller child is the likelier one: a node whose values,
     dealt at random, would tell more than `MOST_TOLD` by staying whole stays whole in any case.
     """
-    of_presence = all(each.of_presence for each in target.each)
+    of_presence = all(column_target.of_presence for column_target in target.each)
     members, below = _tree(plan, boxes, counts.sum(axis=1) // len(target.each), of_presence)
-    tallies = np.array([counts[each].sum(axis=0) for each in members])
+    tallies = np.array([counts[classes].sum(axis=0) for classes in members])
     size = tallies.sum(axis=1) // len(target.each)
     diverse = target.gaps(tallies) == 0
     if not diverse[-1]:
@@ -82,10 +82,12 @@ def _tells_little(counts: np.ndarray, size: np.ndarray, target: Targets) -> bool
     if size.max() <= ALIKE * size.min():
         return True
     dealt = _deals(counts, size, target)
-    lacking = np.any([target.gaps(each) > 0 for each in dealt], axis=0)
+    lacking = np.any([target.gaps(hand) > 0 for hand in dealt], axis=0)
     if not lacking.any():
         return True
-    shares = [each[lacking].mean(axis=0) / many for each, many in zip(dealt, size.tolist(), strict=True)]
+    shares = [
+        hand[lacking].mean(axis=0) / records for hand, records in zip(dealt, size.tolist(), strict=True)
+    ]
     return bool(np.max(shares - counts / size.sum()) <= MOST_TOLD)
 
 
@@ -94,15 +96,15 @@ def _deals(counts: np.ndarray, size: np.ndarray, target: Targets) -> list[np.nda
     rng = np.random.default_rng(0)
     left = np.tile(counts, (_DEALS, 1))
     dealt = []
-    for many in size.tolist():
+    for records in size.tolist():
         hand = np.zeros_like(left)
         for start, stop in itertools.pairwise(target.starts.tolist()):
-            wanted = np.full(_DEALS, many)
+            sample_size = np.full(_DEALS, records)
             others = left[:, start:stop].sum(axis=1)
             for value in range(start, stop):
                 others = others - left[:, value]
-                hand[:, value] = rng.hypergeometric(left[:, value], others, wanted)
-                wanted = wanted - hand[:, value]
+                hand[:, value] = rng.hypergeometric(left[:, value], others, sample_size)
+                sample_size = sample_size - hand[:, value]
         left = left - hand
         dealt.append(hand)
     return dealt

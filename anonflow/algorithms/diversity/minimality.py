@@ -86,14 +86,14 @@ def minimality_excess(
         if label is None:
             raise _DrawDecides
         rows = diverse.frame().astype(str).to_numpy().tolist()
-        groups = {int(each): np.flatnonzero(label == each).tolist() for each in np.unique(label)}
+        groups = {int(group): np.flatnonzero(label == group).tolist() for group in np.unique(label)}
         groups[-1] = []
         file = sorted(
             (tuple(rows[people[0]]), tuple(sorted(values[i] for i in people)))
             for people in groups.values()
             if people
         )
-        return (tuple(file),), [groups[int(each)] for each in label]
+        return (tuple(file),), [groups[int(group)] for group in label]
 
     try:
         return enumerated_excess(tuple(codes.tolist()), publish)
@@ -150,10 +150,10 @@ def minimality_shares(
     diverse = diversify(anon, criterion, column=name, seed=seed, **parameters)
     share, probability = np.full(anon.n, np.nan), np.full(anon.n, np.nan)
     same = np.zeros(anon.n, np.int64)
-    for each in exchanged(diverse, name, exchanges, np.random.default_rng(seed)) or []:
-        share[each.people], same[each.people] = each.shares[each.own], each.same
-        if each.same:
-            probability[each.people] = each.chance[np.arange(len(each.own)), each.own]
+    for belief in exchanged(diverse, name, exchanges, np.random.default_rng(seed)) or []:
+        share[belief.people], same[belief.people] = belief.shares[belief.own], belief.same
+        if belief.same:
+            probability[belief.people] = belief.chance[np.arange(len(belief.own)), belief.own]
     return pd.DataFrame({"share": share, "probability": probability, "kept": same})
 
 
@@ -180,7 +180,7 @@ def enumerated_excess(values: tuple[int, ...], publish: Callable[[tuple[int, ...
         File, and for each person the people whose rows list it.
     """
     listed = publish(values)[1]
-    each = beliefs(
+    belief = beliefs(
         np.array(values),
         [np.arange(len(values))],
         lambda dealt: [publish(tuple(dealt.tolist()))[0]],
@@ -188,9 +188,9 @@ def enumerated_excess(values: tuple[int, ...], publish: Callable[[tuple[int, ...
         np.random.default_rng(0),
         math.inf,
     )[0]
-    shares = np.zeros_like(each.chance)
+    shares = np.zeros_like(belief.chance)
     for i, people in enumerate(listed):
         # of some people nothing is published
-        others = each.own[people] if people else each.own
-        shares[i] = np.bincount(others, minlength=len(each.values)) / len(others)
-    return float((each.chance - shares).max())
+        others = belief.own[people] if people else belief.own
+        shares[i] = np.bincount(others, minlength=len(belief.values)) / len(others)
+    return float((belief.chance - shares).max())

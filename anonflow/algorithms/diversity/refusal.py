@@ -65,23 +65,23 @@ def throwaway_draws(
     often : numpy.ndarray, shape (P,), int64
         In how many draws each original fails. O(draws P w V) time, 32 MB beside the draws.
     """
-    many, width = matches.shape
+    n, width = matches.shape
     failed = np.zeros(draws, bool)
-    often = np.zeros(many, np.int64)
-    if not many:
+    often = np.zeros(n, np.int64)
+    if not n:
         return failed, often
     listed = matches >= 0
     rows = np.nonzero(listed)[0]
-    shows = csr_array((np.ones(len(rows), np.int32), (matches[listed], rows)), shape=(many, many))
-    block = max(1, _CELLS // (many * max(targets.size, width)))
+    shows = csr_array((np.ones(len(rows), np.int32), (matches[listed], rows)), shape=(n, n))
+    block = max(1, _CELLS // (n * max(targets.size, width)))
     start = 0
     for drawn in draws_of_graph(matches, draws, secret, block):
         copies = len(drawn)
-        on_row = np.zeros((many, copies, targets.size), np.int32)  # which values each row shows in each draw
+        on_row = np.zeros((n, copies, targets.size), np.int32)  # which values each row shows in each draw
         np.put_along_axis(on_row, values[drawn].transpose(1, 0, 2), 1, 2)
-        counts = shows @ on_row.reshape(many, copies * targets.size)
-        lacking = targets.gaps(counts.reshape(many * copies, targets.size)) > 0
-        by_original = lacking.reshape(many, copies)
+        counts = shows @ on_row.reshape(n, copies * targets.size)
+        lacking = targets.gaps(counts.reshape(n * copies, targets.size)) > 0
+        by_original = lacking.reshape(n, copies)
         failed[start : start + copies] = by_original.any(axis=0)
         often += by_original.sum(axis=1)
         start += copies

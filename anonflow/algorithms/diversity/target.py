@@ -430,10 +430,10 @@ def targets_of(
     """
     targets, columns = [], []
     used = 0
-    for each in requests:
-        parameters = {name: value for name, value in each.items() if name not in ("criterion", "column")}
-        targets.append(check_diversity(table, each["criterion"], each["column"], spare, **parameters))
-        codes, values, _ = sensitive_codes(table, each["column"])
+    for request in requests:
+        parameters = {name: value for name, value in request.items() if name not in ("criterion", "column")}
+        targets.append(check_diversity(table, request["criterion"], request["column"], spare, **parameters))
+        codes, values, _ = sensitive_codes(table, request["column"])
         columns.append(codes + used)
         used += values
     return Targets(tuple(targets)), np.column_stack(columns).astype(np.int64)

@@ -16,7 +16,7 @@ from anonflow.kernels.state import State
 def widened(
     part: Partition,
     boxes: State,
-    shown: np.ndarray,
+    row_values: np.ndarray,
     zones: np.ndarray,
     suppressed: np.ndarray,
     target: Target | Targets,
@@ -29,7 +29,7 @@ def widened(
         All n records.
     boxes : State
         n generalized records; record j covers original j. Widened.
-    shown : numpy.ndarray, shape (n, V), int64
+    row_values : numpy.ndarray, shape (n, V), int64
         How often each row shows each value: once in every column, or not at all.
     zones : numpy.ndarray, shape (n,), int64
         Records may be widened for others of their zone.
@@ -52,7 +52,7 @@ def widened(
     elsewhere, passes over all originals are repeated until none fails. Equal originals have equal rows, so one of them
     represents all.
     """
-    return _Widening(part, boxes, shown, zones, suppressed, target).run()
+    return _Widening(part, boxes, row_values, zones, suppressed, target).run()
 
 
 class _Widening:
@@ -60,12 +60,12 @@ class _Widening:
         self,
         part: Partition,
         boxes: State,
-        shown: np.ndarray,
+        row_values: np.ndarray,
         zones: np.ndarray,
         suppressed: np.ndarray,
         target: Target | Targets,
     ) -> None:
-        self.part, self.boxes, self.shown, self.target = part, boxes, shown, target
+        self.part, self.boxes, self.row_values, self.target = part, boxes, row_values, target
         self.zones, self.suppressed = zones, suppressed
         self.merged = DistinctRecords.of(part)
         self.links = Components(self.merged, boxes)
@@ -94,13 +94,13 @@ class _Widening:
         steps = 0
         while True:
             rows = self._rows(u)
-            counts = self.shown[rows].sum(axis=0)
+            counts = self.row_values[rows].sum(axis=0)
             if not self.target.gaps(counts[None, :])[0] > 0:
                 return steps, False
             free = ~rows & ~self.suppressed & (self.zones == self.zones[i])
             if not free.any():
                 return steps, True
-            helps = free & self.shown[:, self.target.wanted(counts)].any(axis=1)
+            helps = free & self.row_values[:, self.target.wanted(counts)].any(axis=1)
             price = np.where(helps if helps.any() else free, self._cost(u, i), np.inf)
             j = int(np.argmin(price))
             self._widen(j, u)

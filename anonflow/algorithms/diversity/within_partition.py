@@ -208,14 +208,14 @@ class _PartitionDiversification:
     def run(self) -> Diverse:
         if self.request.again and self.request.way == "classes":
             return self._again()
-        kept = np.flatnonzero(~self.outcome.suppressed)
-        if not len(kept):
+        positions = np.flatnonzero(~self.outcome.suppressed)
+        if not len(positions):
             return self._sure(self.outcome)
         if self.request.way == "blind":
             return self._blind()
         if self.outcome.matches is None:
             return self._united()
-        return self._assembled(kept, self._k_member(kept))
+        return self._assembled(positions, self._k_member(positions))
 
     def _sure(self, outcome: Outcome, steps: int = 0) -> Diverse:
         return Diverse(outcome, np.zeros(self.draws, bool), 0, steps)
@@ -252,15 +252,15 @@ class _PartitionDiversification:
     def _united(self) -> Diverse:
         outcome, part = self.outcome, self.part
         assert outcome.classes is not None
-        kept = np.flatnonzero(~outcome.suppressed)
-        if not len(kept):
+        positions = np.flatnonzero(~outcome.suppressed)
+        if not len(positions):
             return self._sure(outcome)
-        _, first, label = np.unique(outcome.classes[kept], return_index=True, return_inverse=True)
+        _, first, label = np.unique(outcome.classes[positions], return_index=True, return_inverse=True)
         b = len(first)
         suppressed = outcome.suppressed.copy()
         if self.request.keep_apart:
-            counts = self.targets.counts(self.values[kept], label, b)
-            suppressed[kept] = self.targets.gaps(counts)[label] > 0
+            counts = self.targets.counts(self.values[positions], label, b)
+            suppressed[positions] = self.targets.gaps(counts)[label] > 0
             return self._sure(
                 replace(
                     outcome,
@@ -271,13 +271,13 @@ class _PartitionDiversification:
                 int(suppressed.sum() - outcome.suppressed.sum() > 0),
             )
         into, boxes = self._along_tree(
-            part, outcome.generalization.take(kept[first]), label, self.values[kept]
+            part, outcome.generalization.take(positions[first]), label, self.values[positions]
         )
         unions = b - len(np.unique(into))
         if not unions:
             return self._sure(outcome)
         places = np.zeros(part.n, np.int64)
-        places[kept] = into[label]
+        places[positions] = into[label]
         wide = unloaded(part.records, part.plan, take(boxes, places), np.zeros(part.n, np.int64))
         classes = np.where(suppressed, b, places)
         return self._sure(
@@ -318,17 +318,17 @@ class _PartitionDiversification:
         outcome = self.outcome
         if rows > self.request.k:
             outcome = self.request.rematch(part, rows)
-        kept = np.flatnonzero(~outcome.suppressed)
+        positions = np.flatnonzero(~outcome.suppressed)
         if outcome.matches is None:
             assert outcome.classes is not None
-            label = np.unique(outcome.classes[kept], return_inverse=True)[1]
+            label = np.unique(outcome.classes[positions], return_inverse=True)[1]
             gaps = self.targets.gaps(
-                self.targets.counts(self.values[kept], label, int(label.max(initial=-1)) + 1)
+                self.targets.counts(self.values[positions], label, int(label.max(initial=-1)) + 1)
             )
             refused = np.full(self.draws, bool((gaps > 0).any()))
-            return Diverse(outcome, refused, 0, len(kept))
-        refused, movable = self._bits(matches_among(outcome.matches, kept), self.values[kept])
-        return Diverse(outcome, refused, movable, len(kept))
+            return Diverse(outcome, refused, 0, len(positions))
+        refused, movable = self._bits(matches_among(outcome.matches, positions), self.values[positions])
+        return Diverse(outcome, refused, movable, len(positions))
 
     # --------------------------------------------------------------------------------------- graphs
 
@@ -357,22 +357,22 @@ class _PartitionDiversification:
         into, _ = self._along_tree(part, generalization, labels, self.values[at])
         return np.unique(into[labels], return_inverse=True)[1].astype(np.int64)
 
-    def _assembled(self, kept: np.ndarray, labels: np.ndarray) -> Diverse:
+    def _assembled(self, positions: np.ndarray, labels: np.ndarray) -> Diverse:
         """Return classes as complete components of a graph."""
         part, n = self.part, self.part.n
         size = np.bincount(labels)
         matches = np.full((n, int(size.max())), -1, np.int32)
         matches[:, 0] = np.arange(n)
         by_class = np.argsort(labels, kind="stable")
-        for members in np.split(kept[by_class], np.cumsum(size)[:-1]):
+        for members in np.split(positions[by_class], np.cumsum(size)[:-1]):
             block = np.repeat(members[None, :], len(members), axis=0)
             # the record itself first
             first = np.arange(len(members))
             block[first, first], block[:, 0] = members[0], members
             matches[members, : len(members)] = block
         suppressed = self.outcome.suppressed
-        parts = [Generalization.join_by_class(part.records.take(kept), labels)]
-        index = [kept]
+        parts = [Generalization.join_by_class(part.records.take(positions), labels)]
+        index = [positions]
         hidden = np.flatnonzero(suppressed)
         if len(hidden):
             parts.append(self.outcome.generalization.take(hidden))
@@ -384,7 +384,7 @@ class _PartitionDiversification:
             suppressed=suppressed,
             facts=dict(self.outcome.facts),
         )
-        return self._sure(outcome, len(kept))
+        return self._sure(outcome, len(positions))
 
 
 def _all_suppressed(records: Records, outcome: Outcome) -> Outcome:

@@ -131,13 +131,13 @@ def improve_by_chains(
     if codes.max(initial=0) < SHORT:
         codes = codes.astype(np.int16)
     totals = np.zeros(5, np.int64)
-    done, chains_only = 0, rounds
+    turns, chains_only = 0, rounds
     if part.is_over is not None:
         part.is_over()  # the first round begins, and is made in any case
-    while done < chains_only + kicks:
+    while turns < chains_only + kicks:
         _look_around(rows, search, codes, rng, pool)
         before = float(rows.drop[::k].sum())
-        kicking = done >= chains_only
+        kicking = turns >= chains_only
         totals += _one_round(
             rows,
             search,
@@ -148,20 +148,20 @@ def improve_by_chains(
             mutual=mutual,
             kicking=kicking,
         )
-        done += 1
+        turns += 1
         now = float(rows.drop[::k].sum())
         if part.watch is not None:
-            part.watch(Progress(done, chains_only + kicks, now))
+            part.watch(Progress(turns, chains_only + kicks, now))
         if not kicking and before - now <= ENOUGH * abs(before):
-            chains_only = done
+            chains_only = turns
         if part.is_over is not None and part.is_over():
-            chains_only = min(chains_only, done)
+            chains_only = min(chains_only, turns)
             break
         if now == 0.0:
             break
     facts = {
-        "rounds": done,
-        "kicks": max(done - chains_only, 0),
+        "rounds": turns,
+        "kicks": max(turns - chains_only, 0),
         "chains": int(totals[0]),
         "kicks_tried": int(totals[2]),
         "kicks_kept": int(totals[3]),
@@ -185,10 +185,10 @@ def chain_memory(domains: Sequence[Domain], n: int, k: int, candidates: int) -> 
     places = k * (
         8 * row + 8 + 3 * 4 + 2 * 8
     )  # rows, what they cost; matches, holders, turns; and to sort these once
-    own = (
+    originals = (
         80 * len(domains) + 4 * candidates + 16 * (ORDERS + 1)
     )  # originals, coded thrice; candidates; orders
-    return n * (places + own)
+    return n * (places + originals)
 
 
 def search_of(matches: np.ndarray, candidates: int) -> Search:

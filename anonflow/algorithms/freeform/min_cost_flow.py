@@ -69,8 +69,8 @@ def min_cost_flow_matches(part: Partition, k: int) -> np.ndarray:
         If the solver finds no solution.
     """
     costs = _edge_costs(part)
-    taken = _least_flow(costs, k - 1)
-    i, j = np.nonzero(taken)
+    edges = _least_flow(costs, k - 1)
+    i, j = np.nonzero(edges)
     matches = np.empty((part.n, k), np.int32)
     matches[:, 0] = np.arange(part.n)
     matches[:, 1:] = i[np.lexsort([i, j])].reshape(part.n, k - 1)
@@ -109,14 +109,14 @@ def mutual_flow_matches(part: Partition, k: int) -> tuple[np.ndarray, np.ndarray
     degree = k + n * (k - 1) % 2
     costs = _edge_costs(part)
     costs += costs.T.copy()
-    taken = _least_flow(costs, degree - 1)
-    both = taken & taken.T
+    edges = _least_flow(costs, degree - 1)
+    both = edges & edges.T
     near = np.empty((n, degree), np.int32)
     near[:, 0] = np.arange(n)
     size = 1 + both.sum(axis=1)
     i, j = np.nonzero(both)
     near[i, 1 + np.arange(len(i)) - np.repeat(np.cumsum(size - 1) - (size - 1), size - 1)] = j
-    halve_trails_jit(taken ^ taken.T, costs, near, size)
+    halve_trails_jit(edges ^ edges.T, costs, near, size)
     origin = part.originals()
     facts = np.zeros(2, np.int64)
     if not complete_links_jit(part.plan, origin, origin, near, size, 1, degree - 1, facts):
@@ -141,9 +141,9 @@ def _least_flow(costs: np.ndarray, amount: int) -> np.ndarray:
     from ortools.graph.python.min_cost_flow import SimpleMinCostFlow
 
     n = len(costs)
-    taken = np.zeros((n, n), bool)
+    edges = np.zeros((n, n), bool)
     if amount == 0:
-        return taken
+        return edges
     i, j = np.nonzero(np.isfinite(costs))
     flow = SimpleMinCostFlow()
     prices = np.rint(costs[i, j] * SCALE).astype(np.int64)
@@ -154,8 +154,8 @@ def _least_flow(costs: np.ndarray, amount: int) -> np.ndarray:
     flow.set_nodes_supplies(np.arange(2 * n, dtype=np.int32), supplies)
     if flow.solve() != flow.OPTIMAL:
         raise RuntimeError("min-cost-flow: the solver found no solution; use smaller partitions")
-    taken[i, j] = flow.flows(arcs) > 0
-    return taken
+    edges[i, j] = flow.flows(arcs) > 0
+    return edges
 
 
 MIN_COST_FLOW = Algorithm(

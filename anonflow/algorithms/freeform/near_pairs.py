@@ -46,7 +46,7 @@ def costs_of_difference(records: Records, plan: Plan) -> np.ndarray | None:
     costs = np.zeros(records.q)
     at_range = at_set = 0
     for a, domain in enumerate(records.domains):
-        if any(each is not None for each in (domain.bound, domain.floor, domain.limit)):
+        if any(limit is not None for limit in (domain.bound, domain.floor, domain.limit)):
             return None
         if domain.shape == "set":
             form, t = plan.set_form[at_set], at_set
@@ -166,8 +166,8 @@ def _sorted(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the records sorted by their visible QIs, and the run of each place."""
     n = len(codes)
-    shown = [a for a in range(codes.shape[1]) if a not in hidden]
-    label = equal_columns(codes[:, shown].T, n) if whole is None else whole[:, shown].sum(axis=1)
+    qis = [a for a in range(codes.shape[1]) if a not in hidden]
+    label = equal_columns(codes[:, qis].T, n) if whole is None else whole[:, qis].sum(axis=1)
     # the position is part of the number: no two are equal, so every way of sorting gives the same
     label, order = np.divmod(np.sort(label * n + np.arange(n)), n)
     starts = np.flatnonzero(np.diff(label, prepend=-1, append=-1))

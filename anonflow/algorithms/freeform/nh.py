@@ -41,8 +41,8 @@ def nh(part: Partition, k: int, *, reciprocal: Reciprocal = False) -> Outcome:
     """
     if reciprocal:
         matches, rings = mutual_ring_matches(part, k)
-        more = int((matches[:, k:] >= 0).sum())
-        return Outcome.of_matches(part.records, matches, rings=rings, one_more_match=more)
+        extra_matches = int((matches[:, k:] >= 0).sum())
+        return Outcome.of_matches(part.records, matches, rings=rings, one_more_match=extra_matches)
     matches, rings = nh_matches(part, k)
     return Outcome.of_matches(part.records, matches, rings=rings)
 

@@ -164,8 +164,8 @@ def _symmetric(part: Partition, k: int, time_limit: float, gap: float, end: floa
             choices, low = model.solve(choices, cost, prices, low, gap, end)
             matches, cost = model.matches(choices), model.cost(choices)
         bound = low if every else bound
-    more = part.n if degree > k else 0
-    return _outcome(part, matches, cost, min(bound, cost), start, one_more_match=more)
+    extra_matches = part.n if degree > k else 0
+    return _outcome(part, matches, cost, min(bound, cost), start, one_more_match=extra_matches)
 
 
 def _loose_bound(part: Partition, k: int, time_limit: float, end: float) -> int:
@@ -176,7 +176,9 @@ def _loose_bound(part: Partition, k: int, time_limit: float, end: float) -> int:
     return math.floor(float(record_bounds(part.records, k, part.loss, effort).sum()) / GRID)
 
 
-def _outcome(part: Partition, matches: np.ndarray, cost: int, bound: int, start: int, **more: int) -> Outcome:
+def _outcome(
+    part: Partition, matches: np.ndarray, cost: int, bound: int, start: int, **facts: int
+) -> Outcome:
     proven = cost - bound <= EXACT / GRID
     least = cost if proven else bound
     return Outcome.of_matches(
@@ -187,7 +189,7 @@ def _outcome(part: Partition, matches: np.ndarray, cost: int, bound: int, start:
         gap=1 - least / cost if cost else 0.0,
         proven=bool(proven),
         start=start * GRID,
-        **more,
+        **facts,
     )
 
 

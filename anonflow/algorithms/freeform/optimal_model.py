@@ -142,31 +142,31 @@ class Sets:
         least = self.least(reduced)
         slack = reduced - least[self.members].max(axis=1)
         room = best - bound
-        kept = np.flatnonzero(slack <= room)
-        most = np.minimum(self.k, room // np.maximum(slack[kept], 1))
-        most[slack[kept] <= 0] = self.k
-        most = np.maximum(most, [copies.get(int(s), 0) for s in kept])
+        candidates = np.flatnonzero(slack <= room)
+        most = np.minimum(self.k, room // np.maximum(slack[candidates], 1))
+        most[slack[candidates] <= 0] = self.k
+        most = np.maximum(most, [copies.get(int(s), 0) for s in candidates])
         shift = 0
-        weights = reduced[kept]
+        weights = reduced[candidates]
         while sum(abs(w) * m for w, m in zip((weights >> shift).tolist(), most.tolist(), strict=True)) > ROOM:
             shift += 1
         model = cp_model.CpModel()
         amounts = [model.new_int_var(0, int(m), "") for m in most]
         holders: list[list[int]] = [[] for _ in range(self.n)]
-        for place, row in enumerate(self.members[kept].tolist()):
+        for place, row in enumerate(self.members[candidates].tolist()):
             for i in row:
                 holders[i].append(place)
-        for own in holders:
-            model.add(cp_model.LinearExpr.sum([amounts[place] for place in own]) == self.k)
+        for places in holders:
+            model.add(cp_model.LinearExpr.sum([amounts[place] for place in places]) == self.k)
         model.minimize(cp_model.LinearExpr.weighted_sum(amounts, (weights >> shift).tolist()))
-        for place, s in enumerate(kept.tolist()):
+        for place, s in enumerate(candidates.tolist()):
             model.add_hint(amounts[place], copies.get(s, 0))
         solver = solver_of(model, end, gap * best / 2**shift)
         if solver is None:
             return copies, bound
         constant = int(self.k * prices.sum())
         proved = (math.floor(solver.best_objective_bound) << shift) + constant
-        copies_of = {int(s): int(solver.value(x)) for s, x in zip(kept, amounts, strict=True)}
+        copies_of = {int(s): int(solver.value(x)) for s, x in zip(candidates, amounts, strict=True)}
         copies_of = {s: times for s, times in copies_of.items() if times}
         cost = sum(int(self.cost[s]) * times for s, times in copies_of.items())
         # sets that were left out are in solutions that cost `best` and more

@@ -184,41 +184,41 @@ class SymmetricSets:
         reduced = self.reduced(SymmetricPrices(prices, np.zeros(n, np.int64)))
         least = self.least(reduced)
         slack = reduced - least[self.holder]
-        kept = np.flatnonzero(slack <= best - bound)
-        proves = len(kept) <= CHOICES
+        candidates = np.flatnonzero(slack <= best - bound)
+        proves = len(candidates) <= CHOICES
         if not proves:
-            kept = kept[np.argsort(slack[kept], kind="stable")[:CHOICES]]
-        kept = np.union1d(kept, choices)
+            candidates = candidates[np.argsort(slack[candidates], kind="stable")[:CHOICES]]
+        candidates = np.union1d(candidates, choices)
         shift = 0
-        while int(slack[kept].max()) >> shift > ROOM // n:
+        while int(slack[candidates].max()) >> shift > ROOM // n:
             shift += 1
-        weights = (slack[kept] >> shift).tolist()
+        weights = (slack[candidates] >> shift).tolist()
         model = cp_model.CpModel()
-        taken = [model.new_bool_var("") for _ in kept]
-        own: list[list[int]] = [[] for _ in range(n)]
+        variables = [model.new_bool_var("") for _ in candidates]
+        places_of: list[list[int]] = [[] for _ in range(n)]
         ends: dict[tuple[int, int], list[int]] = {}
-        for place, choice in enumerate(kept.tolist()):
+        for place, choice in enumerate(candidates.tolist()):
             holder = int(self.holder[choice])
-            own[holder].append(place)
+            places_of[holder].append(place)
             for i in self.sets.members[choice // k].tolist():
                 if i != holder:
                     ends.setdefault((holder, i), []).append(place)
-        for places in own:
-            model.add_exactly_one(taken[place] for place in places)
+        for places in places_of:
+            model.add_exactly_one(variables[place] for place in places)
         for (i, j), places in ends.items():
             back = ends.get((j, i), [])
             if i < j or not back:
-                forth = cp_model.LinearExpr.sum([taken[place] for place in places])
-                model.add(forth == cp_model.LinearExpr.sum([taken[place] for place in back]))
-        model.minimize(cp_model.LinearExpr.weighted_sum(taken, weights))
+                forth = cp_model.LinearExpr.sum([variables[place] for place in places])
+                model.add(forth == cp_model.LinearExpr.sum([variables[place] for place in back]))
+        model.minimize(cp_model.LinearExpr.weighted_sum(variables, weights))
         hinted = set(choices.tolist())
-        for place, choice in enumerate(kept.tolist()):
-            model.add_hint(taken[place], choice in hinted)
+        for place, choice in enumerate(candidates.tolist()):
+            model.add_hint(variables[place], choice in hinted)
         solver = solver_of(model, end, gap * best / 2**shift)
         if solver is None:
             return choices, bound
         proved = (math.floor(solver.best_objective_bound) << shift) + int(least.sum())
-        better = kept[[bool(solver.value(variable)) for variable in taken]]
+        better = candidates[[bool(solver.value(variable)) for variable in variables]]
         # choices that were left out are in solutions that cost `best` and more
         return (better if self.cost(better) < best else choices), max(
             bound, min(proved, best)

@@ -61,7 +61,9 @@ def reciprocal_outcome(part: Partition, k: int, method: Method) -> Outcome:
     return mutual_outcome(part, k, *reciprocal_matches(part, k, method))
 
 
-def mutual_outcome(part: Partition, k: int, matches: np.ndarray, facts: np.ndarray, **more: Any) -> Outcome:
+def mutual_outcome(
+    part: Partition, k: int, matches: np.ndarray, facts: np.ndarray, **further_facts: Any
+) -> Outcome:
     """Return the outcome of symmetric matches, with the two facts of :func:`reciprocal_matches` and others.
 
     Parameters
@@ -70,7 +72,7 @@ def mutual_outcome(part: Partition, k: int, matches: np.ndarray, facts: np.ndarr
     k : int
     matches : numpy.ndarray, shape (P, d), int32
     facts : numpy.ndarray, shape (2,), int64
-    **more
+    **further_facts
         Facts.
     """
     return Outcome.of_matches(
@@ -79,7 +81,7 @@ def mutual_outcome(part: Partition, k: int, matches: np.ndarray, facts: np.ndarr
         backtracked=int(facts[0]),
         augmented=int(facts[1]),
         one_more_match=part.n if matches.shape[1] > k else 0,
-        **more,
+        **further_facts,
     )
 
 
@@ -140,8 +142,8 @@ def reciprocal_matches(part: Partition, k: int, method: Method) -> tuple[np.ndar
             if method == "hungarian":
                 _assign(costs, near, size, level, need)
             _cheapest(costs, near, size, level + need)
-        done = complete_links_jit(part.plan, origin, state, near, size, level, need, facts)
-        if not done:
+        is_complete = complete_links_jit(part.plan, origin, state, near, size, level, need, facts)
+        if not is_complete:
             facts[1] += 1
             if costs is None:
                 costs = _costs(part, origin, state, near[:, :level])
@@ -168,16 +170,16 @@ def _costs(part: Partition, origin: State, state: State, used: np.ndarray) -> np
 def _assign(costs: np.ndarray, near: np.ndarray, size: np.ndarray, level: int, need: int) -> None:
     """Link along an optimal assignment; pairs need further links, and so do records that odd cycles leave without a link."""
     n = len(costs)
-    own = np.arange(n)
+    identity = np.arange(n)
     allowed = costs.copy()
-    to = own
+    to = identity
     for _ in range(ROUNDS):
         try:
             with np.errstate(invalid="ignore"):
                 to = scipy.optimize.linear_sum_assignment(allowed - allowed.min(axis=0))[1]
         except ValueError:  # too many pairs are forbidden: complete the result of the last round
             break
-        pairs = np.flatnonzero((to[to] == own) & (own < to))
+        pairs = np.flatnonzero((to[to] == identity) & (identity < to))
         if need == 1 or not len(pairs):
             break
         allowed[pairs, to[pairs]] = np.inf

@@ -161,8 +161,10 @@ def two_phase(
     if reciprocal:
         if improve != "chains":
             raise ParameterError("two-phase: reciprocal needs improve: chains; leave one of the two out")
-        mutual, counts, more = mutual_two_phase_matches(part, k, first, candidates, rounds, kicks, threads)
-        return mutual_outcome(part, k, mutual, counts, **more)
+        mutual, counts, mutual_facts = mutual_two_phase_matches(
+            part, k, first, candidates, rounds, kicks, threads
+        )
+        return mutual_outcome(part, k, mutual, counts, **mutual_facts)
     matches, facts = two_phase_matches(
         part,
         k,
@@ -214,8 +216,8 @@ def mutual_two_phase_matches(
     counts = np.zeros(2, np.int64)
     for rows in stretches(lexicographic_order(part.records), size, degree):
         stretch = Partition(part.records.take(rows), part.loss, part.rng)
-        own, repairs = reciprocal_matches(stretch, degree, "hungarian")
-        matches[rows] = rows[own]
+        stretch_matches, repairs = reciprocal_matches(stretch, degree, "hungarian")
+        matches[rows] = rows[stretch_matches]
         counts += repairs
     facts: dict[str, Any] = {}
     if 1 < degree < part.n:
@@ -293,17 +295,17 @@ def two_phase_matches(
         elif 1 < k < n:
             facts |= {"cycles": 0, "finished": True}
             for rows in sources if inside(matches, sources) else [order]:
-                mine = matches_among(matches, rows)
-                graph = MatchedRecords(plan, take(origin, rows), mine, take(joined, rows))
+                inner_matches = matches_among(matches, rows)
+                graph = MatchedRecords(plan, take(origin, rows), inner_matches, take(joined, rows))
                 cycles, labels = cancel(graph, candidates, t, len(rows) if p is None else p, part.rng)
-                cover_jit(plan, graph.origin, mine, 0, len(rows), graph.joined)
-                left = max(LABELS * mine[:, 1:].size, LEAST_LABELS) if p is None else p - labels
+                cover_jit(plan, graph.origin, inner_matches, 0, len(rows), graph.joined)
+                left = max(LABELS * inner_matches[:, 1:].size, LEAST_LABELS) if p is None else p - labels
                 others, finished = cancel_all(
                     graph, candidates, left, part.rng, pool, part.watch, pairs=p is None
                 )
                 facts["cycles"] += cycles + others
                 facts["finished"] &= finished
-                matches[rows] = rows[mine]
+                matches[rows] = rows[inner_matches]
             cover_jit(plan, origin, matches, 0, n, joined)
         facts["gained"] = before - float(joined.cost.sum())
     return matches, facts

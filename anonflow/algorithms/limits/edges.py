@@ -63,8 +63,8 @@ def improve_within(
                 slot = slots[block, turn]
                 slot_costs_jit(plan, origin, inner, block, slot, rest, freed, costs)
                 costs[broken(records, inner, block, slot)] = np.inf
-                taken, to = scipy.optimize.linear_sum_assignment(costs - costs.min(axis=0))
-                if fsum(costs[taken, to]) <= fsum(costs.diagonal()):
+                source, to = scipy.optimize.linear_sum_assignment(costs - costs.min(axis=0))
+                if fsum(costs[source, to]) <= fsum(costs.diagonal()):
                     inner[block[to], slot[to]] = inner[block, slot]
         cover_jit(plan, origin, inner, 0, n, joined)
         # a further pass takes as long and gains less
@@ -93,7 +93,7 @@ def broken(records: Records, matches: np.ndarray, block: np.ndarray, slot: np.nd
     lost = matches[block, slot]
     stay = np.ones((size, matches.shape[1]), bool)
     stay[np.arange(size), slot] = False
-    kept = matches[block][stay].reshape(size, -1)
+    rest = matches[block][stay].reshape(size, -1)
     over = np.zeros((size, size), bool)
     for a in limited(records):
         domain = records.domains[a]
@@ -101,12 +101,12 @@ def broken(records: Records, matches: np.ndarray, block: np.ndarray, slot: np.nd
         codes = records.codes[:, a]
         if domain.shape == "range":
             points = domain.points[codes]
-            inside, outside = points[kept], points[lost]
+            inside, outside = points[rest], points[lost]
             low = np.minimum(outside[:, None], inside.min(axis=1)[None, :])
             high = np.maximum(outside[:, None], inside.max(axis=1)[None, :])
             over |= high - low > domain.limit
             continue
         held = np.zeros((size, domain.size), bool)
-        held[np.arange(size)[:, None], codes[kept]] = True
+        held[np.arange(size)[:, None], codes[rest]] = True
         over |= held.sum(axis=1)[None, :] + ~held.T[codes[lost]] > domain.limit
     return over

@@ -131,14 +131,14 @@ def limit_blocks(records: Records, k: int) -> np.ndarray:
     names = limited(records)
     labels = np.zeros(records.n, np.int64)
     todo = [np.arange(records.n)]
-    done = 0
+    blocks = 0
     while todo:
         rows = todo.pop()
         excess = [_excess(records.domains[a], records.codes[rows, a]) for a in names]
         worst = int(np.argmax(excess))
         if excess[worst] <= 1:
-            labels[rows] = done
-            done += 1
+            labels[rows] = blocks
+            blocks += 1
             continue
         a = names[worst]
         present, at = np.unique(records.codes[rows, a], return_inverse=True)
@@ -220,13 +220,13 @@ class _Growing:
     generalized: Generalization
 
     def __post_init__(self) -> None:
-        self.own = Generalization.of(self.records)
+        self.originals = Generalization.of(self.records)
         self.cost = record_costs(self.generalized, self.loss)
         self.names = limited(self.records)
 
     def joined(self, original: int) -> Generalization:
         """Return each of them joined with an original."""
-        record = self.own.take(np.full(self.generalized.n, original))
+        record = self.originals.take(np.full(self.generalized.n, original))
         return self.generalized.join(record)
 
     def growth(self, original: int) -> tuple[np.ndarray, np.ndarray]:
@@ -267,16 +267,18 @@ def _rescued_classes(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Let suppressed records join the class whose loss grows least, where a class keeps the limits."""
     lost = _candidates(part.records, suppressed)
-    kept = np.flatnonzero(~suppressed)
-    if not lost or not len(kept):
+    positions = np.flatnonzero(~suppressed)
+    if not lost or not len(positions):
         return classes, suppressed
-    names, first, sizes = np.unique(classes[kept], return_index=True, return_counts=True)
-    generalization = Generalization.join_by_class(part.records.take(kept), classes[kept]).take(first)
+    names, first, sizes = np.unique(classes[positions], return_index=True, return_counts=True)
+    generalization = Generalization.join_by_class(part.records.take(positions), classes[positions]).take(
+        first
+    )
     growing = _Growing(part.records, part.loss, generalization)
     classes, suppressed = classes.copy(), suppressed.copy()
     for original in lost:
-        cost, more = growing.growth(original)
-        growth = sizes * more + cost
+        cost, rises = growing.growth(original)
+        growth = sizes * rises + cost
         at = int(np.argmin(growth))
         if np.isfinite(growth[at]):
             growing.replace(np.array([at]), growing.joined(original).take(np.array([at])))
@@ -296,28 +298,28 @@ def _rescued_matches(
     matches, suppressed = matches.copy(), suppressed.copy()
     full = np.where(matches < 0, np.arange(part.n, dtype=np.int32)[:, None], matches)
     growing = _Growing(part.records, part.loss, Generalization.join_of(part.records, full))
-    own = growing.own
+    originals = growing.originals
     for original in lost:
-        more = growing.growth(original)[1]
-        more[suppressed] = np.inf
-        near = np.argsort(more, kind="stable")[:NEAR]
-        near = near[np.isfinite(more[near])]
-        row = own.take(np.array([original]))
+        rises = growing.growth(original)[1]
+        rises[suppressed] = np.inf
+        near = np.argsort(rises, kind="stable")[:NEAR]
+        near = near[np.isfinite(rises[near])]
+        row = originals.take(np.array([original]))
         free = np.ones(len(near), bool)
-        taken = np.zeros(part.n, bool)
+        in_use = np.zeros(part.n, bool)
         edges: list[tuple[int, int]] = []
         for slot in range(1, k):
             ends = matches[near, slot]
             # the cost of this record's own row, joined with the end of each edge
-            wide = own.take(ends).join(row.take(np.zeros(len(near), np.int64)))
-            good = free & ~taken[ends] & _within(wide, growing.names)
+            wide = originals.take(ends).join(row.take(np.zeros(len(near), np.int64)))
+            good = free & ~in_use[ends] & _within(wide, growing.names)
             if not good.any():
                 break
-            at = int(np.argmin(np.where(good, more[near] + record_costs(wide, part.loss), np.inf)))
+            at = int(np.argmin(np.where(good, rises[near] + record_costs(wide, part.loss), np.inf)))
             edges.append((int(near[at]), int(ends[at])))
             free[at] = False
-            taken[ends[at]] = True
-            row = row.join(own.take(ends[at : at + 1]))
+            in_use[ends[at]] = True
+            row = row.join(originals.take(ends[at : at + 1]))
         if len(edges) < k - 1:
             continue
         rows = np.array([j for j, _ in edges] + [original])

@@ -113,7 +113,7 @@ def _program(choices: RowChoices, cost: int, end: float) -> tuple[np.ndarray | N
     chosen = np.flatnonzero(inside)
     rows, ones = choices.rows[choices.kind].astype(float), np.ones
     everyone = sparse.csr_array((ones(c), (choices.kind, np.arange(c))), shape=(t, c + m))
-    each = sparse.csr_array(
+    use_limit = sparse.csr_array(
         (
             np.concatenate([ones(len(chosen)), -rows[chosen]]),
             (np.tile(np.arange(len(chosen)), 2), np.concatenate([chosen, c + at[chosen]])),
@@ -130,7 +130,7 @@ def _program(choices: RowChoices, cost: int, end: float) -> tuple[np.ndarray | N
     costs = np.concatenate([choices.cost, np.zeros(m)]).astype(float)
     limits = [
         scipy.optimize.LinearConstraint(everyone, choices.rows, choices.rows),
-        scipy.optimize.LinearConstraint(each, -np.inf, 0),
+        scipy.optimize.LinearConstraint(use_limit, -np.inf, 0),
         scipy.optimize.LinearConstraint(enough, 0, np.inf),
     ]
     whole = np.concatenate([np.zeros(c), np.ones(m)])

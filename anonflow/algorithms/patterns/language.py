@@ -81,14 +81,14 @@ class PatternSet:
         """The pattern that hides everything."""
         return np.uint64((1 << len(self.qis)) - 1)
 
-    def take(self, kept: np.ndarray) -> PatternSet:
+    def take(self, places: np.ndarray) -> PatternSet:
         """Return the patterns of a mask, shape (p,), bool, or at some positions."""
-        return replace(self, masks=self.masks[kept], costs=self.costs[kept])
+        return replace(self, masks=self.masks[places], costs=self.costs[places])
 
     def hides(self, a: int) -> np.ndarray:
         """Return which patterns hide a QI, shape (p,), bool."""
-        own = np.uint64(sum(1 << b for b, qi in enumerate(self.qis) if qi == a))
-        return self.masks & own == own
+        bits = np.uint64(sum(1 << b for b, qi in enumerate(self.qis) if qi == a))
+        return self.masks & bits == bits
 
     def shows(self, b: int) -> np.ndarray:
         """Return which patterns show a column, shape (p,), bool."""
@@ -168,7 +168,7 @@ def pattern_set(
     named = columns_to_hide(domains)
     q = len(named)
     whole, unit = whole_costs(domains, weights)
-    shown = _ShownColumns(domains)
+    columns = _ShownColumns(domains)
     everything = fallback_of(patterns, fallback) == "all"
     if isinstance(patterns, str) and patterns == "all":
         if q > MOST:
@@ -189,27 +189,30 @@ def pattern_set(
         listed = [patterns] if isinstance(patterns, Mapping) else list(patterns)
         for pattern in listed:
             if isinstance(pattern, Mapping) and LEVELS in pattern:
-                shown.enter(pattern)
+                columns.enter(pattern)
         masks = np.concatenate(
             [
-                shown.masks_of(pattern)
+                columns.masks_of(pattern)
                 if isinstance(pattern, Mapping) and LEVELS in pattern
-                else with_codes(_masks_of(pattern, named), domains) | shown.between
+                else with_codes(_masks_of(pattern, named), domains) | columns.between
                 for pattern in listed
             ]
         )
         if everything:
-            masks = np.append(masks, shown.everything)
+            masks = np.append(masks, columns.everything)
         masks = masks[np.sort(np.unique(masks, return_index=True)[1])]
-    kept = [Fraction(int(cost)) for cost in whole]
-    kept += [
-        kept[qi] * (1 - cells.share) for qi, cells in zip(shown.qis[len(domains) :], shown.cells, strict=True)
+    bit_costs = [Fraction(int(cost)) for cost in whole]
+    bit_costs += [
+        bit_costs[qi] * (1 - cells.share)
+        for qi, cells in zip(columns.qis[len(domains) :], columns.cells, strict=True)
     ]
-    finer = lcm(*(cost.denominator for cost in kept), 1)
+    finer = lcm(*(cost.denominator for cost in bit_costs), 1)
     whole, unit = whole * finer, unit * finer
     if max(whole.tolist(), default=0) >= 2**45:
         raise ParameterError("weights have too many digits; round them", subject="pattern-guided")
-    costs = int(whole.sum()) - mask_costs(~masks, np.array([int(cost * finer) for cost in kept], np.int64))
+    costs = int(whole.sum()) - mask_costs(
+        ~masks, np.array([int(cost * finer) for cost in bit_costs], np.int64)
+    )
     order = (
         np.lexsort([_reversed_bits(masks, len(domains)), costs])
         if isinstance(patterns, str)
@@ -217,9 +220,9 @@ def pattern_set(
     )
     return PatternSet(
         tuple(domains),
-        tuple(shown.qis),
-        tuple(shown.levels),
-        tuple(shown.cells),
+        tuple(columns.qis),
+        tuple(columns.levels),
+        tuple(columns.cells),
         masks[order],
         costs[order],
         whole,
@@ -296,15 +299,15 @@ class _ShownColumns:
 
     def _shown(self, column: str, level: str) -> int:
         """Return the bits of what a level shows of a column."""
-        shown = 0
+        bits = 0
         qis = [a for a, domain in enumerate(self.domains) if domain.column == column]
         for qi, cells in zip(qis, self._cells(column, level), strict=True):
             if isinstance(cells, RunsAtLevel):
                 pairs = list(zip(self.qis[len(self.domains) :], self.levels, strict=True))
-                shown |= 1 << len(self.domains) + pairs.index((qi, level))
+                bits |= 1 << len(self.domains) + pairs.index((qi, level))
             elif cells.share == 0:
-                shown |= 1 << qi
-        return shown
+                bits |= 1 << qi
+        return bits
 
     def _cells(self, column: str, level: str) -> list[CellsAtLevel]:
         try:
@@ -326,12 +329,12 @@ class _ShownColumns:
                 'levels is a mapping of columns to levels, such as {age: "width 10"}',
                 subject="pattern-guided",
             )
-        known = tuple(dict.fromkeys(domain.column for domain in self.domains))
+        columns = tuple(dict.fromkeys(domain.column for domain in self.domains))
         checked = {}
         for column, levels in named.items():
-            if column not in known:
+            if column not in columns:
                 raise ParameterError(
-                    f"no quasi-identifier {str(column)[:40]!r}{did_you_mean(str(column), known)}",
+                    f"no quasi-identifier {str(column)[:40]!r}{did_you_mean(str(column), columns)}",
                     subject="pattern-guided",
                 )
             if any(domain.has_codes for domain in self.domains if domain.column == column):
@@ -500,9 +503,9 @@ def _masks_of(pattern: Any, domains: Sequence[Domain]) -> np.ndarray:
 def _mask_of(name: str, domains: Sequence[Domain]) -> int:
     mask = sum(1 << a for a, domain in enumerate(domains) if name in (domain.name, domain.column))
     if not mask:
-        known = tuple(dict.fromkeys(domain.column for domain in domains))
+        columns = tuple(dict.fromkeys(domain.column for domain in domains))
         raise ParameterError(
-            f"no quasi-identifier {name!r}{did_you_mean(name, known)}", subject="pattern-guided"
+            f"no quasi-identifier {name!r}{did_you_mean(name, columns)}", subject="pattern-guided"
         )
     return mask
 
@@ -543,11 +546,11 @@ class _Predicates:
         masks = np.zeros(1, np.uint64)
         for unit in units:
             # a predicate that does not hold now cannot hold when more is suppressed: no valid pattern is lost here
-            more = masks | np.uint64(unit)
-            allowed = np.bitwise_count(more) <= self.most
+            unions = masks | np.uint64(unit)
+            allowed = np.bitwise_count(unions) <= self.most
             for group in groups:
-                allowed &= sum((more & item != 0).astype(np.int64) for item in group) <= 1
-            masks = np.concatenate([masks, more[allowed]])
+                allowed &= sum((unions & item != 0).astype(np.int64) for item in group) <= 1
+            masks = np.concatenate([masks, unions[allowed]])
             if len(masks) > 1 << MOST:
                 raise ParameterError(
                     f"the predicates leave more than {1 << MOST} patterns; lower at-most, or "
@@ -620,7 +623,7 @@ class _Predicates:
             )
         if not columns:
             return
-        if all(isinstance(each, str) for each in columns):
+        if all(isinstance(column, str) for column in columns):
             columns = [columns]
         for group in columns:
             yield self._names(entry, group, least=2)

@@ -156,7 +156,7 @@ def pattern_guided(
     if local_search and not strict:
         # that is suppression, which needs no k rows
         allowed = allowed.take(allowed.masks != allowed.everything)
-    masks, costs, shown = allowed.masks, allowed.costs, allowed.shown(part.records)
+    masks, costs, columns = allowed.masks, allowed.costs, allowed.shown(part.records)
     small = len(masks) * len(np.unique(part.records.classes())) <= LARGEST
     if local_search and not small:
         raise ParameterError(
@@ -168,13 +168,13 @@ def pattern_guided(
     choices: RowChoices | None = None
     least: tuple[int, int] | None = None
     for order in tied_orders(costs, orders, part.rng):
-        group, pattern = place(shown, masks[order], k)
+        group, pattern = place(columns, masks[order], k)
         pattern = np.append(order, -1)[pattern]
         if strict:
-            group, pattern = joined(shown, masks, group, pattern)
+            group, pattern = joined(columns, masks, group, pattern)
         placed = int(prices[pattern].sum())
         if local_search or (strict and small and (pattern < 0).any()):
-            choices = choices or _choices_to_search(shown, masks, costs, None if strict else allowed.out, k)
+            choices = choices or _choices_to_search(columns, masks, costs, None if strict else allowed.out, k)
             group, pattern = choices.places(searched(choices, choices.amount_of(pattern)))
         # under strict an order that leaves fewer rows is better at any cost
         cost = int((pattern < 0).sum()) if strict else 0, int(prices[pattern].sum())
@@ -436,9 +436,9 @@ def joined(
         if not len(left):
             break
         inside = np.flatnonzero(before == p)
-        kept = [a for a in range(records.q) if not int(masks[p]) >> a & 1]
+        qis = [a for a in range(records.q) if not int(masks[p]) >> a & 1]
         rows = np.concatenate([inside, left])
-        same = equal_columns(records.codes[rows][:, kept].T, len(rows))
+        same = equal_columns(records.codes[rows][:, qis].T, len(rows))
         class_of = np.full(int(same.max()) + 1, -1)
         class_of[same[: len(inside)]] = labels[inside]
         target = class_of[same[len(inside) :]]
@@ -477,10 +477,10 @@ def publish_places(
     """
     patterns = np.append(allowed.masks, allowed.everything)[used]
     whole = np.ones((records.q, records.n), bool)
-    own = Generalization.of(records)
-    everything = own.with_suppressed(np.ones(own.n, bool))
-    layout = own.layout
-    lo, hi, bits = own.lo.copy(), own.hi.copy(), own.bits.copy()
+    originals = Generalization.of(records)
+    everything = originals.with_suppressed(np.ones(originals.n, bool))
+    layout = originals.layout
+    lo, hi, bits = originals.lo.copy(), originals.hi.copy(), originals.bits.copy()
     row_of = layout.row_of_range
     generalized = 0
     for b, a in enumerate(allowed.qis):

@@ -103,16 +103,16 @@ def pattern_guided_optimal(
     if not strict:
         # that is suppression, which needs no k rows
         allowed = allowed.take(allowed.masks != allowed.everything)
-    masks, costs, shown, unit = allowed.masks, allowed.costs, allowed.shown(records), allowed.unit
-    labels, used = place(shown, masks, k)
+    masks, costs, columns, unit = allowed.masks, allowed.costs, allowed.shown(records), allowed.unit
+    labels, used = place(columns, masks, k)
     facts = {}
     if strict:
-        labels, used = joined(shown, masks, labels, used)
-        choices = choices_of(shown, masks, costs, None, k)
+        labels, used = joined(columns, masks, labels, used)
+        choices = choices_of(columns, masks, costs, None, k)
         with errors_of("pattern-guided-optimal", shared="pattern-guided"):
             check_company(choices)
     else:
-        choices = choices_of(shown, masks, costs, allowed.out, k)
+        choices = choices_of(columns, masks, costs, allowed.out, k)
     amount: np.ndarray | None = None
     if not strict or (used >= 0).all():
         amount = choices.amount_of(used)
@@ -214,12 +214,12 @@ def _hidden_together(choices: RowChoices, amount: np.ndarray, hidden: np.ndarray
             size[choices.instance[c]] -= moving
             need -= moving
     if need > 0:
-        shown = ~hidden & (amount > 0)
-        kept = np.bincount(
-            choices.instance[shown], (choices.cost[hidden].max() - choices.cost[shown]) * amount[shown]
+        visible = ~hidden & (amount > 0)
+        rises = np.bincount(
+            choices.instance[visible], (choices.cost[hidden].max() - choices.cost[visible]) * amount[visible]
         )
-        kept[np.bincount(choices.instance[shown]) == 0] = np.inf
-        moved = np.flatnonzero(shown & (choices.instance == int(kept.argmin())))
+        rises[np.bincount(choices.instance[visible]) == 0] = np.inf
+        moved = np.flatnonzero(visible & (choices.instance == int(rises.argmin())))
         np.add.at(amount, hide[choices.kind[moved]], amount[moved])
         amount[moved] = 0
     return amount

@@ -214,8 +214,8 @@ def choices_of(records: Records, masks: np.ndarray, costs: np.ndarray, out: int 
     )
     used = 0
     for p, mask in enumerate(masks.tolist()):
-        kept = [a for a in range(records.q) if not mask >> a & 1]
-        instance = _instances(types, kept, [domain.size + 1 for domain in records.domains])
+        qis = [a for a in range(records.q) if not mask >> a & 1]
+        instance = _instances(types, qis, [domain.size + 1 for domain in records.domains])
         sizes = np.bincount(instance, rows).astype(np.int64)
         good = np.flatnonzero(sizes[instance] >= k)
         if len(good):
@@ -233,15 +233,15 @@ def choices_of(records: Records, masks: np.ndarray, costs: np.ndarray, out: int 
     )
 
 
-def _instances(types: np.ndarray, kept: list[int], sizes: list[int]) -> np.ndarray:
+def _instances(types: np.ndarray, qis: list[int], sizes: list[int]) -> np.ndarray:
     """Return labels of the row types that agree on some QIs."""
     room = 1.0
-    for a in kept:
+    for a in qis:
         room *= sizes[a]
     if room >= 2**62:
-        return equal_columns(types[kept], types.shape[1])
+        return equal_columns(types[qis], types.shape[1])
     key = np.zeros(types.shape[1], np.int64)
-    for a in kept:
+    for a in qis:
         key = key * sizes[a] + (types[a] + 1)
     return np.unique(key, return_inverse=True)[1]
 

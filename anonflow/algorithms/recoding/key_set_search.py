@@ -143,9 +143,9 @@ class KeySetSearch:
 
     def _labels(self, projection: Projection) -> tuple[np.ndarray, np.ndarray]:
         """Return the label of each record at some levels of some columns, and how many records have each label."""
-        known = self._projected.get(projection)
-        if known is not None:
-            return known
+        labelling = self._projected.get(projection)
+        if labelling is not None:
+            return labelling
         if not projection:
             label = np.zeros(self.n, np.int32)
         else:
@@ -157,9 +157,9 @@ class KeySetSearch:
         if len(self._projected) * 4 * self.n > MOST_BYTES:
             for stored in (self._projected, self._fit, self._covered):
                 stored.clear()
-        known = label, np.bincount(label)
-        self._projected[projection] = known
-        return known
+        labelling = label, np.bincount(label)
+        self._projected[projection] = labelling
+        return labelling
 
     def _at(self, columns: Sequence[int], levels: Sequence[int]) -> Projection:
         whole = self._whole
@@ -255,10 +255,10 @@ class KeySetSearch:
                 open_ = [c for c in sorted(columns, key=dear.__getitem__) if self.columns[c].highest]
                 raised = 0
                 for c in open_:
-                    mine = rows[self.level[c, rows] < self.columns[c].highest]
-                    self._raise(c, self.columns[c].highest, mine)
-                    raised += len(mine)
-                    rows = np.setdiff1d(rows, mine)  # one cell of each row at a time
+                    open_rows = rows[self.level[c, rows] < self.columns[c].highest]
+                    self._raise(c, self.columns[c].highest, open_rows)
+                    raised += len(open_rows)
+                    rows = np.setdiff1d(rows, open_rows)  # one cell of each row at a time
                 self.matching_cells += raised
                 if not raised:
                     break
@@ -316,7 +316,7 @@ class KeySetSearch:
         self.level[c, rows] = level
 
     def _gains(
-        self, rows: np.ndarray, needs: list[np.ndarray], own: bool
+        self, rows: np.ndarray, needs: list[np.ndarray], own_people: bool
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return what each move of some rows gains, and what it serves most.
 
@@ -325,7 +325,7 @@ class KeySetSearch:
         rows : numpy.ndarray, shape (r,), int64
         needs : list of numpy.ndarray
             For each set the rows that its rare combinations lack.
-        own : bool
+        own_people : bool
             Whether the people that a row itself lacks count.
 
         Returns
@@ -346,7 +346,7 @@ class KeySetSearch:
         for s, columns in enumerate(self.sets):
             rare, need = self._rare[s], needs[s]
             open_ = np.flatnonzero(need > 0)
-            if not own and not len(open_):
+            if not own_people and not len(open_):
                 continue
             weights = self._people[s][open_].astype(np.float64)
             for levels, at in self._patterns(s, rows):
@@ -358,16 +358,16 @@ class KeySetSearch:
                         above = self._at(columns, [*levels[:i], level, *levels[i + 1 :]])
                         label_above, people_above = self._labels(above)
                         group = label_above[at]
-                        more = np.bincount(label_above[rare[open_]], weights, len(people_above))[group] - use
+                        gain = np.bincount(label_above[rare[open_]], weights, len(people_above))[group] - use
                         m, p = number[c, level], place[at]
-                        if own:
-                            more += np.minimum(people_above[group], self.k) - np.minimum(there, self.k)
-                        gains[m, p] += more
-                        if not own:
+                        if own_people:
+                            gain += np.minimum(people_above[group], self.k) - np.minimum(there, self.k)
+                        gains[m, p] += gain
+                        if not own_people:
                             lack = np.zeros(len(people_above), np.int64)
                             np.maximum.at(lack, label_above[rare[open_]], need[open_])
-                            better = more > best[m, p]
-                            best[m, p[better]] = more[better]
+                            better = gain > best[m, p]
+                            best[m, p[better]] = gain[better]
                             served[m, p[better]] = start + group[better]
                             most.append(lack)
                             start += len(lack)
@@ -378,8 +378,8 @@ class KeySetSearch:
         prices = np.empty((len(self._moves), len(rows)))
         for m, (c, level) in enumerate(self._moves):
             column, now = self.columns[c], self.level[c, rows]
-            more = np.maximum(column.prices[level, rows] - column.prices[now, rows], 1e-6)
-            prices[m] = np.where(now < level, more * self._factor[c], np.inf)
+            rises = np.maximum(column.prices[level, rows] - column.prices[now, rows], 1e-6)
+            prices[m] = np.where(now < level, rises * self._factor[c], np.inf)
         return prices
 
     def _needs(self) -> list[np.ndarray]:
@@ -398,13 +398,13 @@ class KeySetSearch:
         most = min(MOST_COMBINATIONS, MOST_TESTS // (max(self.n, FEW_RECORDS) * len(self.sets)))
         combined: list[tuple[float, tuple[int, ...]]] = []
         for size in range(1, len(self.columns) + 1):
-            more = _of_columns(self._moves, size, most - len(combined))
-            if more is None:
+            move_sets = _of_columns(self._moves, size, most - len(combined))
+            if move_sets is None:
                 break
-            combined += [(sum(price[m] for m in moves), moves) for moves in more]
-        combined.sort(key=lambda each: (round(each[0], 9), each[1]))
+            combined += [(sum(price[m] for m in moves), moves) for moves in move_sets]
+        combined.sort(key=lambda combination: (round(combination[0], 9), combination[1]))
         left = np.flatnonzero(self.failing_rows() & (self.first == 0).all(axis=0))
-        for _, same in groupby(combined, key=lambda each: round(each[0], 9)):
+        for _, same in groupby(combined, key=lambda combination: round(combination[0], 9)):
             if not len(left):
                 return
             left = self._raise_by_one_of([[self._moves[m] for m in moves] for _, moves in same], left)
@@ -437,7 +437,7 @@ class KeySetSearch:
             rows = np.flatnonzero(self.failing_rows())
             if not len(rows):
                 return
-            gains = self._gains(rows, self._needs(), own=True)[0]
+            gains = self._gains(rows, self._needs(), own_people=True)[0]
             prices = self._prices(rows)
             # where no move alone helps, the cheapest is made
             worth = np.where(gains > 0, gains, 1e-9) / prices
@@ -455,7 +455,7 @@ class KeySetSearch:
             needs = self._needs()
             if not any((need > 0).any() for need in needs):
                 return
-            gains, served, most = self._gains(every, needs, own=False)
+            gains, served, most = self._gains(every, needs, own_people=False)
             worth = gains / self._prices(every)
             top = worth.max(initial=0.0)
             if top <= 0:
@@ -514,10 +514,10 @@ class KeySetSearch:
         while True:
             lacking = self.lacking()
             most = int(lacking.max(initial=0))
-            shown = np.flatnonzero((self.level < whole).any(axis=0))
-            if most <= 0 or not len(shown):
+            visible_rows = np.flatnonzero((self.level < whole).any(axis=0))
+            if most <= 0 or not len(visible_rows):
                 break
-            rows = shown[np.argsort(-lacking[shown], kind="stable")[:most]]
+            rows = visible_rows[np.argsort(-lacking[visible_rows], kind="stable")[:most]]
             self.level[:, rows] = whole
         for s in range(len(self.sets)) if self.matches else ():
             self.level[:, self.short_of_matches(s)] = whole
@@ -552,14 +552,14 @@ class KeySetSearch:
                 label, people = self._labels(self._at(columns, levels))
                 held = np.bincount(label[tight], minlength=len(people))[label[rows]]
                 for i, c in enumerate(columns):
-                    mine = may[c, rows]
-                    if levels[i] == 0 or not mine.any():
+                    open_cells = may[c, rows]
+                    if levels[i] == 0 or not open_cells.any():
                         continue
                     below = self._at(columns, [*levels[:i], levels[i] - 1, *levels[i + 1 :]])
                     label_below, people_below = self._labels(below)
                     group = label_below[rows]
                     still = np.bincount(label_below[tight], minlength=len(people_below))[group]
-                    may[c, rows] = mine & (held == still) & (people_below[group] >= self.k)
+                    may[c, rows] = open_cells & (held == still) & (people_below[group] >= self.k)
         return may
 
     def _lower_cell(self, c: int, row: int) -> bool:
@@ -644,11 +644,11 @@ class KeySetSearch:
             for c, level in self._moves:
                 for row in np.flatnonzero(self.level[c] < level).tolist():
                     tries -= 1
-                    more = self._exchanged(c, row, level) if tries >= 0 else None
-                    if more is None:
+                    gain = self._exchanged(c, row, level) if tries >= 0 else None
+                    if gain is None:
                         continue
-                    saved += more
-                    idle = 0 if more > NEAR else idle
+                    saved += gain
+                    idle = 0 if gain > NEAR else idle
                     price = self._price_of_matchings() - saved
                     if price < least - NEAR:
                         least, best, idle = price, self.level.copy(), 0
@@ -666,10 +666,10 @@ class KeySetSearch:
     def _exchanged(self, c: int, row: int, level: int) -> float | None:
         """Raise a cell and lower others, if this costs no more; return what it saves, None if nothing changed."""
         before = int(self.level[c, row])
-        more = self._cost(c, row, level) - self._cost(c, row, before)
+        rise = self._cost(c, row, level) - self._cost(c, row, before)
         self._set(c, row, level)
         lowered = self._lower((c, row))
-        saved = sum(self._cost(*cell) - self._cost(*cell[:2]) for cell in lowered) - more
+        saved = sum(self._cost(*cell) - self._cost(*cell[:2]) for cell in lowered) - rise
         if saved > -NEAR:
             self._lower()
             return saved

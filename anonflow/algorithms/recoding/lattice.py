@@ -170,14 +170,17 @@ def fixed_levels(columns: Sequence[ColumnLevels], levels: Any) -> list[ColumnLev
         raise ParameterError(
             'levels is a mapping of columns to levels, such as {"age": "width 10"}', subject="full-domain"
         )
-    known = [each.column for each in columns]
+    names = [qi_levels.column for qi_levels in columns]
     for column in levels:
-        if column not in known:
+        if column not in names:
             raise ParameterError(
-                f"levels names {str(column)[:40]!r}, no quasi-identifier{did_you_mean(str(column), known)}",
+                f"levels names {str(column)[:40]!r}, no quasi-identifier{did_you_mean(str(column), names)}",
                 subject="full-domain",
             )
-    return [_only(each, levels[each.column]) if each.column in levels else each for each in columns]
+    return [
+        _only(qi_levels, levels[qi_levels.column]) if qi_levels.column in levels else qi_levels
+        for qi_levels in columns
+    ]
 
 
 def option_problems(
@@ -209,13 +212,13 @@ def option_problems(
         yield "levels", error.text
 
 
-def _only(each: ColumnLevels, label: Any) -> ColumnLevels:
-    if label not in each.labels:
+def _only(qi_levels: ColumnLevels, label: Any) -> ColumnLevels:
+    if label not in qi_levels.labels:
         raise ParameterError(
-            f"column {each.column!r} has no level {str(label)[:40]!r}; its levels are {', '.join(each.labels)}",
+            f"column {qi_levels.column!r} has no level {str(label)[:40]!r}; its levels are {', '.join(qi_levels.labels)}",
             subject="full-domain",
         )
-    return each.take([each.labels.index(label)])
+    return qi_levels.take([qi_levels.labels.index(label)])
 
 
 def _allowed(records: Records, qis: Sequence[int], runs: Runs) -> list[int]:
@@ -238,12 +241,12 @@ def _allowed(records: Records, qis: Sequence[int], runs: Runs) -> list[int]:
             good &= (domain.points[high] - domain.points[low] <= domain.limit).all(axis=1)
     first = int(np.argmax(high_enough))
     good[first] = True
-    kept = [first]
+    level_indexes = [first]
     for level in np.flatnonzero(good & (np.arange(levels) > first)).tolist():
-        before = kept[-1]
+        before = level_indexes[-1]
         if any((lo[level] != lo[before]).any() or (hi[level] != hi[before]).any() for lo, hi in runs):
-            kept.append(level)
-    return kept
+            level_indexes.append(level)
+    return level_indexes
 
 
 def _sets(domain: Domain, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
@@ -364,7 +367,7 @@ class Lattice:
     shape: tuple[int, ...] = field(init=False)
     bound: np.ndarray = field(init=False)
     star: float = field(init=False)
-    _kept: dict[bytes, tuple[np.ndarray, np.ndarray]] = field(init=False, default_factory=dict)
+    _cache: dict[bytes, tuple[np.ndarray, np.ndarray]] = field(init=False, default_factory=dict)
     _rows_kept: int = field(init=False, default=0)
 
     def __post_init__(self) -> None:
@@ -401,7 +404,7 @@ class Lattice:
         bound = np.zeros(())
         self._level_costs: list[np.ndarray] = []
         for levels in self.columns:
-            least, own = np.zeros(len(levels.labels)), np.zeros(len(levels.labels))
+            least, totals = np.zeros(len(levels.labels)), np.zeros(len(levels.labels))
             for a, lo, hi in zip(levels.qis, levels.lo, levels.hi, strict=True):
                 domain = domains[a]
                 price = shares[a] * _prices(measure, domain, lo.ravel(), hi.ravel()).reshape(lo.shape)
@@ -419,9 +422,9 @@ class Lattice:
                 lowest = np.minimum.accumulate(np.minimum(price, whole)[::-1], axis=0)[::-1]
                 occurs = np.bincount(self._codes[:, a], self._count, minlength=lo.shape[1])
                 least += lowest @ occurs
-                own += price @ occurs
+                totals += price @ occurs
             bound = np.add.outer(bound, least)
-            self._level_costs.append(own)
+            self._level_costs.append(totals)
         self._cells, self._words = np.concatenate(cells), np.concatenate(words)
         self._costs, self.bound = np.concatenate(costs), bound
         self._whole = np.concatenate(whole_cells)
@@ -449,9 +452,9 @@ class Lattice:
         rows, count = self._counted_below(node) if below is None else (below.first, below.size)
         first, size, _ = self._grouped(node, rows, count)
         at = self._place(node)
-        small, more = small_groups_jit(self._codes, first, size, len(first), self._costs, at, k, self.star)
-        own = sum(float(costs[level]) for costs, level in zip(self._level_costs, node.tolist(), strict=True))
-        return Groups(node, first, size, int(small), own + float(more), int(small), float(more))
+        small, rise = small_groups_jit(self._codes, first, size, len(first), self._costs, at, k, self.star)
+        cost = sum(float(costs[level]) for costs, level in zip(self._level_costs, node.tolist(), strict=True))
+        return Groups(node, first, size, int(small), cost + float(rise), int(small), float(rise))
 
     def diverse(self, groups: Groups, k: int, pool: bool = True) -> Groups:
         """Return the same with the groups suppressed that lack diversity.
@@ -483,11 +486,11 @@ class Lattice:
             or size[hidden].sum() < k
             or not self.sensitive.lacking(np.where(hidden, 0, 1)[label][self._type], 2)[0]
         )
-        more = float((size * beyond)[lacking].sum())
+        rise = float((size * beyond)[lacking].sum())
         return replace(
             groups,
             suppressed=int(size[out].sum()),
-            loss=groups.loss + more,
+            loss=groups.loss + rise,
             below=groups.below + int(least.sum()),
             more=groups.more + float((least * np.maximum(beyond, 0.0)).sum()),
             good=bool(good),
@@ -527,15 +530,15 @@ class Lattice:
         for c in raised[:-1]:
             lower[c] = node[c]
             key = lower.tobytes()
-            known = self._kept.pop(key, None)
-            if known is None:
+            entry = self._cache.pop(key, None)
+            if entry is None:
                 first, size, _ = self._grouped(lower, *groups)
-                known = first, size
+                entry = first, size
                 self._rows_kept += len(first)
-            self._kept[key] = known  # the most recently used entry is deleted last
-            groups = known
+            self._cache[key] = entry  # the most recently used entry is deleted last
+            groups = entry
         while self._rows_kept > MOST_KEPT * len(self._codes) + 1024:
-            oldest = self._kept.pop(next(iter(self._kept)))
+            oldest = self._cache.pop(next(iter(self._cache)))
             self._rows_kept -= len(oldest[0])
         return groups
 

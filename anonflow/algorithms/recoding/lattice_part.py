@@ -177,10 +177,10 @@ def _index(lattice: Lattice, named: Mapping[str, str]) -> tuple[int, ...] | None
 def _shown(shape: tuple[int, ...], centres: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
     if math.prod(shape) <= MOST_WHOLE:
         return list(np.ndindex(shape))
-    shown = set(centres)
+    nodes = set(centres)
     for centre in centres:
         for c, level in enumerate(centre):
             for other in (level - 1, level + 1):
                 if 0 <= other < shape[c]:
-                    shown.add((*centre[:c], other, *centre[c + 1 :]))
-    return sorted(shown)
+                    nodes.add((*centre[:c], other, *centre[c + 1 :]))
+    return sorted(nodes)

@@ -67,7 +67,11 @@ def _node_text(part: LatticePart, node: LatticeNode, whole: bool) -> str:
     if node.levels in centres:
         return f"loss {node.loss:.3f}"
     for centre in centres:
-        changed = [c for c, (level, own) in enumerate(zip(node.levels, centre, strict=True)) if level != own]
+        changed = [
+            c
+            for c, (level, centre_level) in enumerate(zip(node.levels, centre, strict=True))
+            if level != centre_level
+        ]
         if len(changed) == 1:
             c = changed[0]
             way = "↑" if node.levels[c] > centre[c] else "↓"

@@ -111,10 +111,10 @@ def local_recoding(
         facts = facts or {"levels": lattice_search.facts()["levels"]}
         if small.all():
             break
-        shown = left[~small]
-        lo[:, shown], hi[:, shown] = cells.lo[:, ~small], cells.hi[:, ~small]
-        bits[:, shown] = cells.bits[:, ~small]
-        counts.append(len(shown))
+        rows = left[~small]
+        lo[:, rows], hi[:, rows] = cells.lo[:, ~small], cells.hi[:, ~small]
+        bits[:, rows] = cells.bits[:, ~small]
+        counts.append(len(rows))
         left = left[small]
     generalization = Generalization(records.domains, lo, hi, bits)
     suppressed = np.zeros(records.n, bool)

@@ -219,8 +219,8 @@ class _RecodedColumn:
         if self.levels is None:
             write_cells(cells, Generalization.of(records), self.qis, np.flatnonzero(level == 0))
             return
-        shown = np.flatnonzero(level < len(self.levels.labels) - self.may_hide)
-        self.levels.write(cells, records, level[shown], shown)
+        rows = np.flatnonzero(level < len(self.levels.labels) - self.may_hide)
+        self.levels.write(cells, records, level[rows], rows)
 
 
 def _columns(
@@ -241,17 +241,17 @@ def _columns(
     leveled = [a for a, domain in enumerate(domains) if domain.column not in plain]
     part = Records(tuple(domains[a] for a in leveled), records.codes[:, leveled])
     with errors_of(NAME, shared="full-domain"):
-        known = {each.column: each for each in column_levels(part, widths)}
+        columns_by_name = {column.column: column for column in column_levels(part, widths)}
         if levels is not None and not isinstance(levels, Mapping):
             raise ParameterError("levels maps columns to levels, such as {age: width 10}", subject=NAME)
     for name, label in (levels or {}).items():
-        if name not in known:
+        if name not in columns_by_name:
             why = "is published or hidden, and has no levels" if name in plain else "is no quasi-identifier"
             raise ParameterError(f"levels names {str(name)[:40]!r}, which {why}", subject=NAME)
-        if label not in known[name].labels:
+        if label not in columns_by_name[name].labels:
             raise ParameterError(
                 f"column {name!r} has no level {str(label)[:40]!r}; its levels are "
-                f"{', '.join(known[name].labels)}",
+                f"{', '.join(columns_by_name[name].labels)}",
                 subject=NAME,
             )
     narrow = {domains[a].column for a in limited(records)} | {
@@ -262,17 +262,19 @@ def _columns(
         if name in plain:
             columns.append(_RecodedColumn(name, tuple(at), None, name not in narrow))
             continue
-        each = known[name]
-        last = len(each.labels) - 1
+        column = columns_by_name[name]
+        last = len(column.labels) - 1
         may_hide = last > 0 and all(
             (lo[-1] <= 0).all() and (hi[-1] >= domains[a].size - 1).all()
-            for a, lo, hi in zip(at, each.lo, each.hi, strict=True)
+            for a, lo, hi in zip(at, column.lo, column.hi, strict=True)
         )
-        first = each.labels.index(levels[name]) if levels and name in levels else 0
-        kept = list(range(first, last + 1)) if generalize else [first, *([last] if may_hide else [])]
+        first = column.labels.index(levels[name]) if levels and name in levels else 0
+        level_indexes = list(range(first, last + 1)) if generalize else [first, *([last] if may_hide else [])]
         if not generalize and first == last:
-            kept = [first]
-        columns.append(_RecodedColumn(name, tuple(at), replace(each.take(kept), qis=tuple(at)), may_hide))
+            level_indexes = [first]
+        columns.append(
+            _RecodedColumn(name, tuple(at), replace(column.take(level_indexes), qis=tuple(at)), may_hide)
+        )
     return columns
 
 

@@ -187,30 +187,30 @@ def agglomerate(
             mate[at] = ids[other]
         low = min(ids[at], mate[at])
         high = max(ids[at], mate[at])
-        kept = place[low]
+        union = place[low]
         other = place[high]
-        widen(plan, work, kept, work, other)
-        sizes[kept] += sizes[other]
+        widen(plan, work, union, work, other)
+        sizes[union] += sizes[other]
         last = low
         while after[last] >= 0:
             last = after[last]
         after[last] = high
         drop_cluster(work, ids, sizes, bound, mate, place, other, m)
         m -= 1
-        kept = place[low]
-        if sizes[kept] < k:
-            other = nearest(plan, kind, work, sizes, ids, kept, m, row)
+        union = place[low]
+        if sizes[union] < k:
+            other = nearest(plan, kind, work, sizes, ids, union, m, row)
             for s in range(m):
                 gone = mate[s] == low or mate[s] == high
-                if s == kept:
+                if s == union:
                     continue
                 if row[s] < bound[s] or (row[s] == bound[s] and (gone or (mate[s] >= 0 and low < mate[s]))):
                     bound[s] = row[s]
                     mate[s] = low
                 elif gone:
                     mate[s] = -1
-            bound[kept] = row[other] if m > 1 else np.inf
-            mate[kept] = ids[other] if m > 1 else -1
+            bound[union] = row[other] if m > 1 else np.inf
+            mate[union] = ids[other] if m > 1 else -1
             continue
         # the cluster is ripe: set it aside, without the records that it releases
         size = 0
@@ -232,7 +232,7 @@ def agglomerate(
             widen(plan, ripe, ripe_count, origin, members[s])
         ripe_sizes[ripe_count] = left
         ripe_count += 1
-        drop_cluster(work, ids, sizes, bound, mate, place, kept, m)
+        drop_cluster(work, ids, sizes, bound, mate, place, union, m)
         m -= 1
         for s in range(m):
             if mate[s] == low or mate[s] == high:

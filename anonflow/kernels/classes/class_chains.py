@@ -198,14 +198,14 @@ def find_chain(
             if others == 0 or work.mark[c] == stamp:
                 work.growth[c] = np.inf
                 continue
-            more = work.growth[c]
+            growth = work.growth[c]
             if spare and others < room:
-                total = gain - (others * more + joined.cost[c] + more)
+                total = gain - (others * growth + joined.cost[c] + growth)
                 if total > best:
                     best = total
                     absorb = c
             # A lower bound of the loss of an exchange with a record of that class.
-            bound = others * (more - classes.most[c])
+            bound = others * (growth - classes.most[c])
             work.growth[c] = bound if gain - bound > GAIN else np.inf
         least(work.growth, 0, work.key, work.near)
         for x in range(len(work.near)):

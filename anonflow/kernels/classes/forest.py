@@ -39,23 +39,23 @@ def grow(near: np.ndarray, k: int, to: np.ndarray) -> None:
     for i in range(n):
         to[i] = -1
     for i in range(n):
-        mine = root_of(above, i)
-        while size[mine] < k:
-            u = head[mine]
+        root = root_of(above, i)
+        while size[root] < k:
+            u = head[root]
             for s in range(near.shape[1]):
                 v = near[u, s]
-                theirs = root_of(above, v)
-                if theirs != mine:
+                other_root = root_of(above, v)
+                if other_root != root:
                     to[u] = v
-                    if size[mine] > size[theirs]:
-                        head[mine] = head[theirs]
-                        size[mine] += size[theirs]
-                        above[theirs] = mine
+                    if size[root] > size[other_root]:
+                        head[root] = head[other_root]
+                        size[root] += size[other_root]
+                        above[other_root] = root
                     else:
-                        size[theirs] += size[mine]
-                        above[mine] = theirs
+                        size[other_root] += size[root]
+                        above[root] = other_root
                     break
-            mine = root_of(above, i)
+            root = root_of(above, i)
 
 
 grow_jit = jit(grow)
@@ -229,19 +229,19 @@ def split(to: np.ndarray, k: int, labels: np.ndarray) -> int:
             continue
         # the largest subtrees are collected until they have k - 1 records, or k where the root has none itself
         enough = k - 1 if record[root] >= 0 else k
-        taken = 0
-        while taken < enough:
+        copy_size = 0
+        while copy_size < enough:
             child = largest(first, after, ends, size, root)
-            taken += size[child]
+            copy_size += size[child]
             rehang(first, after, ends, root, copy, child)
-        if total - taken < k:
+        if total - copy_size < k:
             # under a vertex without a record this can fail: the part is not cut and has at most 3k - 3 records
             for s in range(end):
                 if record[queue[s]] >= 0:
                     labels[record[queue[s]]] = parts
             parts += 1
             continue
-        if taken == k - 1:
+        if copy_size == k - 1:
             # the root's record goes with them: the remaining subtrees stay under a vertex without a record
             record[copy] = record[root]
             record[root] = -1

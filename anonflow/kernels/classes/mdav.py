@@ -14,13 +14,13 @@ def _distances(
     codes: np.ndarray,
     weight: np.ndarray,
     left: np.ndarray,
-    many: int,
+    count: int,
     point: np.ndarray,
     code: np.ndarray,
     out: np.ndarray,
 ) -> None:
     """Compute squared distances of some records to a point: squared differences of numbers, and a constant for each different code."""
-    for place in range(many):
+    for place in range(count):
         i = left[place]
         total = 0.0
         for a in range(points.shape[1]):
@@ -39,7 +39,7 @@ def _average(
     points: np.ndarray,
     codes: np.ndarray,
     left: np.ndarray,
-    many: int,
+    count: int,
     seen: np.ndarray,
     point: np.ndarray,
     code: np.ndarray,
@@ -47,29 +47,29 @@ def _average(
     """Compute the average of some records: the mean of numbers, the most frequent code, of equally frequent ones the lowest."""
     for a in range(points.shape[1]):
         total = 0.0
-        for place in range(many):
+        for place in range(count):
             total += points[left[place], a]
-        point[a] = total / many
+        point[a] = total / count
     for a in range(codes.shape[1]):
-        for place in range(many):
+        for place in range(count):
             seen[codes[left[place], a]] += 1
         best = codes[left[0], a]
-        for place in range(many):
-            own = codes[left[place], a]
-            if seen[own] > seen[best] or (seen[own] == seen[best] and own < best):
-                best = own
+        for place in range(count):
+            record_code = codes[left[place], a]
+            if seen[record_code] > seen[best] or (seen[record_code] == seen[best] and record_code < best):
+                best = record_code
         code[a] = best
-        for place in range(many):
+        for place in range(count):
             seen[codes[left[place], a]] = 0
 
 
 _average_jit = jit(_average, borrows=True)
 
 
-def _furthest(away: np.ndarray, many: int) -> int:
+def _furthest(away: np.ndarray, count: int) -> int:
     """Return the position of the greatest distance, the first of ties."""
     best = 0
-    for place in range(1, many):
+    for place in range(1, count):
         if away[place] > away[best]:
             best = place
     return best
@@ -80,7 +80,7 @@ _furthest_jit = jit(_furthest, borrows=True)
 
 def _leave(
     left: np.ndarray,
-    many: int,
+    count: int,
     away: np.ndarray,
     k: int,
     nearest: np.ndarray,
@@ -89,7 +89,7 @@ def _leave(
 ) -> int:
     """Make the k nearest records a cluster and move the others together. The first of equally near records come first."""
     filled = 0
-    for place in range(many):
+    for place in range(count):
         if filled == k and away[place] >= away[nearest[k - 1]]:
             continue
         at = filled if filled < k else k - 1
@@ -100,12 +100,12 @@ def _leave(
         filled += filled < k
     for at in range(k):
         labels[left[nearest[at]]] = cluster
-    kept = 0
-    for place in range(many):
+    rest = 0
+    for place in range(count):
         if labels[left[place]] < 0:
-            left[kept] = left[place]
-            kept += 1
-    return kept
+            left[rest] = left[place]
+            rest += 1
+    return rest
 
 
 _leave_jit = jit(_leave, borrows=True)
@@ -144,25 +144,25 @@ def mdav_clusters(
     seen = np.zeros(values, np.int64)
     point = np.empty(points.shape[1])
     code = np.empty(codes.shape[1], np.int64)
-    many, clusters = n, 0
-    while many >= 2 * k:
-        _average_jit(points, codes, left, many, seen, point, code)
-        _distances_jit(points, codes, weight, left, many, point, code, away)
-        far = left[_furthest_jit(away, many)]
-        _distances_jit(points, codes, weight, left, many, points[far], codes[far], away)
-        last = many < 3 * k
-        opposite = left[_furthest_jit(away, many)]
-        many = _leave_jit(left, many, away, k, nearest, labels, clusters)
+    count, clusters = n, 0
+    while count >= 2 * k:
+        _average_jit(points, codes, left, count, seen, point, code)
+        _distances_jit(points, codes, weight, left, count, point, code, away)
+        far = left[_furthest_jit(away, count)]
+        _distances_jit(points, codes, weight, left, count, points[far], codes[far], away)
+        last = count < 3 * k
+        opposite = left[_furthest_jit(away, count)]
+        count = _leave_jit(left, count, away, k, nearest, labels, clusters)
         clusters += 1
         if last:
             break
         if labels[opposite] >= 0:  # all that are left are equally far from the first centre
             opposite = left[0]
-        _distances_jit(points, codes, weight, left, many, points[opposite], codes[opposite], away)
-        many = _leave_jit(left, many, away, k, nearest, labels, clusters)
+        _distances_jit(points, codes, weight, left, count, points[opposite], codes[opposite], away)
+        count = _leave_jit(left, count, away, k, nearest, labels, clusters)
         clusters += 1
-    if many:
-        for place in range(many):
+    if count:
+        for place in range(count):
             labels[left[place]] = clusters
         clusters += 1
     return clusters

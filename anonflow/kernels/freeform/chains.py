@@ -183,7 +183,7 @@ def chain(rows: SlotRows, search: Search, i: int, s: int | np.int64, work: Chain
     tests = len(work.after)
     matches = search.matches
     first = np.int64(matches[i, s])
-    mine = search.block[i]
+    block = search.block[i]
     work.record[0] = i
     work.slot[0] = s
     gain = rows.drop[i * k + s]
@@ -204,7 +204,7 @@ def chain(rows: SlotRows, search: Search, i: int, s: int | np.int64, work: Chain
                 if after <= 0.0 or (count == tests and after <= work.after[tests - 1]):
                     continue
                 other = place // k
-                if search.block[other] != mine or holds(matches, other, first):
+                if search.block[other] != block or holds(matches, other, first):
                     continue
                 if stands(work, length, other):
                     continue

@@ -127,7 +127,7 @@ def cancel_cycles(
         How many were reversed.
     change : float
         Of the total cost: 0 or negative.
-    taken : int
+    label_count : int
         Labels taken.
 
     Notes
@@ -151,10 +151,10 @@ def cancel_cycles(
     rise = np.empty(k - 1)
     cycles = 0
     total = 0.0
-    taken = 0
+    label_count = 0
     trace = 0
     for r in range(n):
-        if taken >= p:
+        if label_count >= p:
             break
         root = roots[r]
         if label[root] < np.inf:
@@ -162,11 +162,11 @@ def cancel_cycles(
         label[root] = 0.0
         parent[root] = -1
         heap = [(0.0, root)]
-        while len(heap) > 0 and taken < p:
+        while len(heap) > 0 and label_count < p:
             length, u = heapq.heappop(heap)
             if length != label[u]:
                 continue
-            taken += 1
+            label_count += 1
             if near[u, 0] < 0:
                 nearest(plan, origin, joined, u, u + 1, near)
             for c in range(near.shape[1]):
@@ -246,7 +246,7 @@ def cancel_cycles(
                         break
                 if label[u] == np.inf:
                     break
-    return cycles, total, taken
+    return cycles, total, label_count
 
 
 cancel_cycles_jit = jit(cancel_cycles)

@@ -161,8 +161,8 @@ def kick(
     b = np.int64(search.near[i, (np.int64(lane[DRAWS - 1]) * search.near.shape[1]) >> _SHIFT])
     if b < 0 or holds(search.matches, i, b):
         return 0, 0.0
-    mine = search.block[i]
-    if mutual and search.block[b] != mine:
+    block = search.block[i]
+    if mutual and search.block[b] != block:
         return 0, 0.0
     d = np.int64(0)
     most = -np.inf
@@ -170,7 +170,7 @@ def kick(
         place = b * k + e if mutual else np.int64(search.holders[b, e])
         j = np.int64(search.matches[b, e]) if mutual else place // k
         # what a record of another block gains is another thread's, and changes meanwhile
-        if search.block[j] == mine and rows.drop[place] > most:
+        if search.block[j] == block and rows.drop[place] > most:
             most = rows.drop[place]
             d = np.int64(e)
     if d == 0:
@@ -180,7 +180,7 @@ def kick(
     if mutual:
         # i releases a, and b releases its neighbour j: i and b become neighbours, a and j as well
         j = np.int64(search.matches[b, d])
-        if search.block[a] != mine:
+        if search.block[a] != block:
             return 0, 0.0
         if j == a or holds(search.matches, j, a):
             return 0, 0.0

@@ -102,14 +102,14 @@ def join_block(plan: Plan, A: State, B: State, out: np.ndarray) -> None:
                 start += only >> 6
                 stop = start + 1
             for w in range(start, stop):
-                mine = A.bits[w, a]
+                word = A.bits[w, a]
                 bits = B.bits[w]
                 if only >= 0:
                     for b in range(columns):
-                        row[b] += 0.0 if (mine & bits[b]) != _NONE else unit
+                        row[b] += 0.0 if (word & bits[b]) != _NONE else unit
                 else:
                     for b in range(columns):
-                        row[b] += unit * popcount(mine & ~bits[b])
+                        row[b] += unit * popcount(word & ~bits[b])
 
 
 join_block_jit = jit(join_block, borrows=True)

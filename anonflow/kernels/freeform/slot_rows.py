@@ -42,7 +42,7 @@ class SlotRows(NamedTuple):
     words of the SLOPE sets, whose bits stand one after the other, the words of each other set and what is summed
     up over its members. Only values that occur have a bit.
 
-    An original is `own` numbers: its ranges likewise, pairs of a place and a word of the SLOPE sets (words that
+    An original is `own_stride` numbers: its ranges likewise, pairs of a place and a word of the SLOPE sets (words that
     are not 0), and the value in each other set.
 
     Attributes
@@ -65,14 +65,14 @@ class SlotRows(NamedTuple):
     own_mass, own_mlog : numpy.ndarray, float64
         Of each bit of each ENTROPY set.
     size : numpy.ndarray, shape (4,), int64
-        k, `stride`, `own`, pairs.
+        k, `stride`, `own_stride`, pairs.
     base : numpy.ndarray, shape (1,), float64
         Difference between the sum of the bits' costs and the cost of the SLOPE sets: one member of each set is free.
     num, word : numpy.ndarray, shape (n k stride,), float64, uint64
         The rows, two views of one buffer.
     drop : numpy.ndarray, shape (n k,), float64
         At ``j k + s``: by how much the cost of record j falls without its match in slot s > 0; at ``j k``: its cost.
-    own_num, own_word : numpy.ndarray, shape (n own,), float64, uint64
+    own_num, own_word : numpy.ndarray, shape (n own_stride,), float64, uint64
         The originals, likewise.
     """
 
@@ -153,9 +153,9 @@ def empty_rows(plan: Plan, origin: State, k: int) -> SlotRows:
             own_mlog[starts[e] : starts[e] + len(used)] = plan.mlog[plan.set_at[t] + used]
 
     stride = int(set_place[-1])
-    own = int(at[r]) + 2 * pairs + len(others)
+    own_stride = int(at[r]) + 2 * pairs + len(others)
     rows = np.zeros(n * k * stride, np.uint64)
-    originals = np.zeros((n, own), np.uint64)
+    originals = np.zeros((n, own_stride), np.uint64)
     for t in range(r):
         if plan.range_form[t] == NODES:
             originals[:, at[t]] = _nodes(plan, t, origin)
@@ -188,7 +188,7 @@ def empty_rows(plan: Plan, origin: State, k: int) -> SlotRows:
         set_mass=starts[:-1].astype(np.int64),
         own_mass=own_mass,
         own_mlog=own_mlog,
-        size=np.array([k, stride, own, pairs], np.int64),
+        size=np.array([k, stride, own_stride, pairs], np.int64),
         base=np.array([base]),
         num=rows.view(np.float64),
         word=rows,
@@ -245,7 +245,7 @@ run_price_jit = jit(run_price, borrows=True)
 
 def rises(rows: SlotRows, y: int | np.int64, ids: np.ndarray, m: int, out: np.ndarray) -> None:
     """Write to ``out[c]`` by how much the cost of row y would rise if it covered original ``ids[c]`` as well, c < m."""
-    own = rows.size[2]
+    own_stride = rows.size[2]
     Y = y * rows.size[1]
     r = len(rows.form)
     for c in range(m):
@@ -259,7 +259,7 @@ def rises(rows: SlotRows, y: int | np.int64, ids: np.ndarray, m: int, out: np.nd
             last = rows.last_leaf[u]
             cost = rows.node_cost[u]
             for c in range(m):
-                v = np.int64(rows.own_word[ids[c] * own + p])
+                v = np.int64(rows.own_word[ids[c] * own_stride + p])
                 low = rows.first_leaf[v]
                 high = rows.last_leaf[v]
                 if low < first or high > last:
@@ -271,24 +271,24 @@ def rises(rows: SlotRows, y: int | np.int64, ids: np.ndarray, m: int, out: np.nd
             lo = rows.num[Y + p]
             hi = rows.num[Y + p + 1]
             for c in range(m):
-                below = lo - rows.own_num[ids[c] * own + p]
-                above = rows.own_num[ids[c] * own + p + 1] - hi
+                below = lo - rows.own_num[ids[c] * own_stride + p]
+                above = rows.own_num[ids[c] * own_stride + p + 1] - hi
                 out[c] += (below if below > 0.0 else 0.0) + (above if above > 0.0 else 0.0)
         else:
             lo = rows.num[Y + p]
             hi = rows.num[Y + p + 1]
             cost = run_price(rows, t, lo, hi)
             for c in range(m):
-                a = rows.own_num[ids[c] * own + p]
-                b = rows.own_num[ids[c] * own + p + 1]
+                a = rows.own_num[ids[c] * own_stride + p]
+                b = rows.own_num[ids[c] * own_stride + p + 1]
                 if a < lo or b > hi:
                     out[c] += run_price(rows, t, min(a, lo), max(b, hi)) - cost
     begin = rows.at[r]
     for e in range(rows.size[3]):
         p = begin + 2 * e
         for c in range(m):
-            place = np.int64(rows.own_word[ids[c] * own + p])
-            fresh = rows.own_word[ids[c] * own + p + 1] & ~rows.word[Y + place]
+            place = np.int64(rows.own_word[ids[c] * own_stride + p])
+            fresh = rows.own_word[ids[c] * own_stride + p + 1] & ~rows.word[Y + place]
             total = out[c]
             while fresh != _NONE:
                 total += rows.bit_unit[64 * (place - begin) + lowest(fresh)]
@@ -304,7 +304,7 @@ def rises(rows: SlotRows, y: int | np.int64, ids: np.ndarray, m: int, out: np.nd
             mlog = rows.num[sums + 1]
             cost = bit_cost(rows.set_unit[e], mass, mlog)
         for c in range(m):
-            code = np.int64(rows.own_word[ids[c] * own + begin + e])
+            code = np.int64(rows.own_word[ids[c] * own_stride + begin + e])
             if (rows.word[q + (code >> 6)] >> np.uint64(code & _LOW)) & _ONE == _NONE:
                 if rows.set_form[e] == STEP:
                     out[c] += rows.set_unit[e] if np.int64(rows.word[sums]) + 1 == rows.set_least[e] else 0.0
@@ -372,9 +372,9 @@ def rises_of(rows: SlotRows, x: int | np.int64, places: np.ndarray, m: int, out:
                 if rows.set_form[e] == STEP:
                     out[c] += rows.set_unit[e] if np.int64(rows.word[q]) + 1 == rows.set_least[e] else 0.0
                 else:
-                    more = rows.own_mass[rows.set_mass[e] + code]
-                    more_log = rows.own_mlog[rows.set_mass[e] + code]
-                    out[c] += bit_cost(rows.set_unit[e], rows.num[q] + more, rows.num[q + 1] + more_log)
+                    mass = rows.own_mass[rows.set_mass[e] + code]
+                    mlog = rows.own_mlog[rows.set_mass[e] + code]
+                    out[c] += bit_cost(rows.set_unit[e], rows.num[q] + mass, rows.num[q + 1] + mlog)
                     out[c] -= bit_cost(rows.set_unit[e], rows.num[q], rows.num[q + 1])
 
 
@@ -399,7 +399,7 @@ def renew_rows(rows: SlotRows, matches: np.ndarray, j: int, room: np.ndarray) ->
     """
     k = rows.size[0]
     stride = rows.size[1]
-    own = rows.size[2]
+    own_stride = rows.size[2]
     r = len(rows.form)
     top = j * k * stride
     drop = rows.drop[j * k : j * k + k]
@@ -408,13 +408,13 @@ def renew_rows(rows: SlotRows, matches: np.ndarray, j: int, room: np.ndarray) ->
     for t in range(r):
         p = rows.at[t]
         if rows.form[t] == NODES:
-            u = np.int64(rows.own_word[matches[j, k - 1] * own + p])
+            u = np.int64(rows.own_word[matches[j, k - 1] * own_stride + p])
             for s in range(k - 2, 0, -1):
                 rows.word[top + s * stride + p] = np.uint64(u)
-                v = np.int64(rows.own_word[matches[j, s] * own + p])
+                v = np.int64(rows.own_word[matches[j, s] * own_stride + p])
                 while rows.first_leaf[u] > rows.first_leaf[v] or rows.last_leaf[u] < rows.last_leaf[v]:
                     u = rows.parent[u]
-            u = np.int64(rows.own_word[j * own + p])
+            u = np.int64(rows.own_word[j * own_stride + p])
             for s in range(1, k):
                 w = u
                 if s < k - 1:
@@ -423,7 +423,7 @@ def renew_rows(rows: SlotRows, matches: np.ndarray, j: int, room: np.ndarray) ->
                         w = rows.parent[w]
                 rows.word[top + s * stride + p] = np.uint64(w)
                 drop[s] += rows.node_cost[w]
-                v = np.int64(rows.own_word[matches[j, s] * own + p])
+                v = np.int64(rows.own_word[matches[j, s] * own_stride + p])
                 while rows.first_leaf[u] > rows.first_leaf[v] or rows.last_leaf[u] < rows.last_leaf[v]:
                     u = rows.parent[u]
             rows.word[top + p] = np.uint64(u)
@@ -434,18 +434,18 @@ def renew_rows(rows: SlotRows, matches: np.ndarray, j: int, room: np.ndarray) ->
         for s in range(k - 1, 0, -1):
             rows.num[top + s * stride + p] = lo
             rows.num[top + s * stride + p + 1] = hi
-            lo = min(lo, rows.own_num[matches[j, s] * own + p])
-            hi = max(hi, rows.own_num[matches[j, s] * own + p + 1])
-        lo = rows.own_num[j * own + p]
-        hi = rows.own_num[j * own + p + 1]
+            lo = min(lo, rows.own_num[matches[j, s] * own_stride + p])
+            hi = max(hi, rows.own_num[matches[j, s] * own_stride + p + 1])
+        lo = rows.own_num[j * own_stride + p]
+        hi = rows.own_num[j * own_stride + p + 1]
         for s in range(1, k):
             low = min(lo, rows.num[top + s * stride + p])
             high = max(hi, rows.num[top + s * stride + p + 1])
             rows.num[top + s * stride + p] = low
             rows.num[top + s * stride + p + 1] = high
             drop[s] += high - low if rows.form[t] == LINEAR else run_price(rows, t, low, high)
-            lo = min(lo, rows.own_num[matches[j, s] * own + p])
-            hi = max(hi, rows.own_num[matches[j, s] * own + p + 1])
+            lo = min(lo, rows.own_num[matches[j, s] * own_stride + p])
+            hi = max(hi, rows.own_num[matches[j, s] * own_stride + p + 1])
         rows.num[top + p] = lo
         rows.num[top + p + 1] = hi
         drop[0] += hi - lo if rows.form[t] == LINEAR else run_price(rows, t, lo, hi)
@@ -453,7 +453,7 @@ def renew_rows(rows: SlotRows, matches: np.ndarray, j: int, room: np.ndarray) ->
     for w in range(begin, rows.set_place[0]):  # type: ignore[assignment]
         for s in range(k):
             room[s] = _NONE
-            X = matches[j, s] * own + begin
+            X = matches[j, s] * own_stride + begin
             for e in range(rows.size[3]):
                 if np.int64(rows.own_word[X + 2 * e]) == w:
                     room[s] |= rows.own_word[X + 2 * e + 1]
@@ -485,7 +485,7 @@ def renew_rows(rows: SlotRows, matches: np.ndarray, j: int, room: np.ndarray) ->
             for w in range(q, top + s * stride + rows.set_place[e + 1]):  # type: ignore[assignment]
                 rows.word[w] = _NONE
             for d in range(k):
-                code = np.int64(rows.own_word[matches[j, d] * own + begin + e])
+                code = np.int64(rows.own_word[matches[j, d] * own_stride + begin + e])
                 bit = _ONE << np.uint64(code & _LOW)
                 if (d == s and s > 0) or rows.word[q + (code >> 6)] & bit != _NONE:
                     continue

@@ -129,8 +129,8 @@ def sorted_links(
     for e in range(len(edges)):
         i = ids[edges[e] // m]
         j = ids[edges[e] % m]
-        wanted = i < j and size[i] < full and size[j] < full and costs[i, j] < np.inf
-        if wanted and not linked(near, 1, size[i], i, j):
+        is_candidate = i < j and size[i] < full and size[j] < full and costs[i, j] < np.inf
+        if is_candidate and not linked(near, 1, size[i], i, j):
             link(near, size, i, j)
 
 
@@ -243,12 +243,12 @@ halve_trails_jit = jit(halve_trails)
 def orient_links(near: np.ndarray, level: int) -> None:
     """Read every cycle of a step in one direction: ``near[:, level]`` is an assignment, the next its inverse."""
     n = len(near)
-    done = np.zeros(n, np.bool_)
+    has_direction = np.zeros(n, np.bool_)
     for start in range(n):
         i = start
         before = near[start, level + 1]
-        while not done[i]:
-            done[i] = True
+        while not has_direction[i]:
+            has_direction[i] = True
             after = near[i, level]
             if after == before:
                 after = near[i, level + 1]

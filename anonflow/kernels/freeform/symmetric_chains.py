@@ -74,9 +74,9 @@ def symmetric_chain(
     """
     k = rows.size[0]
     matches = search.matches
-    mine = search.block[i]
+    block = search.block[i]
     last = np.int64(matches[i, s])  # the end that the chain returns to
-    if search.block[last] != mine:
+    if search.block[last] != block:
         return 0
     back = slot_of(matches, last, i)
     work.record[0] = last
@@ -96,13 +96,13 @@ def symmetric_chain(
         for c in range(count):
             other = np.int64(search.near[j, c])
             # the new links must cost less than the links that the chain cuts
-            if gain - work.up[c] <= 0.0 or search.block[other] != mine or holds(matches, j, other):
+            if gain - work.up[c] <= 0.0 or search.block[other] != block or holds(matches, j, other):
                 continue
             if stands(work, length, other):
                 continue
             for d in range(1, k):
                 x = np.int64(matches[other, d])
-                if search.block[x] != mine or stands(work, length, x):
+                if search.block[x] != block or stands(work, length, x):
                     continue
                 t = slot_of(matches, x, other)
                 left = gain - work.up[c] - rise(rows, other * k + d, j, work)

@@ -12,11 +12,11 @@ _ONE = np.uint64(1)
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
-def same_kept(codes: np.ndarray, t: int, u: int, kept: np.ndarray, width: int) -> bool:
-    """Return whether types t and u agree on the first `width` QIs listed in `kept`."""
+def same_kept(codes: np.ndarray, t: int, u: int, qis: np.ndarray, width: int) -> bool:
+    """Return whether types t and u agree on the first `width` QIs listed in `qis`."""
     same = True
     for b in range(width):
-        same &= codes[kept[b], t] == codes[kept[b], u]
+        same &= codes[qis[b], t] == codes[qis[b], u]
     return same
 
 
@@ -82,7 +82,7 @@ def place_rows(
     stamp = np.full(room, -1, np.int64)
     name = np.empty(room, np.int64)
     slot = np.empty(t, np.int64)
-    kept = np.empty(q, np.int64)
+    qis = np.empty(q, np.int64)
     left = np.int64(0)
     for u in range(t):
         labels[u] = -1
@@ -99,7 +99,7 @@ def place_rows(
         for a in range(q):
             bit = _ONE << np.uint64(a)
             if pattern & bit == np.uint64(0):
-                kept[width] = a
+                qis[width] = a
                 width += 1
             if (pattern ^ before) & bit == np.uint64(0):
                 continue
@@ -123,7 +123,7 @@ def place_rows(
                     rows[at] = np.int64(0)
                     name[at] = -1
                     break
-                if key[at] == hashes[v] and same_kept(codes, first[at], u, kept, width):
+                if key[at] == hashes[v] and same_kept(codes, first[at], u, qis, width):
                     break
                 at = (at + 1) & (room - 1)
             rows[at] += weight[u]

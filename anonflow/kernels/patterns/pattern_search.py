@@ -89,7 +89,7 @@ def move_rows(
     """
     m = len(size)
     gained = np.int64(0)
-    taken = np.zeros(m, np.int64)
+    donations = np.zeros(m, np.int64)
     most = np.int64(0)
     for b in range(m):
         rows_of_types = np.int64(0)
@@ -148,7 +148,7 @@ def move_rows(
                         break
                     give = amount[source[y]]
                     if at >= 0:
-                        give = min(give, size[at] - k - taken[at])
+                        give = min(give, size[at] - k - donations[at])
                         if attempt < 0 and give < amount[source[y]] and donors < TRIED:
                             new = True
                             for z in range(donors):
@@ -163,11 +163,11 @@ def move_rows(
                         total += give
                         net += give * gain[y]
                         if at >= 0:
-                            taken[at] += give
+                            donations[at] += give
                 for x in range(count):
                     at = instance[source[x]]
                     if at >= 0:
-                        taken[at] = 0
+                        donations[at] = 0
                 if away >= 0:
                     # the donor's rows that do not fit here
                     for e in range(inst_at[away], inst_at[away + 1]):
