@@ -12,14 +12,14 @@ _TEXTS: dict[str, Any] = {"type": "array", "items": _TEXT}
 _ANY: dict[str, Any] = {}
 
 
-def _mapping(about: str, /, **keys: dict[str, Any]) -> dict[str, Any]:
+def _mapping(description: str, /, **keys: dict[str, Any]) -> dict[str, Any]:
     """Return the schema of a mapping with all of these keys; an underscore stands for a space."""
     named = {name.replace("_", " ") if name in _SPACED else name: entry for name, entry in keys.items()}
-    return {"description": about, "type": "object", "properties": named, "required": list(named)}
+    return {"description": description, "type": "object", "properties": named, "required": list(named)}
 
 
-def _rows(about: str, /, **keys: dict[str, Any]) -> dict[str, Any]:
-    return {"description": about, "type": "array", "items": _mapping("One of them.", **keys)}
+def _rows(description: str, /, **keys: dict[str, Any]) -> dict[str, Any]:
+    return {"description": description, "type": "array", "items": _mapping("One of them.", **keys)}
 
 
 _SPACED = {"minimal_uniques", "smallest_class", "average_risk"}

@@ -40,8 +40,8 @@ COMMANDS = (
 """In the order of ``anonflow --help``; a command has the name of its function."""
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(flag: bool) -> None:
+    if flag:
         say(f"anonflow {__version__}")
         raise typer.Exit
 

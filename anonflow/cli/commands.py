@@ -246,13 +246,13 @@ def plan(
     if as_json:
         runs = [
             {
-                "run": each.name,
-                "seconds": each.seconds,
-                "memory": each.memory,
-                "records": each.largest,
-                "problem": each.problem,
+                "run": estimate.name,
+                "seconds": estimate.seconds,
+                "memory": estimate.memory,
+                "records": estimate.largest,
+                "problem": estimate.problem,
             }
-            for each in answers
+            for estimate in answers
         ]
         named = [{"step": step, "what": sentence} for step, sentence in steps]
         say_json(json.dumps({"flow": loaded.name, "steps": named, "runs": runs}, indent=2))
@@ -260,12 +260,12 @@ def plan(
     say(table_text(["step", "what it does"], [list(step) for step in steps]))
     rows = [
         [
-            each.name,
-            number(each.seconds),
-            "" if each.memory is None else f"{each.memory / (1 << 20):,.0f}",
-            each.problem or f"from up to {each.largest:,} records",
+            estimate.name,
+            number(estimate.seconds),
+            "" if estimate.memory is None else f"{estimate.memory / (1 << 20):,.0f}",
+            estimate.problem or f"from up to {estimate.largest:,} records",
         ]
-        for each in answers
+        for estimate in answers
     ]
     say(table_text(["run", "seconds expected", "MiB expected", ""], rows, right=(1, 2)))
     return 0
@@ -561,13 +561,13 @@ def verify(
         rows_of = _rows_of(release, another_tool or original is None, form, table)
         answer = verifier.verify(table, rows_of, criterion or None, k, proof, another_tool=another_tool)
         if keys:
-            promised = [each.parameters for each in answer if each.criterion == "key-sets"]
+            promised = [finding.parameters for finding in answer if finding.criterion == "key-sets"]
             # the reading of * is that of the release's promise, where it is one of sets
             reading = {key: value for key, value in (*promised, {})[0].items() if key in ("hidden", "rows")}
             sets = {"key-sets": {"sets": _key_sets(keys), **reading}}
-            each = verifier.verify(table, rows_of, sets, answer.k, proof, another_tool=another_tool)
-            known = {finding.sentence() for finding in answer}
-            others = (other for other in each.findings if other.sentence() not in known)
+            of_sets = verifier.verify(table, rows_of, sets, answer.k, proof, another_tool=another_tool)
+            sentences = {finding.sentence() for finding in answer}
+            others = (other for other in of_sets.findings if other.sentence() not in sentences)
             answer = replace(answer, findings=(*answer.findings, *others))
         if algorithm is not None:
             remarks = _replayed(table, release, algorithm, answer.k, partition_size)
@@ -1119,7 +1119,7 @@ def search(
         raise ParameterError(f"{output}: exists already; name another file")
     if output is not None and output.resolve().parent != flow.resolve().parent:
         raise ParameterError(f"{output}: what a flow names is relative to it; write it beside {flow}")
-    check_targets([each for each in (output, csv) if each is not None], {flow: "the flow"})
+    check_targets([file for file in (output, csv) if file is not None], {flow: "the flow"})
     goal = None
     if time is not None and loaded.target is not None:
         goal = replace(loaded.target, seconds=seconds_of(time))

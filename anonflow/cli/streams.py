@@ -82,11 +82,11 @@ def warnings_told(tell: Callable[[str], None], others: bool = True) -> Iterator[
     """
     before = warnings.showwarning
 
-    def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+    def show(message: Warning | str, category: type[Warning], *place: Any, **options: Any) -> None:
         if issubclass(category, AnonflowWarning):
             tell(str(message))
         elif others:
-            before(message, category, *place, **more)
+            before(message, category, *place, **options)
 
     warnings.showwarning = show
     try:

@@ -132,10 +132,10 @@ def load(name: str, **settings: Any) -> pd.DataFrame:
     DataError
         If the table must be fetched, and that fails.
     """
-    known = tuple(options(name))
+    option_names = tuple(options(name))
     for option in settings:
-        if option not in known:
-            has = did_you_mean(option, known) if known else " (it has none)"
+        if option not in option_names:
+            has = did_you_mean(option, option_names) if option_names else " (it has none)"
             raise ParameterError(f"data set {name!r}: unknown option {option!r}{has}")
     return _entry(name).make(**settings)
 

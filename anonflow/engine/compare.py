@@ -136,8 +136,8 @@ def compared(
     ks: list[Any] = list(k) if several else [k]  # type: ignore[arg-type]
     for number in ks or [None]:
         check_whole(number, 2, "k must be whole numbers of at least 2")
-    for each in measures:
-        problem = measure_problem(each)
+    for measure in measures:
+        problem = measure_problem(measure)
         if problem is not None:
             raise ParameterError(f"compare: {problem}")
     flow = Flow.for_table(

@@ -72,7 +72,7 @@ class Partitions:
         self._without: dict[int, tuple[int, str]] = {}
         self._ended = False
         self._errors: list[tuple[int, int, AnonflowError]] = []
-        self._done = dict.fromkeys(self.totals, 0)
+        self._progress = dict.fromkeys(self.totals, 0)
         self._reported: dict[tuple[int, int], float] = {}
 
     def compute(self) -> list[RunResult]:
@@ -133,7 +133,9 @@ class Partitions:
             for run_plan in self._plan.runs
         }
         if session.scheduler == "threads":
-            settings = {number: replace(own, watch=self._watch) for number, own in settings.items()}
+            settings = {
+                number: replace(run_settings, watch=self._watch) for number, run_settings in settings.items()
+            }
         for run_plan, batch in self._plan.batches():
             if self._ended:
                 return  # those before are all made, so that the error is that of the first one that fails
@@ -159,27 +161,27 @@ class Partitions:
                 RoundDone(run=run, partition=partition, done=progress.done, of=progress.of, loss=loss)
             )
 
-    def _take(self, run_plan: RunPlan, batch: Batch, done: BatchDone | BatchFailed | Failed) -> None:
-        if isinstance(done, Failed):
-            self._broke(run_plan, str(batch), batch.first, done)
+    def _take(self, run_plan: RunPlan, batch: Batch, result: BatchDone | BatchFailed | Failed) -> None:
+        if isinstance(result, Failed):
+            self._broke(run_plan, str(batch), batch.first, result)
             return
-        self._session.used(done.memory)
-        self._storage.arrived(run_plan, batch, done)
-        if isinstance(done, BatchFailed):
-            for number, failed in done.failed:
+        self._session.used(result.memory)
+        self._storage.arrived(run_plan, batch, result)
+        if isinstance(result, BatchFailed):
+            for number, failed in result.failed:
                 self._broke(run_plan, f"partition {number}", number, failed)
             return
-        self.totals[run_plan.run.number].add(batch, done)
+        self.totals[run_plan.run.number].add(batch, result)
         of = len(run_plan.cuts)
-        rows = zip(done.records.tolist(), done.seconds.tolist(), done.losses.tolist(), strict=True)
+        rows = zip(result.records.tolist(), result.seconds.tolist(), result.losses.tolist(), strict=True)
         for number, (records, seconds, loss) in enumerate(rows, batch.first):
-            self._done[run_plan.run.number] += 1
+            self._progress[run_plan.run.number] += 1
             self._reported.pop((run_plan.run.number, number), None)
             self._session.events.emit(
                 PartitionDone(
                     run=run_plan.run.number,
                     partition=number,
-                    done=self._done[run_plan.run.number],
+                    done=self._progress[run_plan.run.number],
                     of=of,
                     records=records,
                     seconds=seconds,
@@ -199,8 +201,8 @@ class Partitions:
                 self._errors.append((number, partition, refusal))
                 self._ended = True
             else:
-                known = self._without.get(number, (partition, refusal.message))
-                self._without[number] = min(known, (partition, refusal.message))
+                earlier_refusal = self._without.get(number, (partition, refusal.message))
+                self._without[number] = min(earlier_refusal, (partition, refusal.message))
             return
         error = raised(failed, f"{where} of run {run_plan.run.name!r}")
         if error is failed.error:

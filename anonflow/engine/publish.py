@@ -209,15 +209,15 @@ def with_card(session: Session, table: Table, report: RunReport, result: RunResu
     form = session.flow.spec.publish.report
     if form is None:
         return report
-    kept: list[ReleaseCard] = []
+    cards: list[ReleaseCard] = []
     session.events.check()
     session.timed(
         "card",
-        lambda: kept.extend(
+        lambda: cards.extend(
             cards_of_result(result, table, report.release, report.attacks, [form.limit], session.seed)
         ),
     )
-    report = replace(report, card=kept[0])
+    report = replace(report, card=cards[0])
     if form.threshold is not None:
         report = _with_threshold(report, result, form.threshold)
     return with_answers(session, report, result) if form.template == "ema" and report.ok else report
@@ -324,8 +324,8 @@ def listed_sizes(result: RunResult, unit_rows: int = 1) -> list[tuple[int, int]]
     """Return how many people are listed by how many rows; of fewer than k suppressed units nothing is published."""
     counts, suppressed = dict(result.sizes), result.suppressed
     if counts and suppressed:
-        own = 1 if result.kind == "matches" else suppressed
-        counts[own] = counts.get(own, 0) - suppressed
+        size = 1 if result.kind == "matches" else suppressed
+        counts[size] = counts.get(size, 0) - suppressed
         if suppressed >= result.k * unit_rows:
             counts[suppressed] = counts.get(suppressed, 0) + suppressed
     return sorted((rows, people) for rows, people in counts.items() if people > 0)

@@ -373,7 +373,7 @@ class _Runner:
     def _say_how_long(self, table: Table, plan: FlowPlan) -> None:
         """Say how long runs on a table at once are expected to take: until one is done, nothing else tells."""
         flow, session = self.session.flow, self.session
-        largest = {each.run.number: int(each.cuts.lengths[0].max()) for each in plan.runs}
+        largest = {run_plan.run.number: int(run_plan.cuts.lengths[0].max()) for run_plan in plan.runs}
         runs = [run for run in flow.runs if largest.get(run.number, 0) > AT_ONCE and not opens(run)]
         if not runs or not self.is_heard:
             return

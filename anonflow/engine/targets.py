@@ -30,13 +30,13 @@ def check_targets(targets: Sequence[str | Path], read: Mapping[Path, str]) -> No
     FlowError
         If one cannot be written, or is another one of them.
     """
-    taken: dict[PurePath, str] = {place_of(str(path), Path()): role for path, role in read.items()}
+    roles: dict[PurePath, str] = {place_of(str(path), Path()): role for path, role in read.items()}
     for target in targets:
         place = place_of(str(target), Path())
-        problem = overwriting(place, taken)
+        problem = overwriting(place, roles)
         if problem is not None:
             raise FlowError(f"{target}: {problem}; name another file")
-        taken[place] = "another result"
+        roles[place] = "another result"
         check_target(target)
 
 

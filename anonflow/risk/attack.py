@@ -216,8 +216,10 @@ def attack(
 def _of_owners(earlier: Any) -> tuple[list[Any], list[Any] | None]:
     """Return the owner's folders among earlier releases, and the other ones; None where no others are named."""
     named = [] if earlier is None else [earlier] if isinstance(earlier, str | PathLike) else list(earlier)
-    folders = [each for each in named if isinstance(each, str | PathLike) and _is_of_an_owner(each)]
-    others = [each for each in named if all(each is not folder for folder in folders)]
+    folders = [
+        release for release in named if isinstance(release, str | PathLike) and _is_of_an_owner(release)
+    ]
+    others = [release for release in named if all(release is not folder for folder in folders)]
     return folders, others if others or (earlier is not None and not folders) else None
 
 
@@ -231,8 +233,10 @@ def _is_of_an_owner(path: str | PathLike[str]) -> bool:
 
 def frame_of(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     """Return rows of :func:`row_of` as :func:`attack` gives them."""
-    more = [name for name in (*HOUSEHOLD_COLUMNS, KEYS, REVEALING) if any(name in row for row in rows)]
-    return pd.DataFrame(rows, columns=[*COLUMNS, *more])
+    further_columns = [
+        name for name in (*HOUSEHOLD_COLUMNS, KEYS, REVEALING) if any(name in row for row in rows)
+    ]
+    return pd.DataFrame(rows, columns=[*COLUMNS, *further_columns])
 
 
 def row_of(attacker: Attacker, success: Success) -> dict[str, Any]:

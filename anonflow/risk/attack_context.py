@@ -121,8 +121,8 @@ class AttackContext:
         path = Path(subject) if isinstance(subject, str | PathLike) else None
         anonymization = subject if hasattr(subject, "generalization") else None
         published = subject_of(subject, table)
-        about = None if path is None else read_metadata(path, ignore_others=True)
-        k = k or published.k or getattr(certificate, "k", None) or getattr(about, "k", None)
+        metadata = None if path is None else read_metadata(path, ignore_others=True)
+        k = k or published.k or getattr(certificate, "k", None) or getattr(metadata, "k", None)
         if k is None:
             raise ParameterError("attacking needs k, which the release promises; give it, for example k=10")
         if isinstance(table, Schema):
@@ -208,16 +208,16 @@ class AttackContext:
         Of a part of a release, `elsewhere` stays: rows that cover somebody on all quasi-identifiers do so on some, so that
         risks are rather too high than too low.
         """
-        own = self.table.schema if self.schema is None else self.schema
+        schema = self.table.schema if self.schema is None else self.schema
         for name in keys:
-            if name not in own.quasi_identifiers:
-                role_there = f"is {own[name].role}" if name in own else "is not in the schema"
+            if name not in schema.quasi_identifiers:
+                role_there = f"is {schema[name].role}" if name in schema else "is not in the schema"
                 raise ParameterError(
                     f"key sets are of quasi-identifiers, and {str(name)[:40]!r} {role_there}; make it one in the schema, or leave it out"
                 )
-        named = tuple(name for name in own.quasi_identifiers if name in keys)
+        named = tuple(name for name in schema.quasi_identifiers if name in keys)
         if named not in self._with_keys:
-            unknown = [name for name in own.quasi_identifiers if name not in keys]
+            unknown = [name for name in schema.quasi_identifiers if name not in keys]
             context = self._with_keys[named] = replace(
                 self,
                 some_keys=bool(unknown),
@@ -349,8 +349,10 @@ class AttackContext:
         """
         published = graph.published
         hides = np.bincount(published.label, self.hidden, published.size)[graph.box] > 0
-        shown = np.bincount(graph.end, np.where(hides, 0, published.count[graph.box]), graph.originals.size)
-        return ~hides | (shown < (1 if self.has_classes else self.k))[graph.end]
+        visible_rows = np.bincount(
+            graph.end, np.where(hides, 0, published.count[graph.box]), graph.originals.size
+        )
+        return ~hides | (visible_rows < (1 if self.has_classes else self.k))[graph.end]
 
     def _rows_in(self, graph: Bipartite) -> np.ndarray:
         """Return how many rows may be each original's, shape (n,), int64."""

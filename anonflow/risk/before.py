@@ -163,6 +163,10 @@ def smallest_sets(table: Table, sets: KeySets, positions: Sequence[int]) -> list
         size = int(sets.least[position])
         equal = codes == codes[:, position, None]
         near = equal[:, equal.sum(axis=0) >= size]  # the others differ on every set of this size
-        alone = [each for each in sets.sets if len(each) == size and near[list(each)].all(axis=0).sum() == 1]
-        smallest.append([tuple(sets.columns[a] for a in each) for each in alone] if size else [])
+        alone = [
+            subset
+            for subset in sets.sets
+            if len(subset) == size and near[list(subset)].all(axis=0).sum() == 1
+        ]
+        smallest.append([tuple(sets.columns[a] for a in subset) for subset in alone] if size else [])
     return smallest

@@ -255,10 +255,10 @@ def _of_register(counts: RegisterCounts, threshold: float) -> list[Figure]:
     return figures
 
 
-def _of_column(shown: Spread, name: str) -> list[Figure]:
+def _of_column(value_spread: Spread, name: str) -> list[Figure]:
     """Return the strongest parameters that hold of a sensitive column, by the definitions of the criteria."""
-    sizes = shown.sizes
-    counts = shown.counts.tocsr()[np.flatnonzero(sizes)]
+    sizes = value_spread.sizes
+    counts = value_spread.counts.tocsr()[np.flatnonzero(sizes)]
     sizes = sizes[sizes > 0]
     if not len(sizes):
         return []
@@ -266,14 +266,14 @@ def _of_column(shown: Spread, name: str) -> list[Figure]:
     share = counts.data / sizes[group]
     top = np.maximum.reduceat(counts.data, starts) / sizes
     entropy = np.exp(-np.add.reduceat(share * np.log(share), starts))
-    usual = (shown.overall / max(int(shown.overall.sum()), 1))[counts.indices]
+    usual = (value_spread.overall / max(int(value_spread.overall.sum()), 1))[counts.indices]
     ratio = np.divide(share, usual, out=np.full(len(share), np.inf), where=usual > 0)
-    lacking = bool((np.diff(counts.indptr) < int((shown.overall > 0).sum())).any())
+    lacking = bool((np.diff(counts.indptr) < int((value_spread.overall > 0).sum())).any())
     values = {
         "p (distinct values)": float(np.diff(counts.indptr).min()),
         "l (1 / largest share)": float(1 / top.max()),
         "entropy l": float(entropy.min()),
-        "t (distance)": float(earth_mover(shown).max()),
+        "t (distance)": float(earth_mover(value_spread).max()),
         "beta": max(float(ratio.max()) - 1, 0.0),
         "delta": math.inf if lacking else float(np.abs(np.log(ratio)).max()),
         "rows whose class has one value": float(sizes[top >= 1].sum()),

@@ -91,8 +91,8 @@ def _prepared(
     if not len(register):
         raise ParameterError("the population has no people; give a register with at least one")
     plain = schema.prepared()
-    known = Schema({name: plain[name] for name in names}, folder=schema.folder)
-    return steps.apply(register, partial=True)[names], known
+    register_schema = Schema({name: plain[name] for name in names}, folder=schema.folder)
+    return steps.apply(register, partial=True)[names], register_schema
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,12 +193,12 @@ class RegisterCounts(RegisterFits):
         """
         steps = schema.preparation if originals is None else originals.preparation
         owner = _owners(register, schema, steps)
-        both, known = _prepared(register, schema, steps, schema.quasi_identifiers)
-        names = list(known)
+        both, register_schema = _prepared(register, schema, steps, schema.quasi_identifiers)
+        names = list(register_schema)
         if originals is not None:
-            own = originals.frame[names]
-            both = pd.concat([own, _as_typed(both, own)], ignore_index=True)
-        table = Table(both, known)
+            original_cells = originals.frame[names]
+            both = pd.concat([original_cells, _as_typed(both, original_cells)], ignore_index=True)
+        table = Table(both, register_schema)
         before = 0 if originals is None else originals.n
         people = table.records.take(np.arange(before, table.n))
         person = np.arange(people.n) if owner is None or len(owner) != people.n else owner
@@ -214,8 +214,8 @@ class RegisterCounts(RegisterFits):
         released = np.bincount(label, minlength=graph.published.size)
         unit = None if originals is None else originals.unit
         if unit is not None and classes is not None:
-            shown = classes >= 0
-            pairs = np.unique(np.stack([label[classes[shown]], unit[shown]]), axis=1)
+            in_class = classes >= 0
+            pairs = np.unique(np.stack([label[classes[in_class]], unit[in_class]]), axis=1)
             released = np.bincount(pairs[0], minlength=graph.published.size)
         covered = graph.people(person)
         return cls(
@@ -300,19 +300,19 @@ class RegisterCounts(RegisterFits):
         return spared
 
 
-def _as_typed(register: pd.DataFrame, own: pd.DataFrame) -> pd.DataFrame:
+def _as_typed(register: pd.DataFrame, frame: pd.DataFrame) -> pd.DataFrame:
     """Return a register whose columns are numbers where those of the table are, and texts where they are texts.
 
     So a file of texts can be compared with a table of numbers. A text that is not a number stays, and is refused later.
     """
     typed = {}
-    for name in own.columns:
-        cells, is_number = register[name], own[name].dtype.kind in "iuf"
+    for name in frame.columns:
+        cells, is_number = register[name], frame[name].dtype.kind in "iuf"
         if is_number and cells.dtype.kind not in "iuf":
             numbers = pd.to_numeric(cells.where(~missing_cells(cells)), errors="coerce")
             if (numbers.notna() | missing_cells(cells)).all():
                 typed[name] = numbers
-        elif cells.dtype.kind in "iuf" and own[name].map(lambda value: isinstance(value, str)).any():
+        elif cells.dtype.kind in "iuf" and frame[name].map(lambda value: isinstance(value, str)).any():
             typed[name] = cells.map(number_text, na_action="ignore").astype(object)
     return register.assign(**typed)
 

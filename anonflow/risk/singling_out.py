@@ -81,20 +81,22 @@ def one_end(rows: Generalization, rng: np.random.Generator) -> Generalization:
     sets = [t for t, a in enumerate(layout.sets.tolist()) if rows.domains[a].kind == "categorical"]
     widths = [rows.hi[t].astype(np.int64) - rows.lo[t] + 1 for t in numeric]
     counts = rows.counts()
-    many = np.array([*widths, *(counts[t] for t in sets)], np.int64).reshape(len(numeric) + len(sets), rows.n)
+    sizes = np.array([*widths, *(counts[t] for t in sets)], np.int64).reshape(
+        len(numeric) + len(sets), rows.n
+    )
     # the ends of a domain are not published
-    many[rows.whole()[[*layout.ranges[numeric], *layout.sets[sets]]]] = 0
-    if not len(many):
+    sizes[rows.whole()[[*layout.ranges[numeric], *layout.sets[sets]]]] = 0
+    if not len(sizes):
         return rows
     lo, hi, bits = rows.lo.copy(), rows.hi.copy(), rows.bits.copy()
-    widest = many.argmax(axis=0)
+    widest = sizes.argmax(axis=0)
     upper = rng.random(rows.n) < 0.5
     for place, t in enumerate(numeric):
-        at = np.flatnonzero((widest == place) & (many[place] > 1))
+        at = np.flatnonzero((widest == place) & (sizes[place] > 1))
         end = np.where(upper[at], hi[t, at], lo[t, at])
         lo[t, at] = hi[t, at] = end
     for place, t in enumerate(sets, len(numeric)):
-        at = np.flatnonzero((widest == place) & (many[place] > 1))
+        at = np.flatnonzero((widest == place) & (sizes[place] > 1))
         a = int(layout.sets[t])
         words = layout.words[a]
         member = _drawn_members(bits[words][:, at], rows.domains[a].size, rng)
@@ -167,8 +169,8 @@ class Conditions:
             for column, low, high in zip(
                 self.columns[block].T, self.low[block].T, self.high[block].T, strict=True
             ):
-                own = points.values.T[column]
-                fits &= (own >= low[:, None]) & (own <= high[:, None])
+                coordinates = points.values.T[column]
+                fits &= (coordinates >= low[:, None]) & (coordinates <= high[:, None])
             fitting[block] = fits.sum(axis=1)
         return fitting
 
@@ -211,24 +213,24 @@ def plausible_points(
         drawn[:, a] = _drawn_members(rows.bits[words], domains[a].size, rng)
         if domains[a].kind == "codes":  # a code stands in place of the number before it
             drawn[drawn[:, a] != 0, a - 1] = np.nan
-    own = [np.where(side.codes < 0, np.nan, side.codes.astype(float)) for side in sides]
+    side_codes = [np.where(side.codes < 0, np.nan, side.codes.astype(float)) for side in sides]
     all_frames = [frame, *(side.frame for side in sides)]
     others, ordered = [], [domain.kind == "numeric" for domain in domains]
     for name in names:
-        ordered.append(all(each[name].dtype.kind in "iuf" for each in all_frames))
+        ordered.append(all(cells[name].dtype.kind in "iuf" for cells in all_frames))
         others.append(
-            [each[name].to_numpy(np.float64) for each in all_frames]
+            [cells[name].to_numpy(np.float64) for cells in all_frames]
             if ordered[-1]
             else [labels.astype(float) for labels in row_labels(all_frames, [name])]
         )
     return [
         Points(np.column_stack([coded, *(values[place] for values in others)]), np.array(ordered))
-        for place, coded in enumerate([drawn, *own])
+        for place, coded in enumerate([drawn, *side_codes])
     ]
 
 
 def unique_conditions(
-    points: Points, wanted: int, rng: np.random.Generator, columns: int = COLUMNS
+    points: Points, count: int, rng: np.random.Generator, columns: int = COLUMNS
 ) -> tuple[Conditions, Conditions]:
     """Return conditions that exactly one point fits, and others of the same form whose values are of several points.
 
@@ -236,7 +238,7 @@ def unique_conditions(
     ----------
     points : Points
         One plausible table.
-    wanted : int
+    count : int
         At most so many.
     rng : numpy.random.Generator
     columns : int
@@ -250,12 +252,12 @@ def unique_conditions(
     Notes
     -----
     The attack of Giomi, Boenisch, Wehmeyer and Tasnadi (2023) on synthetic tables: of an ordered coordinate "at least" its
-    value, if that is not below the median, else "at most" it; of any other one its value. O(wanted n).
+    value, if that is not below the median, else "at most" it; of any other one its value. O(count n).
     """
     n, d = points.values.shape
     c = min(columns, d)
-    known = np.where(np.isnan(points.values).all(axis=0), 0.0, points.values)
-    middle = np.nanmedian(known, axis=0)
+    values_or_zero = np.where(np.isnan(points.values).all(axis=0), 0.0, points.values)
+    middle = np.nanmedian(values_or_zero, axis=0)
 
     def of(chosen: np.ndarray, point: np.ndarray) -> Conditions:
         value = points.values[point, chosen]
@@ -267,24 +269,24 @@ def unique_conditions(
     right: list[Conditions] = []
     mixed: list[Conditions] = []
     for _ in range(_ROUNDS):
-        chosen = np.sort(rng.random((wanted, d)).argsort(axis=1)[:, :c], axis=1)
+        chosen = np.sort(rng.random((count, d)).argsort(axis=1)[:, :c], axis=1)
         these, others = (
-            of(chosen, rng.integers(0, n, (wanted, 1))),
-            of(chosen, rng.integers(0, n, (wanted, c))),
+            of(chosen, rng.integers(0, n, (count, 1))),
+            of(chosen, rng.integers(0, n, (count, c))),
         )
         alone = np.flatnonzero(these.counts(points) == 1)
         right.append(these.take(alone))
         mixed.append(others.take(alone))
-        if sum(each.m for each in right) >= wanted:
+        if sum(batch.m for batch in right) >= count:
             break
     conditions = _joined(right)
     written = np.column_stack([conditions.columns, conditions.low, conditions.high])
-    distinct = np.sort(np.unique(written, axis=0, return_index=True)[1])[:wanted]
+    distinct = np.sort(np.unique(written, axis=0, return_index=True)[1])[:count]
     return conditions.take(distinct), _joined(mixed).take(distinct)
 
 
 def _joined(parts: Sequence[Conditions]) -> Conditions:
     columns, low, high = (
-        np.concatenate([getattr(each, name) for each in parts]) for name in ("columns", "low", "high")
+        np.concatenate([getattr(part, name) for part in parts]) for name in ("columns", "low", "high")
     )
     return Conditions(columns, low, high)

@@ -149,15 +149,15 @@ def three_questions(
 
     Where the schema has units, people are attacked: by one of their rows, drawn at random.
     """
-    inside, theirs = (_row_of_each(each, rng) for each in (table, controls))
+    inside, theirs = (_row_of_each(side, rng) for side in (table, controls))
     size = min(_MOST, len(inside), len(theirs))
     if size < 1 or len(frame) < 1:
         raise ParameterError("nobody to attack: the table has too few records to hold some out")
 
-    def people(many: int) -> tuple[Table, ...]:
+    def people(count: int) -> tuple[Table, ...]:
         return tuple(
-            each.take(np.sort(rng.choice(at, many, replace=False)))
-            for each, at in ((table, inside), (controls, theirs))
+            side.take(np.sort(rng.choice(at, count, replace=False)))
+            for side, at in ((table, inside), (controls, theirs))
         )
 
     sides = people(size)
@@ -171,10 +171,10 @@ def three_questions(
     linked = _linkability(rows, labels if others else None, sides)
     if linked:
         answers.append(strongest(linked))
-    wanted = [name for name in others if table.schema[name].role == "sensitive"] or others
-    if wanted:
+    columns_to_guess = [name for name in others if table.schema[name].role == "sensitive"] or others
+    if columns_to_guess:
         covers = [fits_rows(rows, side) for side in sides]
-        answers.append(strongest([_inference(frame, sides, covers, name) for name in wanted]))
+        answers.append(strongest([_inference(frame, sides, covers, name) for name in columns_to_guess]))
     return tuple(answers)
 
 
@@ -258,8 +258,8 @@ def _singling_out(
     conditions, mixed = unique_conditions(plausible, most, rng)
     if conditions.m >= _FEWEST:
         success, control, naive_rate = (
-            float((each.counts(people) == 1).mean())
-            for each, people in ((conditions, points[0]), (conditions, points[1]), (mixed, points[0]))
+            float((predicates.counts(people) == 1).mean())
+            for predicates, people in ((conditions, points[0]), (conditions, points[1]), (mixed, points[0]))
         )
         ways.append(
             Answer(
@@ -333,28 +333,28 @@ def _met(left: np.ndarray, right: np.ndarray) -> float:
 
 def _tightest(possible: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     """Return which of the rows that are possible for each person have the smallest cells, shape (rows, people), bool."""
-    own = np.where(possible, sizes[:, None], np.inf)
-    return possible & (own <= own.min(axis=0) + 1e-9)
+    possible_sizes = np.where(possible, sizes[:, None], np.inf)
+    return possible & (possible_sizes <= possible_sizes.min(axis=0) + 1e-9)
 
 
 def _inference(
     frame: pd.DataFrame, sides: Sequence[Table], covers: Sequence[np.ndarray], name: str
 ) -> Answer:
-    code, *own = row_labels([frame, *(side.frame for side in sides)], [name])
+    code, *truth = row_labels([frame, *(side.frame for side in sides)], [name])
     kinds, value = np.unique(code, return_inverse=True)
-    shown = np.zeros((len(code), len(kinds)))
-    shown[np.arange(len(code)), value] = 1.0
-    overall = shown.sum(axis=0)
+    indicators = np.zeros((len(code), len(kinds)))
+    indicators[np.arange(len(code)), value] = 1.0
+    overall = indicators.sum(axis=0)
 
     def named(side: int) -> float:
-        counts = covers[side].T.astype(float) @ shown
+        counts = covers[side].T.astype(float) @ indicators
         counts[counts.sum(axis=1) == 0] = overall
         best = counts == counts.max(axis=1, keepdims=True)
-        right = (best & (kinds[None, :] == own[side][:, None])).any(axis=1) / best.sum(axis=1)
+        right = (best & (kinds[None, :] == truth[side][:, None])).any(axis=1) / best.sum(axis=1)
         return float(right.mean())
 
     best = kinds[overall == overall.max()]
-    baseline = float(np.isin(own[0], best).mean() / len(best))
+    baseline = float(np.isin(truth[0], best).mean() / len(best))
     size = sides[0].n
     return Answer(
         "inference", size, size, named(0), named(1), baseline,

@@ -21,13 +21,13 @@ def suggest(name: str, known: Iterable[str]) -> str | None:
     return folded[near[0]] if near else None
 
 
-def did_you_mean(name: object, known: Sequence[str]) -> str:
+def did_you_mean(name: object, names: Sequence[str]) -> str:
     """Return the end of a message about an unknown name: the nearest known one, else the first of them."""
-    near = suggest(str(name), known)
+    near = suggest(str(name), names)
     if near:
         return f" (did you mean {near!r}?)"
-    more = f", and {len(known) - SHOWN:,} more" if len(known) > SHOWN else ""
-    return f" (known: {', '.join(known[:SHOWN])}{more})"
+    rest = f", and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
+    return f" (known: {', '.join(names[:SHOWN])}{rest})"
 
 
 def unknown(name: str, known: Iterable[str], kind: str = "key", likely: str | None = None) -> str:

@@ -110,7 +110,7 @@ class Problems:
             yield f"{name}:{line}:{column}: " + problem.text
 
     def _in_order(self) -> list[tuple[Place, Problem]]:
-        return sorted(self._problems, key=lambda each: each[0])
+        return sorted(self._problems, key=lambda entry: entry[0])
 
     def add(self, path: Sequence[str | int], text: str | None, *, value: bool = False) -> None:
         """Record a problem of the part at `path`; without a text there is none."""

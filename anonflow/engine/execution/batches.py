@@ -445,8 +445,8 @@ def _sizes(whole: Outcome) -> np.ndarray:
     if whole.matches is not None:
         return np.bincount((whole.matches >= 0).sum(axis=1))
     if whole.classes is not None:
-        kept = whole.classes[~whole.suppressed]
-        return np.bincount(np.bincount(kept)[kept]) if len(kept) else np.zeros(1, np.int64)
+        labels = whole.classes[~whole.suppressed]
+        return np.bincount(np.bincount(labels)[labels]) if len(labels) else np.zeros(1, np.int64)
     return np.zeros(0, np.int64)
 
 

@@ -164,10 +164,10 @@ def kept_choice(choice: Choice) -> dict[str, Any]:
     }
 
 
-def choices_in(kept: Any) -> dict[int, Choice]:
+def choices_in(entries: Any) -> dict[int, Choice]:
     """Return the choices by run that a file contains; anything else is left out."""
     choices = {}
-    for run, choice in (kept if isinstance(kept, Mapping) else {}).items():
+    for run, choice in (entries if isinstance(entries, Mapping) else {}).items():
         if not str(run).isdecimal() or not isinstance(choice, Mapping):
             continue
         name, size, options = choice.get("algorithm"), choice.get("partition-size"), choice.get("options")

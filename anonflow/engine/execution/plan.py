@@ -62,8 +62,8 @@ class BoundaryClasses:
         names = partitions.bounded(records)
         if records.units is not None:
             free = np.bincount(partitions.kept_apart(partitions.unbounded(records)))
-            own = np.bincount(partitions.kept_apart(records)) if names else free
-            return cls(names, own, free, int(np.bincount(records.units).max()))
+            bounded_sizes = np.bincount(partitions.kept_apart(records)) if names else free
+            return cls(names, bounded_sizes, free, int(np.bincount(records.units).max()))
         labels = partitions.boundary_classes(records) if names else np.zeros(records.n, np.int64)
         return cls(names, np.bincount(labels))
 
@@ -246,13 +246,13 @@ def refuse_early(flow: Flow, table: Table) -> tuple[Targets, np.ndarray] | None:
         As :func:`_check_weights`.
     """
     _check_weights(flow, table)
-    more = flow.spec.steps.diversify
-    if more is None:
+    diversify = flow.spec.steps.diversify
+    if diversify is None:
         return None
-    column = sensitive_column(more.column, table.sensitive, table.other_columns)
+    column = sensitive_column(diversify.column, table.sensitive, table.other_columns)
     targets, values = targets_of(
         table,
-        [{"criterion": more.criterion, "column": column, **more.needed}],
+        [{"criterion": diversify.criterion, "column": column, **diversify.needed}],
         spare_records(flow, table.records),
     )
     _refuse_many_values(flow, column, targets.size)
@@ -323,10 +323,10 @@ def _refuse_many_values(flow: Flow, column: str, values: int) -> None:
     ParameterError
         The error says what to do.
     """
-    more = flow.spec.steps.diversify
-    if more is not None:
+    diversify = flow.spec.steps.diversify
+    if diversify is not None:
         least = min(run.anonymize.k for run in flow.runs)
-        DIVERSITIES[more.criterion].target.check_k(column, values, least)
+        DIVERSITIES[diversify.criterion].target.check_k(column, values, least)
 
 
 def first_of_each_method(flow: Flow, plan: FlowPlan, entropy: int) -> list[tuple[TaskSettings, RunPlan]]:

@@ -167,13 +167,13 @@ class RunResult:
             "seconds": round(self.seconds, 6),
             "checks": self.checks,
         }
-        more = {key: value for key, value in self.measures.items() if key not in row}
+        measures = {key: value for key, value in self.measures.items() if key not in row}
         swept = {
             key.partition(".")[2]: value
             for key, value in self.values.items()
             if key not in ("anonymize.algorithm", "anonymize.k")
         }
-        for key, value in (swept | more).items():
+        for key, value in (swept | measures).items():
             if isinstance(value, dict):
                 row.update({f"{key}-{name}": number for name, number in value.items()})
             else:
@@ -294,15 +294,17 @@ class RunReport:
         verdict = "all checks passed" if self.ok else "NOT all checks passed"
         if self.card is None or self.card.ok:
             return verdict
-        many = len(self.card.failing)
-        return f"{verdict}, but {many} line{'s' if many > 1 else ''} of the release card fail{'' if many > 1 else 's'}"
+        count = len(self.card.failing)
+        return f"{verdict}, but {count} line{'s' if count > 1 else ''} of the release card fail{'' if count > 1 else 's'}"
 
     def __repr__(self) -> str:
         verdict = self._verdict()
         lines = [f"RunReport of {self.flow}: {len(self.results)} runs, {verdict}, {self.seconds:.1f} s"]
         lines.append(self.runs.to_string(index=False))
         lines += [f"  {line}" for line in (*self.problems, *self.remarks)]
-        lines += [f"  {each.sentence()}" for each in (self.card.failing if self.card is not None else ())]
+        lines += [
+            f"  {card_line.sentence()}" for card_line in (self.card.failing if self.card is not None else ())
+        ]
         lines += [f"  published {path}" for path in self.published]
         return "\n".join(lines)
 
@@ -314,16 +316,17 @@ class RunReport:
             facts([("runs", len(self.results)), ("seconds", f"{self.seconds:.1f}")]),
             grid(list(runs.columns), rows, numbers),
         ]
-        done = [result for result in self.results if result.problem is None]
-        if len(done) == 1 and done[0].columns:
-            columns = done[0].columns
+        successes = [result for result in self.results if result.problem is None]
+        if len(successes) == 1 and successes[0].columns:
+            columns = successes[0].columns
             bars = plots.bars(
                 [column.column for column in columns], [column.loss for column in columns], "Information loss"
             )
             parts += [heading("Information loss by column"), bars]
-        elif len(done) > 1:
+        elif len(successes) > 1:
             points = [
-                (result.name, float(result.k), float(result.measures.get("gcp", np.nan))) for result in done
+                (result.name, float(result.k), float(result.measures.get("gcp", np.nan)))
+                for result in successes
             ]
             parts.append(plots.scatter(points, "Information loss against k", "k", "GCP"))
         parts += [note(line) for line in (*self.problems, *self.remarks)]
@@ -331,7 +334,7 @@ class RunReport:
             note(f"Published: {path if isinstance(path, str) else path.name}") for path in self.published
         ]
         if self.card is not None:
-            parts += [note(each.sentence()) for each in self.card.failing]
+            parts += [note(card_line.sentence()) for card_line in self.card.failing]
         verdict = self._verdict()
         return view(f"{self.flow}: {verdict}", *parts)
 

@@ -411,7 +411,7 @@ class Executor:
             # anonflow gives the same warning; a worker would write it to the terminal
             "distributed.nanny.pre-spawn-environ.PYTHONWARNINGS": "ignore",
         }
-        more: dict[str, Any] = {} if self._memory is None else {"memory_limit": self._memory}
+        limits: dict[str, Any] = {} if self._memory is None else {"memory_limit": self._memory}
         with dask.config.set(settings), _environment_kept(), ExitStack() as stack:
             try:
                 cluster = stack.enter_context(
@@ -422,7 +422,7 @@ class Executor:
                         dashboard_address="127.0.0.1:0",  # without a host it would listen on the whole network
                         silence_logs=logging.CRITICAL,
                         **guarded(),
-                        **more,
+                        **limits,
                     )
                 )
             except (
@@ -584,8 +584,8 @@ class Executor:
             seconds, results = result
             fastest = min(fastest, seconds / len(group))
             answered += 1
-            for call, each in zip(group, results, strict=True):
-                self._put(call, each)
+            for call, call_result in zip(group, results, strict=True):
+                self._put(call, call_result)
 
 
 class _Sent:

@@ -39,8 +39,8 @@ def without_draw(
 ) -> tuple[list[CriterionRequest], tuple[str, ...]]:
     """Return the criteria that can be checked without a draw, and the names of the others."""
     requests = read_criteria(criteria, guarantee)
-    checked = [each for each in requests if not each.declared.needs_draw(matches)]
-    return checked, tuple(dict.fromkeys(each.name for each in requests if each not in checked))
+    checked = [request for request in requests if not request.declared.needs_draw(matches)]
+    return checked, tuple(dict.fromkeys(request.name for request in requests if request not in checked))
 
 
 @dataclass(frozen=True)
@@ -173,13 +173,13 @@ def match(settings: TaskSettings, records: Records, partition: int) -> Matched |
     start = time.perf_counter()
     try:
         method = algorithm_named(settings.algorithm).under(settings.options)
-        mine = within(records, method, settings.boundaries)
+        part = within(records, method, settings.boundaries)
         outcome = solve(
             method,
-            mine,
+            part,
             settings.k,
             loss.measure_named(settings.loss),
-            partition_generator(settings.entropy, partition, mine),
+            partition_generator(settings.entropy, partition, part),
             settings.options,
             None if settings.watch is None else partial(settings.watch, settings.run, partition, records.n),
             check=settings.diversity is not None,
@@ -263,9 +263,9 @@ def check(settings: TaskSettings, records: Records, outcome: Outcome) -> tuple[F
     try:
         if settings.diversity is None:
             method = algorithm_named(settings.algorithm).under(settings.options)
-            own = within(records, method, settings.boundaries).at_floor()
+            part = within(records, method, settings.boundaries).at_floor()
             measure = loss.measure_named(settings.loss)
-            check_outcome(method, own, settings.k, measure, settings.options, outcome)
+            check_outcome(method, part, settings.k, measure, settings.options, outcome)
         if not local:
             return ()
         subject = Subject(

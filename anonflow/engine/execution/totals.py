@@ -49,26 +49,28 @@ class Totals:
         self._next = 0
         self._waiting: dict[int, tuple[Batch, BatchDone]] = {}
 
-    def add(self, batch: Batch, done: BatchDone) -> None:
+    def add(self, batch: Batch, result: BatchDone) -> None:
         """Add a batch. Batches that arrive early wait: at most as many as run at the same time."""
-        self._waiting[batch.number] = batch, done
+        self._waiting[batch.number] = batch, result
         while self._next in self._waiting:
             self._add(*self._waiting.pop(self._next))
             self._next += 1
 
-    def _add(self, batch: Batch, done: BatchDone) -> None:
+    def _add(self, batch: Batch, result: BatchDone) -> None:
         self.rows += batch.stop - batch.start
-        self.resumed += done.resumed
-        self.seconds += float(done.seconds.sum())
-        for step, seconds in done.steps.items():
+        self.resumed += result.resumed
+        self.seconds += float(result.seconds.sum())
+        for step, seconds in result.steps.items():
             self.steps[step] = self.steps.get(step, 0.0) + seconds
-        own = done.summary
-        self.findings = folded((self.findings, done.findings))
-        self.kind = own.kind
-        self.suppressed += own.suppressed
-        self.sizes, self.spread = _sum(self.sizes, own.sizes), _sum(self.spread, own.spread)
-        self._measured = done.measured if self._measured is None else added([self._measured, done.measured])
-        for name, chunks in own.measures.items():
+        summary = result.summary
+        self.findings = folded((self.findings, result.findings))
+        self.kind = summary.kind
+        self.suppressed += summary.suppressed
+        self.sizes, self.spread = _sum(self.sizes, summary.sizes), _sum(self.spread, summary.spread)
+        self._measured = (
+            result.measured if self._measured is None else added([self._measured, result.measured])
+        )
+        for name, chunks in summary.measures.items():
             self._measures.setdefault(name, []).extend(chunks)
 
     @property
@@ -85,8 +87,8 @@ class Totals:
 
 def measures_of_parts(flow: Flow, table: Table, k: int) -> MeasureRequest:
     """Return the measures of a flow that parts of its table have a share in."""
-    known = (*utility.measures_by_record(), *utility.measures_by_class())
-    measures = [{name: options} for name, options in flow.measures.items() if name in known]
+    names = (*utility.measures_by_record(), *utility.measures_by_class())
+    measures = [{name: options} for name, options in flow.measures.items() if name in names]
     return utility.asked(table.records, measures, k)
 
 
@@ -216,8 +218,8 @@ def _by_column(domains: Sequence[Domain], *shares: np.ndarray) -> tuple[ColumnLo
     return tuple(losses)
 
 
-def _sum(mine: np.ndarray, other: np.ndarray) -> np.ndarray:
-    total = np.zeros(max(len(mine), len(other)), np.int64)
-    total[: len(mine)] += mine
+def _sum(counts: np.ndarray, other: np.ndarray) -> np.ndarray:
+    total = np.zeros(max(len(counts), len(other)), np.int64)
+    total[: len(counts)] += counts
     total[: len(other)] += other
     return total

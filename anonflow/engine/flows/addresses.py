@@ -65,17 +65,17 @@ def place_of(named: str, folder: Path) -> PurePath:
     return PurePosixPath(kind) / posixpath.normpath(f"/{inside}").lstrip("/")
 
 
-def overwriting(place: PurePath, taken: Mapping[PurePath, str]) -> str | None:
+def overwriting(place: PurePath, roles: Mapping[PurePath, str]) -> str | None:
     """Return why nothing may be written to a place, None if it may.
 
     Parameters
     ----------
     place : pathlib.PurePath
         By :func:`place_of`.
-    taken : mapping
+    roles : mapping
         Place -> what is read there, or written by another part of the flow.
     """
-    for other, role in taken.items():
+    for other, role in roles.items():
         if place == other:
             return f"would be written over {role}"
         if place.parent == other and is_parquet(place):

@@ -175,8 +175,8 @@ class Fingerprint:
         """The hash of each path that the flow names, the source's first."""
         path = self.folder or next((file.path for file in self.source), None)
         digest = self.digest
-        own = {} if path is None or digest is None else {path: digest}
-        return own | {file.path: file.digest for file in self.others}
+        source_hash = {} if path is None or digest is None else {path: digest}
+        return source_hash | {file.path: file.digest for file in self.others}
 
     def open(self, path: str | Path) -> io.RawIOBase:
         """Return one of the files, as :meth:`FileFingerprint.open` gives it.
@@ -320,16 +320,16 @@ class _Unchanged(io.RawIOBase):
         try:
             self._stream.seek(start)
             data = self._stream.read(stop - start) or b""
-            while len(data) < stop - start and (more := self._stream.read(stop - start - len(data))):
-                data += more
+            while len(data) < stop - start and (chunk := self._stream.read(stop - start - len(data))):
+                data += chunk
             longer = stop == self._file.size and bool(self._stream.read(1))
         except OSError as error:
             raise DataError(f"{self._file.path}: cannot be read any more ({type(error).__name__})") from None
-        view, known = memoryview(data), memoryview(self._file.blocks)[start // BLOCK * 32 :]
+        view, block_hashes = memoryview(data), memoryview(self._file.blocks)[start // BLOCK * 32 :]
         hashes = (hashlib.sha256(view[at : at + BLOCK]).digest() for at in range(0, len(data), BLOCK))
         if len(data) != stop - start or longer:
             raise _changed(self._file.path)
-        if any(known[32 * at : 32 * (at + 1)] != digest for at, digest in enumerate(hashes)):
+        if any(block_hashes[32 * at : 32 * (at + 1)] != digest for at, digest in enumerate(hashes)):
             raise _changed(self._file.path)
         return data
 
@@ -338,15 +338,15 @@ def _fill(stream: io.FileIO, buffer: memoryview) -> int:
     """Read until a buffer is full or the file ends; return the number of bytes."""
     count = 0
     while count < len(buffer):
-        more = stream.readinto(buffer[count:])
-        if not more:
+        length = stream.readinto(buffer[count:])
+        if not length:
             break
-        count += more
+        count += length
     return count
 
 
-def _stamp(about: os.stat_result) -> tuple[int, int, int, int]:
-    return about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns
+def _stamp(status: os.stat_result) -> tuple[int, int, int, int]:
+    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def _now(path: str) -> tuple[int, int, int, int] | None:
@@ -376,8 +376,8 @@ def files_beside_source(schema: Schema, folder: Path, attackers: Sequence[Any] =
             files.append(Path(schema.folder) / hierarchy)
     files += [Path(schema.folder) / file for file in schema.preparation.files]
     files += [
-        folder / about["population"]
-        for _, about, _ in register_holders(attackers)
-        if isinstance(about, Mapping) and isinstance(about.get("population"), str)
+        folder / settings["population"]
+        for _, settings, _ in register_holders(attackers)
+        if isinstance(settings, Mapping) and isinstance(settings.get("population"), str)
     ]
     return list(dict.fromkeys(files))

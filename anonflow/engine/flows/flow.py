@@ -179,28 +179,28 @@ class Flow:
         for configured in own_options:
             algorithm_named(configured)
         runs = []
-        for number, (algorithm, many) in enumerate(itertools.product(algorithms, k)):
-            own = own_options.get(algorithm, {})
-            cut = max(size, many) if isinstance(size, int) else size
+        for number, (algorithm, run_k) in enumerate(itertools.product(algorithms, k)):
+            method_options = own_options.get(algorithm, {})
+            cut = max(size, run_k) if isinstance(size, int) else size
             automatic = algorithm == AUTO
             if automatic:
-                for _, problem in check_automatic(guarantee, None, budget, own):
+                for _, problem in check_automatic(guarantee, None, budget, method_options):
                     raise ParameterError(problem)
                 cut, seconds = None, check_budget(AUTO, budget)
             else:
                 method = algorithm_named(algorithm)
-                method.check_options(own)
-                seconds = check_budget(partition_size, budget, method.effort_under(own))
+                method.check_options(method_options)
+                seconds = check_budget(partition_size, budget, method.effort_under(method_options))
             settings = AnonymizeSpec(
                 algorithm=algorithm,
-                k=many,
+                k=run_k,
                 loss=measure_named(loss),
                 boundaries=boundaries,
                 budget=seconds,
                 guarantee=guarantee if automatic else None,  # type: ignore[arg-type]
-                **own,
+                **method_options,
             )
-            runs.append(Run(number, f"{algorithm} k={many}", settings, PartitionSpec(order=order, size=cut)))
+            runs.append(Run(number, f"{algorithm} k={run_k}", settings, PartitionSpec(order=order, size=cut)))
         if not runs:
             raise ParameterError("a flow needs a method and a k")
         roles = {column: {"role": table.schema[column].role} for column in table.schema.columns}
@@ -287,8 +287,8 @@ class Flow:
     def criteria(self) -> tuple[Any, ...]:
         """The criteria to verify; never empty, because nothing is published without a check."""
         criteria: tuple[Any, ...] = self.spec.steps.verify or ("covers", "guarantee")
-        more = self.spec.steps.diversify
-        return criteria if more is None else (*criteria, more.request)
+        diversify = self.spec.steps.diversify
+        return criteria if diversify is None else (*criteria, diversify.request)
 
     def _repr_html_(self) -> str:
         return view(f"Flow {self.name}", grid(["step", "what it does"], self.outline()))
@@ -321,7 +321,7 @@ class Flow:
         is_open = any(run.partition.size == AUTO or run.budget is not None for run in self.runs)
         cuts = dict.fromkeys((run.partition.order, run.partition.size) for run in self.runs)
         named = [run.name for run in self.runs]
-        more = f" and {len(named) - _MOST:,} more" if len(named) > _MOST else ""
+        rest = f" and {len(named) - _MOST:,} more" if len(named) > _MOST else ""
         criteria = ", ".join(_in_few_words(entry) for entry in steps.verify or ("covers", "guarantee"))
         drawn = self.published if self.published is not None and self.draws(self.published) else None
         written = [
@@ -337,7 +337,7 @@ class Flow:
                 spec.earlier is not None
                 and "people of earlier releases stay in their classes or components, newcomers are apart",
             ),
-            ("match", f"each partition: {', '.join(named[:_MOST])}{more}"),
+            ("match", f"each partition: {', '.join(named[:_MOST])}{rest}"),
             ("diversify", steps.diversify and f"each partition: {_in_few_words(steps.diversify.request)}"),
             ("verify", f"each partition: {criteria}"),
             ("measure", f"each partition: {', '.join(self.measures)}"),

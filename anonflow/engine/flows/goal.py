@@ -102,7 +102,7 @@ class Goal:
             self.problems.add(home, "a target chooses method and partition size itself; leave auto out")
             return None
         named = AnonymizeSpec.model_fields
-        own = {
+        step_options = {
             str(key).replace("-", "_"): value
             for key, value in anonymize.items()
             if key not in (*named, "options")
@@ -112,17 +112,17 @@ class Goal:
             or ([anonymize["algorithm"]] if "algorithm" in anonymize else ())
         )
         of_methods = anonymize.get("options")
-        options = {str(name): dict(own) for name in algorithms} if own else {}
-        for name, more in (of_methods if isinstance(of_methods, Mapping) else {}).items():
-            if isinstance(more, Mapping):
-                plain = {str(key).replace("-", "_"): value for key, value in more.items()}
+        options = {str(name): dict(step_options) for name in algorithms} if step_options else {}
+        for name, method_options in (of_methods if isinstance(of_methods, Mapping) else {}).items():
+            if isinstance(method_options, Mapping):
+                plain = {str(key).replace("-", "_"): value for key, value in method_options.items()}
                 options[str(name)] = {**options.get(str(name), {}), **plain}
         ks = tuple(matrix.get("anonymize.k") or ([anonymize["k"]] if "k" in anonymize else ()))
         sizes = tuple(
             matrix.get("partition.size") or ([partition.size] if "size" in partition.model_fields_set else ())
         )
         steps.settings["anonymize"] = {"algorithm": CHECKED[0], "k": CHECKED[1], **anonymize}
-        if own and not algorithms:
+        if step_options and not algorithms:
             self.problems.add(
                 home, "an option needs its method; name the algorithm, or write it under options"
             )
@@ -159,13 +159,13 @@ class Goal:
                 ("target", "tried"), f"marks {len(chosen)} entries as picked, not one; search again"
             )
             return
-        (run,), more = runs[:1], chosen[0]
+        (run,), pick = runs[:1], chosen[0]
         spec = run.anonymize
         same = (
             len(runs) == 1
-            and (spec.algorithm, spec.k, run.partition.size) == (more.algorithm, more.k, more.size)
-            and {key.replace("-", "_"): value for key, value in more.options.items()} == spec.options
-            and all(getattr(diversify, key, None) == value for key, value in more.diversify.items())
+            and (spec.algorithm, spec.k, run.partition.size) == (pick.algorithm, pick.k, pick.size)
+            and {key.replace("-", "_"): value for key, value in pick.options.items()} == spec.options
+            and all(getattr(diversify, key, None) == value for key, value in pick.diversify.items())
         )
         if not same:
             self.problems.add(

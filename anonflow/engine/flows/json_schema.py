@@ -154,9 +154,15 @@ def _steps(described: dict[str, Any]) -> dict[str, Any]:
             "type": "array",
             "minItems": 1,
             "description": described[name]["description"],
-            "items": {"anyOf": [{"enum": list(known)}, {"type": "string"}, _names_with_options(known)]},
+            "items": {
+                "anyOf": [
+                    {"enum": list(options_by_name)},
+                    {"type": "string"},
+                    _names_with_options(options_by_name),
+                ]
+            },
         }
-        for name, known in lists.items()
+        for name, options_by_name in lists.items()
     }
     steps["anonymize"] = {"$ref": "#/$defs/AnonymizeSpec"}
     steps["diversify"] = {"$ref": "#/$defs/DiversifySpec"}
@@ -177,10 +183,10 @@ def _steps(described: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _names_with_options(known: Mapping[str, Mapping[str, Option]]) -> dict[str, Any]:
+def _names_with_options(options_by_name: Mapping[str, Mapping[str, Option]]) -> dict[str, Any]:
     """Return a mapping of a name to its options, or to the first of them; the loader checks combinations."""
     entries = {}
-    for name, options in known.items():
+    for name, options in options_by_name.items():
         values = {key: _value(option) for key, option in options.items()}
         forms: list[dict[str, Any]] = [{"type": "object", "properties": values}, _NULL]
         entries[name] = {"anyOf": [*forms, *list(values.values())[:1]]}

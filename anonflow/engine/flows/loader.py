@@ -329,13 +329,13 @@ class _Checker:
     ) -> None:
         """Check that nothing is published over what the flow reads, into the owner's folder or beside it."""
         owner = (self.folder / OWNER).resolve()
-        taken: dict[PurePath, str] = {}
+        roles: dict[PurePath, str] = {}
         if schema is not None:
             for path in files_beside_source(schema, self.folder, attackers):
-                taken[place_of(str(path), self.folder)] = "a file that the flow reads"
+                roles[place_of(str(path), self.folder)] = "a file that the flow reads"
         named = None if table is None else table.source.file
         if named is not None and "\0" not in named:
-            taken[place_of(named, self.folder)] = "the source"
+            roles[place_of(named, self.folder)] = "the source"
         report = publish.report
         data = self.data.get("publish")
         mapped = isinstance(data, dict) and isinstance(data.get("report"), dict)
@@ -362,10 +362,10 @@ class _Checker:
             if key == "table":
                 self._check_form(place, file, schema)
             target = place_of(file, self.folder)
-            problem = overwriting(target, taken)
+            problem = overwriting(target, roles)
             if problem is not None:
                 self.problems.add(place, f"'{key}' {problem}; name another file", value=True)
-            taken[target] = f"'{key}'"
+            roles[target] = f"'{key}'"
             if target.is_relative_to(owner):
                 self.problems.add(
                     place, "lies inside the owner's folder, which is never published", value=True

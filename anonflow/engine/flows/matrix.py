@@ -188,9 +188,9 @@ class _PlainFlow:
 
     def anonymize(self) -> AnonymizeSpec | None:
         """Return the step, None if it has problems."""
-        known = AnonymizeSpec.model_fields
+        fields = AnonymizeSpec.model_fields
         named = {
-            key if key in known else key.replace("-", "_"): value for key, value in self.settings.items()
+            key if key in fields else key.replace("-", "_"): value for key, value in self.settings.items()
         }
         return self._model(AnonymizeSpec, named, "")
 
@@ -219,7 +219,7 @@ class _PlainFlow:
             self.problems.add(place, text, value=True)
 
         if not isinstance(by_method, Mapping) or not all(
-            isinstance(own, Mapping) for own in by_method.values()
+            isinstance(options, Mapping) for options in by_method.values()
         ):
             add(at, "'options' is a mapping such as {hungarian: {reciprocal: true}}")
             return
@@ -236,8 +236,8 @@ class _PlainFlow:
                 continue
             for key, (written, value) in named.items():
                 if key not in REGISTRY[name].options:
-                    known = REGISTRY[name].options or ("none",)
-                    add((*at, name, written), strict_yaml.unknown(str(written), known, f"option of {name}"))
+                    names = REGISTRY[name].options or ("none",)
+                    add((*at, name, written), strict_yaml.unknown(str(written), names, f"option of {name}"))
                 elif not swept & {key, str(written)}:
                     for twin in {key, key.replace("_", "-")} & set(settings):
                         del settings[twin]
@@ -281,9 +281,9 @@ def _method_problems(settings: Mapping[str, Any], spec: AnonymizeSpec | None) ->
 
 
 def _run_name(spec: AnonymizeSpec, chosen: Mapping[str, Any]) -> str:
-    more = [
+    words = [
         f"{key.partition('.')[2]}={value}"
         for key, value in chosen.items()
         if key not in ("anonymize.algorithm", "anonymize.k") and isinstance(value, str | int | float)
     ]
-    return " ".join([spec.algorithm, f"k={spec.k}", *more])
+    return " ".join([spec.algorithm, f"k={spec.k}", *words])

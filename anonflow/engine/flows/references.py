@@ -69,8 +69,8 @@ def check_columns(method: Algorithm, options: Mapping[str, Any], domains: Sequen
 def stand_ins(schema: Schema) -> list[Domain] | None:
     """Return domains in the place of the table's own, before it is read; None where one of them depends on its cells."""
     domains = [stand_in(schema[name], schema.folder) for name in schema.quasi_identifiers]
-    known = [domain for domain in domains if domain is not None]
-    return known if len(known) == len(domains) else None
+    of_schema = [domain for domain in domains if domain is not None]
+    return of_schema if len(of_schema) == len(domains) else None
 
 
 def loss_problems(measure: str) -> list[tuple[str, str]]:
@@ -103,9 +103,9 @@ def criterion_problem(criterion: Any, method: Algorithm | None, draws: bool, div
     except AnonflowError as error:
         return error.problems[0]
     matches = method is not None and promises_matches(method.guarantee) and not diverse
-    for each in requests:
-        if not draws and each.declared.needs_draw(matches):
-            return f"{each.name} is checked on drawn rows: add '- draw: {{}}', and with a matrix pick a run to publish"
+    for request in requests:
+        if not draws and request.declared.needs_draw(matches):
+            return f"{request.name} is checked on drawn rows: add '- draw: {{}}', and with a matrix pick a run to publish"
     return None
 
 
@@ -147,12 +147,12 @@ def attacker_problem(
         chosen = risk.attackers_of(attacker)
     except AnonflowError as error:
         return error.problems[0]
-    for each in [attacker for attacker in chosen if isinstance(attacker, AttackerKind)]:
-        text = None if schema is None else each.schema_problem(schema)
+    for named_attacker in [attacker for attacker in chosen if isinstance(attacker, AttackerKind)]:
+        text = None if schema is None else named_attacker.schema_problem(schema)
         if text is not None:
             return text
-        if each.of_classes and method is not None and not promises_classes(method.guarantee):
-            return f"{each.name!r} needs a release of classes, and {method.name} makes none; leave it out, or take another method"
+        if named_attacker.of_classes and method is not None and not promises_classes(method.guarantee):
+            return f"{named_attacker.name!r} needs a release of classes, and {method.name} makes none; leave it out, or take another method"
     return None
 
 
@@ -171,8 +171,10 @@ def dataset_problems(name: str, options: Sequence[str]) -> list[tuple[str, str]]
     """Return the problems of a data set's name and of its options' names: (key, problem) for each."""
     if name not in datasets.names():
         return [("dataset", strict_yaml.unknown(name, datasets.names(), "data set"))]
-    known = inspect.signature(getattr(datasets, name)).parameters
-    return [(key, f"'{key}' does not go with the data set {name}") for key in options if key not in known]
+    parameters = inspect.signature(getattr(datasets, name)).parameters
+    return [
+        (key, f"'{key}' does not go with the data set {name}") for key in options if key not in parameters
+    ]
 
 
 def check_hierarchy(hierarchy: str | Mapping[str, Any], folder: Path) -> None:

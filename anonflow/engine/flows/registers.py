@@ -37,9 +37,9 @@ def register_holders(attackers: Any) -> Iterator[tuple[str, Any, tuple[str, ...]
             if name in risk.WITH_REGISTER:
                 yield name, settings, None
             elif name == risk.ByKeySets.name and isinstance(settings, Mapping):
-                known = _names(settings.get("sets"))
+                columns = _names(settings.get("sets"))
                 for inner, below, _ in register_holders(settings.get("attackers")):
-                    yield inner, below, known
+                    yield inner, below, columns
 
 
 def _names(sets: Any) -> tuple[str, ...]:
@@ -65,7 +65,7 @@ def register_problem(
     folder : pathlib.Path
         What files are relative to.
     """
-    for name, settings, known in register_holders(attackers):
+    for name, settings, columns in register_holders(attackers):
         file = settings.get("population") if isinstance(settings, Mapping) and len(settings) == 1 else None
         if not isinstance(file, str):
             return f"{name!r} needs the file of a population: {{{name}: {{population: register.csv}}}}"
@@ -75,7 +75,7 @@ def register_problem(
             continue
         try:
             names = column_names(folder / file, **source.csv_form)
-            risk.check_register(names, schema, schema.preparation, known)
+            risk.check_register(names, schema, schema.preparation, columns)
         except AnonflowError as error:
             return f"{name!r}: {error.problems[0]}"
     return None
@@ -89,8 +89,8 @@ def check_registers(flow: Flow) -> None:
     ParameterError, DataError, HierarchyError
         If one lacks a quasi-identifier or has no people, or a value is in no hierarchy.
     """
-    for _, settings, known in register_holders(flow.spec.steps.attack):
-        risk.register_table(_register_frame(flow, settings["population"]), flow.schema, known)
+    for _, settings, columns in register_holders(flow.spec.steps.attack):
+        risk.register_table(_register_frame(flow, settings["population"]), flow.schema, columns)
 
 
 def with_registers(flow: Flow, attackers: Any) -> list[Any]:

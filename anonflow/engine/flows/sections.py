@@ -68,19 +68,19 @@ class Sections:
         inside: list[str | int] = []
         level = data
         for part in error["loc"]:
-            known = isinstance(level, dict) and part in level
+            is_key = isinstance(level, dict) and part in level
             listed = isinstance(level, list | tuple) and isinstance(part, int) and part < len(level)
-            if not known and not listed:
+            if not is_key and not listed:
                 break
             inside.append(part)
             level = level[part]
         at = (*path, *inside)
         kind = error["type"]
         if kind == "extra_forbidden":
-            key, about = str(error["loc"][-1]), _model_at(model, inside)
-            names_file = about is SourceSpec and isinstance(level, str) and Path(level).suffix
+            key, inner_model = str(error["loc"][-1]), _model_at(model, inside)
+            names_file = inner_model is SourceSpec and isinstance(level, str) and Path(level).suffix
             likely = form_of(level) if names_file else None
-            self.problems.add(at, strict_yaml.unknown(key, _keys(about), likely=likely))
+            self.problems.add(at, strict_yaml.unknown(key, _keys(inner_model), likely=likely))
         elif kind == "missing":
             self.problems.add(at, f"'{error['loc'][-1]}' is missing")
         else:
@@ -164,7 +164,7 @@ class Sections:
             self.problems.add(path, f"a source names exactly one of {', '.join(FORMS[:-1])} and {FORMS[-1]}")
             return
         form = forms[0]
-        about = {
+        keys = {
             "csv": {
                 "csv",
                 "delimiter",
@@ -186,12 +186,12 @@ class Sections:
             "sql": {"sql", "database", "pieces"},
             "dataset": {"dataset", "part", "complete", "n", "q", "sd", "seed", "pieces"},
         }[form]
-        for key in source.model_fields_set - about:
+        for key in source.model_fields_set - keys:
             self.problems.add((*path, key), f"'{key}' does not go with a {form} source")
         if source.names and source.header is not False:
             self.problems.add((*path, "names"), "'names' are for a file without a header; add header: false")
         if form == "dataset":
-            options = source.model_fields_set & about - {"dataset", "pieces"}
+            options = source.model_fields_set & keys - {"dataset", "pieces"}
             for key, text in dataset_problems(str(source.dataset), sorted(options)):
                 self.problems.add((*path, key), text, value=True)
             return

@@ -404,7 +404,7 @@ class StepsSpec(_Spec):
             measures |= (
                 {entry: {}}
                 if isinstance(entry, str)
-                else {name: dict(own or {}) for name, own in entry.items()}
+                else {name: dict(options or {}) for name, options in entry.items()}
             )
         return measures
 

@@ -207,8 +207,8 @@ class Checkpoints:
         files = []
         for path in self.folder.glob("*.npz"):
             with suppress(OSError):
-                about = path.stat()
-                files.append((about.st_mtime, about.st_size, path))
+                status = path.stat()
+                files.append((status.st_mtime, status.st_size, path))
         total = 0
         for number, (modified, size, path) in enumerate(sorted(files, reverse=True)):
             total += size

@@ -215,7 +215,9 @@ class OwnerFolder:
         AnonflowError
             If it cannot be written.
         """
-        rows = [(column, label, cells) for column, each in labels.items() for label, cells in each.items()]
+        rows = [
+            (column, label, cells) for column, counts in labels.items() for label, cells in counts.items()
+        ]
 
         def write(path: Path) -> None:
             with path.open("w", encoding="utf-8", newline="") as stream:

@@ -67,11 +67,11 @@ class LastRelease:
         if left.get("publishing") and left.get("flow") == owner.keyed(flow.digest):
             return None
         files = cache(lambda: Fingerprint.of(flow))
-        for folder, about in owner.records():
-            if record.changes(flow, owner, about, files):
+        for folder, run_record in owner.records():
+            if record.changes(flow, owner, run_record, files):
                 continue
-            release = cls(owner, folder, about, flow.spec.publish.table is not None)
-            if folder == owner.path or (about.get("published-hashes") and release.is_whole):
+            release = cls(owner, folder, run_record, flow.spec.publish.table is not None)
+            if folder == owner.path or (run_record.get("published-hashes") and release.is_whole):
                 return release
         return None
 
@@ -99,8 +99,8 @@ class LastRelease:
 
         Reports are filled in and signed, so their content may change.
         """
-        known = self.record.get("published-hashes")
-        hashes = known if isinstance(known, dict) else {}
+        entry = self.record.get("published-hashes")
+        hashes = entry if isinstance(entry, dict) else {}
         return tuple(
             str(path)
             for name, path in self._published.items()

@@ -112,7 +112,7 @@ def _taken(file: Path) -> int:
     while True:
         descriptor = open_descriptor(file, os.O_RDWR | os.O_CREAT | NO_FOLLOW)
         try:
-            known = _lock(descriptor, file)
+            has_locks = _lock(descriptor, file)
             try:
                 if os.fstat(descriptor).st_ino != os.stat(file).st_ino:
                     raise FileNotFoundError
@@ -120,7 +120,7 @@ def _taken(file: Path) -> int:
                 os.close(descriptor)
                 continue
             holder = _holder(descriptor)
-            if holder is not None and not (holder.is_here and (known or not holder.is_running)):
+            if holder is not None and not (holder.is_here and (has_locks or not holder.is_running)):
                 raise _held(file, holder)
             os.ftruncate(descriptor, 0)
             os.lseek(descriptor, 0, os.SEEK_SET)

@@ -89,15 +89,17 @@ def attacked(
         If the flow names attackers, and the release cannot be attacked by them, or their file has changed.
     """
 
-    own = derived_seed(seed, "attackers")
+    attack_seed = derived_seed(seed, "attackers")
     if flow.spec.steps.attack:
         chosen = [
             attacker.with_result(anonymization) if isinstance(attacker, AttackerKind) else attacker
             for attacker in risk.attackers_of(_chosen(flow, fingerprint))
         ]
-        return risk.attack(table, release, chosen, k=k, seed=own, earlier=flow.earlier or None)
+        return risk.attack(table, release, chosen, k=k, seed=attack_seed, earlier=flow.earlier or None)
     try:
-        context = replace(risk.AttackContext.of(table, release, k, seed=own), earlier=flow.earlier or None)
+        context = replace(
+            risk.AttackContext.of(table, release, k, seed=attack_seed), earlier=flow.earlier or None
+        )
         usual = risk.usual(context, publishable=True)
     except (DataError, ParameterError):
         return None
@@ -156,7 +158,7 @@ def attacked_part(
         If the flow names attackers, and the release cannot be attacked by them, or their file has changed.
     """
 
-    own = derived_seed(seed, "attackers")
+    attack_seed = derived_seed(seed, "attackers")
     rows: list[dict[str, Any]] = []
     is_asked = bool(flow.spec.steps.attack)
     exact: dict[str, dict[str, Any]] = {}
@@ -168,7 +170,7 @@ def attacked_part(
         exact[risk.Unit.name] = row_of(risk.Unit(), people)
     if part is not None:
         context = replace(
-            risk.AttackContext.of(part.table, part.release, k, seed=own),
+            risk.AttackContext.of(part.table, part.release, k, seed=attack_seed),
             elsewhere=part.elsewhere,
             guarantee=guarantee,
         )
@@ -234,8 +236,8 @@ def sampled(partitions: int, n: int, seed: int) -> np.ndarray:
         The flow's.
     """
     rng = np.random.default_rng(derived_seed(seed, "attacked partitions"))
-    many = min(partitions, max(1, round(SAMPLE * partitions / max(n, 1))))
-    return np.sort(rng.choice(partitions, many, replace=False))
+    count = min(partitions, max(1, round(SAMPLE * partitions / max(n, 1))))
+    return np.sort(rng.choice(partitions, count, replace=False))
 
 
 def part_of_release(

@@ -91,8 +91,8 @@ class CardLine:
 
     def sentence(self) -> str:
         """Return the line with its remedies."""
-        more = "; ".join(each.sentence() for each in self.remedies)
-        return f"{self.name}: {self.verdict}. {self.says}" + (f" What to do: {more}." if more else "")
+        remedies = "; ".join(remedy.sentence() for remedy in self.remedies)
+        return f"{self.name}: {self.verdict}. {self.says}" + (f" What to do: {remedies}." if remedies else "")
 
 
 @dataclass(frozen=True)
@@ -125,14 +125,14 @@ class ReleaseCard:
     @property
     def failing(self) -> tuple[CardLine, ...]:
         """The lines that fail."""
-        return tuple(each for each in self.lines if each.verdict == FAILED)
+        return tuple(line for line in self.lines if line.verdict == FAILED)
 
     def headline(self) -> str:
         """Return one sentence over the card."""
         if self.failing:
-            names = ", ".join(each.name.capitalize() for each in self.failing)
+            names = ", ".join(line.name.capitalize() for line in self.failing)
             return f"{len(self.failing)} of {len(self.lines)} lines fail: {names}."
-        open_lines = [each.name.capitalize() for each in self.lines if each.verdict == NOT_MEASURED]
+        open_lines = [line.name.capitalize() for line in self.lines if line.verdict == NOT_MEASURED]
         if open_lines:
             return f"No line fails; not measured: {', '.join(open_lines)}."
         return "No line fails."
@@ -140,13 +140,13 @@ class ReleaseCard:
     def frame(self) -> pd.DataFrame:
         """Return the card as a frame: line, verdict, says, remedies."""
         rows = [
-            (each.name, each.verdict, each.says, "; ".join(remedy.sentence() for remedy in each.remedies))
-            for each in self.lines
+            (line.name, line.verdict, line.says, "; ".join(remedy.sentence() for remedy in line.remedies))
+            for line in self.lines
         ]
         return pd.DataFrame(rows, columns=["line", "verdict", "says", "remedies"])
 
     def __repr__(self) -> str:
-        return "\n".join([self.headline(), *(f"  {each.sentence()}" for each in self.lines)])
+        return "\n".join([self.headline(), *(f"  {line.sentence()}" for line in self.lines)])
 
     def _repr_html_(self) -> str:
         rows = [[escape(cell) for cell in row] for row in self.frame().itertuples(index=False)]
@@ -205,14 +205,14 @@ def release_card(
             f"release_card takes what af.anonymize returns, not a {type(anonymization).__name__}"
         )
     check_threshold(threshold)
-    own = checked_seed(seed)
+    root_seed = checked_seed(seed)
     if release is None:
-        release = publish(anonymization, derived_seed(own, "card's draw"), rehearsal=True)
+        release = publish(anonymization, derived_seed(root_seed, "card's draw"), rehearsal=True)
         # a draw beside the one that the owner's folder may have would be intersected with it
         anonymization = replace(anonymization, earlier=None)
     criterion = anonymization.guarantee if release.certificate is None else release.certificate.criterion
     findings = verify(anonymization.table, release, ["covers", criterion], anonymization.k).findings
-    return cards_of(anonymization, release, findings, None, [threshold], own, prices)[0]
+    return cards_of(anonymization, release, findings, None, [threshold], root_seed, prices)[0]
 
 
 def check_threshold(threshold: float | None) -> None:
@@ -297,9 +297,9 @@ def cards_of(
     utility = _utility(gcp, suppressed)
     exposed = {} if table is None else exposed_columns(table, k)
     public = {
-        name: kept
+        name: public_rows
         for name, some in rows.items()
-        if listed and (kept := [row for row in some if is_publishable(row)])
+        if listed and (public_rows := [row for row in some if is_publishable(row)])
     }
     of_public = _homogeneity(public, anonymization, None), replace(insider, remedies=()), _OWNERS
     cards = []
@@ -392,8 +392,8 @@ def judged_risk(
         If the consistency graph is too large.
     """
     rows = {} if attacks is None else _by_attacker(attacks)
-    own = derived_seed(seed, "attackers")
-    context = risk.AttackContext.of(anonymization.table, release, anonymization.k, seed=own)
+    attack_seed = derived_seed(seed, "attackers")
+    context = risk.AttackContext.of(anonymization.table, release, anonymization.k, seed=attack_seed)
     context = replace(context, earlier=anonymization.earlier)
     _add_missing(rows, context, _by_keys(OF_THE_ROW) if by_keys else OF_THE_ROW)
     return _measured(rows, anonymization.k, None, None)[0]
@@ -464,8 +464,8 @@ def _measured(
     if threshold is not None and prices is not None and largest(by_keys)[0] >= threshold:
         enough = smallest_k(threshold / prices.unit_rows)
         if enough > k:
-            more = prices.of(f"k = {enough}", lambda few: prices.run_again(few, k=enough))
-            remedies = (*remedies, replace(more, change=((("steps", "anonymize", "k"), enough),)))
+            remedy = prices.of(f"k = {enough}", lambda few: prices.run_again(few, k=enough))
+            remedies = (*remedies, replace(remedy, change=((("steps", "anonymize", "k"), enough),)))
     if not good and risk.ATTACKERS[who].of_other_columns:
         remedies = (*remedies, Remedy("see the line linkable columns"))
     return worst, CardLine("measured", PASSED if good else FAILED, says, remedies)
@@ -734,6 +734,6 @@ def same_way(
     result = anonymize(
         table, algorithm or anonymization.algorithm.name, k or anonymization.k, seed=seed, **settings
     )
-    for each in anonymization.parameters.get("diversified", ()):
-        result = diversify(result, seed=seed, **each)
+    for step in anonymization.parameters.get("diversified", ()):
+        result = diversify(result, seed=seed, **step)
     return result

@@ -117,7 +117,7 @@ def _drawn_numbers(
     least, most = (points[ends[0]], points[ends[-1]]) if len(ends) else (0.0, 0.0)
     low, high = np.where(hidden, least, points[lo]), np.where(hidden, most, points[hi])
     written = [Decimal(domain.labels[end]).as_tuple().exponent for end in ends.tolist()]
-    decimals = max(0, -min((int(each) for each in written), default=0))
+    decimals = max(0, -min((int(exponent) for exponent in written), default=0))
     number = np.round(low + rng.random(len(lo)) * (high - low), min(decimals, 15))
     number = np.clip(number, low, high)
     whole = decimals == 0 and bool((np.abs(number) < 2.0**53).all())

@@ -46,23 +46,23 @@ def held_out(anonymization: Anonymization, release: Release, seed: int) -> tuple
     are held out with all their rows, and with their household: otherwise a control would be in the release by another
     row.
     """
-    own = derived_seed(seed, "held out")
-    dealt = plausible(anonymization, AttackContext.of(anonymization.table, release), own)
+    held_out_seed = derived_seed(seed, "held out")
+    dealt = plausible(anonymization, AttackContext.of(anonymization.table, release), held_out_seed)
     if dealt is None:
         raise ParameterError("the rows list too many people")
-    rng = np.random.default_rng(own)
+    rng = np.random.default_rng(held_out_seed)
     dealt = with_drawn_values(dealt, rng)
-    few = sample_of(dealt, own, SAMPLE)
+    few = sample_of(dealt, held_out_seed, SAMPLE)
     if few is None:
         raise ParameterError(f"one partition has more than {SAMPLE:,} records")
-    whose = next((each for each in (few.household, few.unit) if each is not None), np.arange(few.n))
+    whose = next((labels for labels in (few.household, few.unit) if labels is not None), np.arange(few.n))
     groups = int(whose.max()) + 1
     chosen = np.zeros(groups, bool)
     chosen[rng.permutation(groups)[: groups // 2]] = True
     half = chosen[whose]
     inside, outside = few.take(np.flatnonzero(half)), few.take(np.flatnonzero(~half))
     try:
-        of_half = same_way(anonymization, inside, own)
+        of_half = same_way(anonymization, inside, held_out_seed)
     except InfeasibleError as error:
         raise ParameterError(f"half of the people cannot be released alike: {error.message}") from None
-    return three_questions(inside, publish(of_half, own, rehearsal=True).frame, outside, rng)
+    return three_questions(inside, publish(of_half, held_out_seed, rehearsal=True).frame, outside, rng)

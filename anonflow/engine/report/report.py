@@ -47,8 +47,8 @@ LIMITS = (
 
 def limits_of(*guarantees: str) -> list[str]:
     """Return the attacks that these guarantees do not prevent, a sentence each."""
-    own = [criterion.warning for criterion in map(criterion_of, guarantees) if criterion is not None]
-    return [*LIMITS, *dict.fromkeys(warning for warning in own if warning)]
+    warnings = [criterion.warning for criterion in map(criterion_of, guarantees) if criterion is not None]
+    return [*LIMITS, *dict.fromkeys(warning for warning in warnings if warning)]
 
 
 PATTERNS = 60
@@ -84,13 +84,13 @@ def render(flow: Flow, table: Table, report: RunReport, seconds: float) -> str:
     published = flow.published
     # figures of other runs than the published one could tell what its cells hide
     results = report.results if published is None else (report.results[published.number],)
-    shown = list(results)[:1]
+    detail_results = list(results)[:1]
     # only this one of the report's warnings: the others belong to the owner, and would help an attacker
-    attacks = publishable(report.attacks, bool(shown) and shown[0].listed)
+    attacks = publishable(report.attacks, bool(detail_results) and detail_results[0].listed)
     return page(
         flow.name,
         results,
-        shown,
+        detail_results,
         table.n,
         columns_of(table),
         (*left_out_of(table), *of_means(table)),
@@ -131,7 +131,7 @@ def comparison(table: Table, report: RunReport) -> str:
 def page(
     name: str,
     results: tuple[RunResult, ...],
-    shown: list[RunResult],
+    detail_results: list[RunResult],
     records: int,
     columns: list[tuple[str, str, str]],
     warnings: tuple[str, ...],
@@ -149,7 +149,7 @@ def page(
         Of the flow.
     results : tuple of RunResult
         All runs.
-    shown : list of RunResult
+    detail_results : list of RunResult
         Those that are shown in detail.
     records : int
     columns : list of (str, str, str)
@@ -170,7 +170,7 @@ def page(
     str
     """
     template = template_named("report.html.j2")
-    first = shown[0] if shown else None
+    first = detail_results[0] if detail_results else None
     passed = sum(bool(finding.holds) for result in results for finding in result.findings)
     checks = sum(len(result.findings) for result in results)
     guarantees = list(dict.fromkeys(result.guarantee for result in results))
@@ -192,7 +192,7 @@ def page(
             for result in results
             for finding in result.findings
         ],
-        details=[detail_of(result, len(results) > 1) for result in shown if result.problem is None],
+        details=[detail_of(result, len(results) > 1) for result in detail_results if result.problem is None],
         columns=columns,
         attacks=[
             (
@@ -253,7 +253,8 @@ def _templates() -> Environment:
 def _of_diversity(results: Sequence[RunResult]) -> list[str]:
     """Return the promise of diversified runs, a sentence each."""
     return [
-        f"{sentence}." for sentence in dict.fromkeys(each for result in results for each in result.promises)
+        f"{sentence}."
+        for sentence in dict.fromkeys(promise for result in results for promise in result.promises)
     ]
 
 
@@ -285,10 +286,10 @@ def _bounded(results: Sequence[RunResult]) -> bool:
 
 
 def _header(results: Sequence[RunResult], owner: bool) -> list[str]:
-    own = list(HEADER)
+    columns = list(HEADER)
     if _bounded(results):
-        own.insert(HEADER.index("GCP") + 1, "no release below")
-    return [name for name in own if owner or name not in OWNERS]
+        columns.insert(HEADER.index("GCP") + 1, "no release below")
+    return [name for name in columns if owner or name not in OWNERS]
 
 
 def _gcp(result: RunResult, owner: bool) -> float | None:
@@ -406,8 +407,10 @@ def _sizes_text(result: RunResult, regular: bool) -> str:
 
 def _frontier(results: tuple[RunResult, ...], owner: bool) -> Markup:
     """Return the pictures of GCP against k, if there are several, and of the risk-utility frontier."""
-    shown = results if owner else [replace(run, measures={"gcp": run.published_gcp}) for run in results]
-    runs = runs_with_gcp(shown)
+    visible_results = (
+        results if owner else [replace(run, measures={"gcp": run.published_gcp}) for run in results]
+    )
+    runs = runs_with_gcp(visible_results)
     if len(runs) < 2:
         return Markup("")
     parts = []

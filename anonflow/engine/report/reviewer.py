@@ -130,7 +130,7 @@ def review(
         ),
         card=card,
         promise=promise_of(result.guarantee, result.k) or result.guarantee,
-        said=[f"{each}." for each in result.promises],
+        said=[f"{promise}." for promise in result.promises],
         dictionary=_dictionary(flow.schema),
         unnamed=len(table.unnamed),
         left_out=left_out_of(table),
@@ -144,7 +144,7 @@ def review(
         not_tried=[name for name, kind in risk.ATTACKERS.items()
                    if kind.of_population and name not in {row["attacker"] for row in attacks}],
         questions=QUESTIONS,
-        answers={each.question: each for each in report.answers},
+        answers={answer.question: answer for answer in report.answers},
         unanswered=report.unanswered or NOT_ASKED,
         open_questions=_open_questions(report, threshold),
         detail=detail_of(result, False),
@@ -185,7 +185,7 @@ def _dictionary(schema: Schema) -> list[tuple[str, str, str, str]]:
 
 def _open_questions(report: RunReport, threshold: float) -> list[str]:
     """Return a sentence for each of the three questions that is not passed."""
-    answers = {each.question: each for each in report.answers}
+    answers = {answer.question: answer for answer in report.answers}
     lines = []
     for question in QUESTIONS:
         answer = answers.get(question)

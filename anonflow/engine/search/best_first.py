@@ -77,20 +77,20 @@ class BestFirst:
         self.trials.append(trial)
         if trial.loss is None:
             for other in [
-                each for each in self.waiting if each.setup == candidate.setup and each.k > candidate.k
+                other for other in self.waiting if other.setup == candidate.setup and other.k > candidate.k
             ]:
                 del self.waiting[other]
             return
-        own = self._of.setdefault(candidate.setup, [])
-        own.append(trial)
-        own.sort(key=lambda each: each.candidate.k)
+        trials = self._of.setdefault(candidate.setup, [])
+        trials.append(trial)
+        trials.sort(key=lambda past_trial: past_trial.candidate.k)
         self._refine(candidate.setup)
 
     def _refine(self, setup: Setup) -> None:
         """Add the middle between a k that keeps the loss, or the disclosure, and the next one that does not: it may be better."""
-        own = self._of[setup]
+        trials = self._of[setup]
         target = self.target
-        for low, high in itertools.pairwise(own):
+        for low, high in itertools.pairwise(trials):
             a, b = low.candidate.k, high.candidate.k
             between = (
                 target.loss is not None and float(low.loss or 0) <= target.loss < float(high.loss or 0)
@@ -100,18 +100,18 @@ class BestFirst:
             )
             if between and b - a > 1:
                 middle = Candidate(setup, min(max(round(math.sqrt(a * b)), a + 1), b - 1))
-                if all(trial.candidate != middle for trial in own):
+                if all(trial.candidate != middle for trial in trials):
                     self.waiting[middle] = None
 
     def predict(self, candidate: Candidate) -> Prediction:
         """Return the prediction for a candidate. O(trials)."""
         setup, k = candidate.setup, candidate.k
-        own = self._of.get(setup, [])
+        trials = self._of.get(setup, [])
         guess = self.guesses[setup]
         risk = 1.0 / k
-        if own:
-            risk *= max(1.0, *(float(trial.risk or 0.0) * trial.candidate.k for trial in own))
-            near = min(own, key=lambda trial: abs(math.log(trial.candidate.k / k)))
+        if trials:
+            risk *= max(1.0, *(float(trial.risk or 0.0) * trial.candidate.k for trial in trials))
+            near = min(trials, key=lambda trial: abs(math.log(trial.candidate.k / k)))
             seconds = near.seconds * max(k / near.candidate.k, 0.1)
             loss = float(near.loss or 0.0) * (k / near.candidate.k) ** self._slope(setup, k)
         else:
@@ -132,8 +132,8 @@ class BestFirst:
         setup = candidate.setup
         if setup in self._of:
             return nearest(self._of[setup])
-        alike = [own for other, own in self._of.items() if other.diversity == setup.diversity]
-        return median(nearest(own) for own in alike) if alike else self.target.disclosure
+        alike = [trials for other, trials in self._of.items() if other.diversity == setup.diversity]
+        return median(nearest(trials) for trials in alike) if alike else self.target.disclosure
 
     def next(self, seconds: float) -> tuple[Candidate, Prediction] | None:
         """Return the most promising candidate that is expected to end in time; None if none is worth its time.
@@ -202,25 +202,25 @@ class BestFirst:
         return 1.0 - hope * expected.loss / least if least > 0 else 0.0
 
     def _slope(self, setup: Setup, k: int) -> float:
-        own = [trial for trial in self._of.get(setup, []) if trial.loss]
-        if len(own) < 2:
+        trials = [trial for trial in self._of.get(setup, []) if trial.loss]
+        if len(trials) < 2:
             return self._mean_slope()
-        a, b = sorted(own, key=lambda trial: abs(math.log(trial.candidate.k / k)))[:2]
+        a, b = sorted(trials, key=lambda trial: abs(math.log(trial.candidate.k / k)))[:2]
         return _power(a, b)
 
     def _mean_slope(self) -> float:
         slopes = [
-            _power(own[0], own[-1])
-            for own in self._of.values()
-            if len(own) > 1 and own[0].loss and own[-1].loss
+            _power(trials[0], trials[-1])
+            for trials in self._of.values()
+            if len(trials) > 1 and trials[0].loss and trials[-1].loss
         ]
         return sum(slopes) / len(slopes) if slopes else SLOPE
 
     def _correction(self, quantity: str) -> float:
         """Return the median error of the guesses, as a factor."""
         factors = []
-        for setup, own in self._of.items():
-            guess, first = self.guesses[setup], own[0]
+        for setup, trials in self._of.items():
+            guess, first = self.guesses[setup], trials[0]
             growth = first.candidate.k / guess.k
             if quantity == "seconds":
                 factors.append(first.seconds / (guess.seconds * max(growth, 0.1)))

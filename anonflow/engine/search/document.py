@@ -30,14 +30,14 @@ def target_section(report: SearchReport, picked: int | None = None) -> dict[str,
 
 
 def _wanted(target: SearchTarget) -> dict[str, Any]:
-    wanted: dict[str, Any] = {
+    entries: dict[str, Any] = {
         key: float(value)
         for key in ("loss", "risk", "disclosure")
         if (value := getattr(target, key)) is not None
     }
     if target.signs:
-        wanted["signs"] = list(target.signs)
-    return {**wanted, "time": f"{f'{target.seconds:.6f}'.rstrip('0').rstrip('.')}s"}
+        entries["signs"] = list(target.signs)
+    return {**entries, "time": f"{f'{target.seconds:.6f}'.rstrip('0').rstrip('.')}s"}
 
 
 def _tried(trial: Trial) -> dict[str, Any]:
@@ -69,18 +69,18 @@ def with_diversity(steps: Sequence[Mapping[str, Any]], setup: Setup) -> list[dic
         As a flow has them.
     setup : Setup
     """
-    more = dict(setup.diversity)
-    kept: list[dict[str, Any]] = []
-    own: Any = {}
+    diversity = dict(setup.diversity)
+    new_steps: list[dict[str, Any]] = []
+    base: Any = {}
     for step in steps:
         ((name, settings),) = step.items()
         if name == "diversify":
-            own = {} if "criterion" in more else settings
+            base = {} if "criterion" in diversity else settings
         else:
-            kept.append({name: settings})
-    if own or more:
-        kept.insert(1, {"diversify": {**own, **more}})
-    return kept
+            new_steps.append({name: settings})
+    if base or diversity:
+        new_steps.insert(1, {"diversify": {**base, **diversity}})
+    return new_steps
 
 
 def picked_document(document: Mapping[str, Any], report: SearchReport) -> dict[str, Any]:
@@ -104,16 +104,16 @@ def picked_document(document: Mapping[str, Any], report: SearchReport) -> dict[s
         raise InfeasibleError(f"search: {report.sentence()} Raise the target or its time.")
     best = report.trials[at]
     setup = best.candidate.setup
-    kept = copy.deepcopy(
+    flow = copy.deepcopy(
         {key: value for key, value in document.items() if key not in ("matrix", "target", "partition")}
     )
     if report.answer is not None:
-        columns = kept["table"]["columns"]
-        kept["table"]["columns"] = {
-            name: about for name, about in columns.items() if name not in best.without
+        columns = flow["table"]["columns"]
+        flow["table"]["columns"] = {
+            name: column for name, column in columns.items() if name not in best.without
         }
     steps = []
-    for step in kept["steps"]:
+    for step in flow["steps"]:
         (name, settings), *_ = step.items()
         if name == "anonymize":
             base = {key: settings[key] for key in ("loss", "boundaries") if key in (settings or {})}
@@ -124,7 +124,7 @@ def picked_document(document: Mapping[str, Any], report: SearchReport) -> dict[s
     if setup.size is not None:
         partition["size"] = setup.size
     picked: dict[str, Any] = {}
-    for key, value in kept.items():
+    for key, value in flow.items():
         if key == "steps" and partition:
             picked["partition"] = partition
         picked[key] = steps if key == "steps" else value

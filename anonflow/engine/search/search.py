@@ -190,26 +190,26 @@ class TargetSearch:
         """
         problems: dict[Any, AnonflowError | None] = {}
         refused: dict[Any, Candidate] = {}
-        kept = []
+        candidates = []
         for candidate in sorted(self._candidates, key=lambda candidate: candidate.k):
-            wanted = tuple(pair for pair in candidate.setup.diversity if pair not in BLIND)
+            diversity = tuple(pair for pair in candidate.setup.diversity if pair not in BLIND)
             flow = flow_of(self.flow, candidate)
-            case = wanted, candidate.k, spare_records(flow, self.table.records)
+            case = diversity, candidate.k, spare_records(flow, self.table.records)
             if case not in problems:
                 try:
                     refuse_early(flow, self.table)
                     problems[case] = None
                 except AnonflowError as error:
                     problems[case] = error
-                    refused.setdefault((wanted, error.message), candidate)
+                    refused.setdefault((diversity, error.message), candidate)
             if problems[case] is None:
-                kept.append(candidate)
-        if not kept:
+                candidates.append(candidate)
+        if not candidates:
             raise next(error for error in problems.values() if error is not None)
         for (_, message), candidate in refused.items():
             self._keep(Trial(candidate, problem=message))
-        accepted = set(kept)
-        self._candidates = tuple(each for each in self._candidates if each in accepted)
+        accepted = set(candidates)
+        self._candidates = tuple(candidate for candidate in self._candidates if candidate in accepted)
 
     def _refuse_methods(self) -> None:
         """Leave out the methods that refuse the table or their options, each as a trial without result, whatever time is left."""
@@ -229,15 +229,21 @@ class TargetSearch:
             refused[setup.timed_as] = problem
             if problem is not None:
                 self._keep(Trial(candidate, problem=problem))
-        self._candidates = tuple(each for each in self._candidates if refused[each.setup.timed_as] is None)
+        self._candidates = tuple(
+            candidate for candidate in self._candidates if refused[candidate.setup.timed_as] is None
+        )
 
     def _keep(self, trial: Trial) -> None:
         """Keep a trial; the records of dominated trials are deleted."""
         self.trials.append(trial)
-        shown = {*frontier_of(self.trials), picked(self.target, self.trials)}
-        for at, each in enumerate(self.trials):
-            if at not in shown and each.result is not None and each.result.anonymization is not None:
-                self.trials[at] = replace(each, result=replace(each.result, anonymization=None))
+        best = {*frontier_of(self.trials), picked(self.target, self.trials)}
+        for at, past_trial in enumerate(self.trials):
+            if (
+                at not in best
+                and past_trial.result is not None
+                and past_trial.result.anonymization is not None
+            ):
+                self.trials[at] = replace(past_trial, result=replace(past_trial.result, anonymization=None))
         self._watch(trial)
 
     def _guesses(self, begin: float) -> dict[Setup, Guess]:
@@ -323,10 +329,12 @@ class TargetSearch:
         named = self.flow.spec.steps.attack
         chosen = attackers_of(with_registers(self.flow, named)) if named else []
         chosen = [attacker for attacker in chosen if attacker.name in OF_THE_ROW]
-        own = derived_seed(self.seed, "search")
-        release = publish(anonymization, own, rehearsal=True)
+        search_seed = derived_seed(self.seed, "search")
+        release = publish(anonymization, search_seed, rehearsal=True)
         attacks = (
-            attack(anonymization.table, release, chosen, k=anonymization.k, seed=own) if chosen else None
+            attack(anonymization.table, release, chosen, k=anonymization.k, seed=search_seed)
+            if chosen
+            else None
         )
         return judged_risk(anonymization, release, attacks, self.seed)
 
@@ -404,23 +412,23 @@ def run_of(flow: Flow, candidate: Candidate) -> Run:
 
 def flow_of(flow: Flow, candidate: Candidate) -> Flow:
     """Return the flow that runs a candidate alone, over a table in memory, and publishes nothing."""
-    own = run_of(flow, candidate)
+    candidate_run = run_of(flow, candidate)
     steps = flow.spec.steps
-    diversify, more = steps.diversify, dict(candidate.setup.diversity)
-    if more:
-        base = {} if diversify is None or "criterion" in more else diversify.model_dump()
-        diversify = DiversifySpec.model_validate({**base, **more})
+    diversify, diversity = steps.diversify, dict(candidate.setup.diversity)
+    if diversity:
+        base = {} if diversify is None or "criterion" in diversity else diversify.model_dump()
+        diversify = DiversifySpec.model_validate({**base, **diversity})
     steps = steps.model_copy(
         update={
-            "anonymize": own.anonymize,
+            "anonymize": candidate_run.anonymize,
             "diversify": diversify,
             "draw": None,
             "attack": (),
             "measure": ("gcp",),
         }
     )
-    spec = flow.spec.model_copy(update={"steps": steps, "partition": own.partition, "matrix": None})
-    return replace(flow, path=None, spec=spec, runs=(own,), published=None, target=None, space=None)
+    spec = flow.spec.model_copy(update={"steps": steps, "partition": candidate_run.partition, "matrix": None})
+    return replace(flow, path=None, spec=spec, runs=(candidate_run,), published=None, target=None, space=None)
 
 
 def largest_risk(anonymization: Anonymization, seed: int) -> float:
@@ -442,8 +450,8 @@ def largest_disclosure(anonymization: Anonymization, seed: int) -> float:
 
 def _largest(anonymization: Anonymization, seed: int, counts: Callable[[type[AttackerKind]], bool]) -> float:
     """Return the largest probability with which an attacker who counts wins against a person."""
-    own = derived_seed(seed, "search")
-    context = AttackContext.of(anonymization.table, anonymization, anonymization.k, seed=own)
+    search_seed = derived_seed(seed, "search")
+    context = AttackContext.of(anonymization.table, anonymization, anonymization.k, seed=search_seed)
     attackers = usual(context, publishable=True)
     return max(attacker.attack(context).worst for attacker in attackers if counts(ATTACKERS[attacker.name]))
 
@@ -549,9 +557,9 @@ def search(
         raise ParameterError("search takes an anonflow.Table; make one with af.Table(frame, schema)")
     goal = SearchTarget.of(target)
     several = tuple(diversify) if isinstance(diversify, list | tuple) else ()
-    for each in several:
-        if not isinstance(each, Mapping) or each:
-            _diversity(each, table)
+    for step in several:
+        if not isinstance(step, Mapping) or step:
+            _diversity(step, table)
     space = Space(
         _listed(algorithms, str, "algorithms"),
         _listed(k, int, "k"),

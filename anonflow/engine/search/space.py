@@ -58,8 +58,8 @@ class Space:
     def __post_init__(self) -> None:
         for name in self.algorithms:
             algorithm_named(name)
-        for name, own in self.options.items():
-            algorithm_named(name).check_options(own)
+        for name, options in self.options.items():
+            algorithm_named(name).check_options(options)
         for k in self.ks:
             check_whole(k, 2, "k must be whole numbers of at least 2")
         for size in self.sizes:
@@ -93,19 +93,19 @@ class Space:
             for size in sizes:
                 if size is not None and (size >= n or size < least):
                     size = None
-                for own in variants:
+                for options in variants:
                     for way in ways:
-                        setups[Setup(name, size, tuple(sorted(own.items())), way)] = None
+                        setups[Setup(name, size, tuple(sorted(options.items())), way)] = None
         return tuple(setups)
 
     def _ways(self, method: Algorithm, diverse: bool) -> tuple[tuple[tuple[str, Any], ...], ...]:
         """Return the ways to diversity of a method: each step as it is, and where it leaves open how, another way."""
         ways: dict[tuple[tuple[str, Any], ...], None] = {}
         for step in self.diversities or ({},):
-            own = tuple(step.items())
-            ways[own] = None
+            pairs = tuple(step.items())
+            ways[pairs] = None
             if (step or diverse) and promises_matches(method.guarantee) and "way" not in step:
-                ways[(*own, *BLIND)] = None
+                ways[(*pairs, *BLIND)] = None
         return tuple(ways)
 
     def candidates(self, n: int, target: SearchTarget, diverse: bool) -> tuple[Candidate, ...]:

@@ -195,12 +195,12 @@ class Candidate:
     @property
     def name(self) -> str:
         """A short name, such as ``greedy k=10 size=250``."""
-        more = [f"size={self.setup.size}"] if self.setup.size is not None else []
-        more += [f"{key}={value}" for key, value in self.setup.options]
+        words = [f"size={self.setup.size}"] if self.setup.size is not None else []
+        words += [f"{key}={value}" for key, value in self.setup.options]
         for key, value in self.setup.diversity:
             if key != "column":
-                more.append(str(value) if key == "criterion" else f"{key}={value}")
-        return " ".join([self.setup.algorithm, f"k={self.k}", *more])
+                words.append(str(value) if key == "criterion" else f"{key}={value}")
+        return " ".join([self.setup.algorithm, f"k={self.k}", *words])
 
 
 @dataclass(frozen=True, eq=False)
@@ -343,7 +343,7 @@ class SearchReport:
     @property
     def runs(self) -> pd.DataFrame:
         """A row for each trial: algorithm, k, size, options, loss, risk, disclosure, signs, seconds, expected, frontier, meets, picked, problem, without."""
-        shown = set(frontier_of(self.trials))
+        frontier_positions = set(frontier_of(self.trials))
         columns = (
             "algorithm", "k", "size", "options", "loss", "risk", "disclosure", "signs", "seconds", "expected",
             "frontier", "meets", "picked", "problem", "without",
@@ -355,7 +355,7 @@ class SearchReport:
             rows.append(
                 (
                     setup.algorithm, trial.candidate.k, setup.size, options, trial.loss, trial.risk, trial.disclosure,
-                    trial.signs, round(trial.seconds, 3), round(trial.expected, 3), at in shown,
+                    trial.signs, round(trial.seconds, 3), round(trial.expected, 3), at in frontier_positions,
                     trial.shortfall(self.target) == 0.0, at == self.picked, trial.problem or "",
                     ", ".join(trial.without),
                 )

@@ -123,7 +123,7 @@ def _need(path: Path, text: bool) -> int:
         except OSError:
             return 0  # the reader reports it
     try:
-        about = [pq.ParquetFile(open_file(file)).metadata for file in parquet_files(path)]
+        footers = [pq.ParquetFile(open_file(file)).metadata for file in parquet_files(path)]
     except (pa.ArrowException, OSError, DataError):
         return 0
-    return sum(columns.num_rows * columns.num_columns for columns in about) * _CELL
+    return sum(columns.num_rows * columns.num_columns for columns in footers) * _CELL

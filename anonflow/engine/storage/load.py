@@ -236,9 +236,9 @@ def _prepared(
         others = [name for name in chosen or fields.names if name not in changed.column_names]
         for start in range(0, len(place), rows):
             part = changed.slice(start, rows)
-            taken = raw.take(others, place[start : start + rows]) if others else part
+            other_columns = raw.take(others, place[start : start + rows]) if others else part
             columns = [
-                (part if name in changed.column_names else taken).column(name)
+                (part if name in changed.column_names else other_columns).column(name)
                 for name in chosen or fields.names
             ]
             yield from pa.table(columns, names=list(chosen or fields.names)).combine_chunks().to_batches()

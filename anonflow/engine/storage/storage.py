@@ -181,18 +181,18 @@ class Storage:
         self._resumed[run_plan.run.number, batch.number] = results
         return results
 
-    def arrived(self, run_plan: RunPlan, batch: Batch, done: BatchDone | BatchFailed) -> None:
+    def arrived(self, run_plan: RunPlan, batch: Batch, result: BatchDone | BatchFailed) -> None:
         """Store the results that a task returned."""
         number = run_plan.run.number
         key = number, batch.number
-        if isinstance(done, BatchFailed):
+        if isinstance(result, BatchFailed):
             self.forget(run_plan)
         elif number in self._outcomes:
-            classes = done.summary.classes
+            classes = result.summary.classes
             self._classes[number][batch.number] = (
                 classes if self._spill is None else self._spill.copy(classes)
             )
-            results = {**self._resumed.get(key, {}), **done.new}
+            results = {**self._resumed.get(key, {}), **result.new}
             parts = range(batch.first, batch.first + len(batch.bounds))
             self._outcomes[number].add(batch.first, [results[p].outcome for p in parts])
             if number in self._diverse:
@@ -202,7 +202,7 @@ class Storage:
                         self._diverse[number].add(p, diverse)
         self._resumed.pop(key, None)
         if self._session.resume_store is not None:
-            self._session.resume_store.add(batch, done.names, done.new, self._session.seed)
+            self._session.resume_store.add(batch, result.names, result.new, self._session.seed)
 
     def forget(self, run_plan: RunPlan) -> None:
         """Free the arrays of a run that will have no result."""
@@ -234,11 +234,11 @@ class Storage:
         parts = self._diverse.pop(run_plan.run.number, None)
         if result.problem is not None:
             return result
-        run, more = run_plan.run, self._session.flow.spec.steps.diversify
-        at_once = more is not None and run_plan.diversity is None
+        run, diversify = run_plan.run, self._session.flow.spec.steps.diversify
+        at_once = diversify is not None and run_plan.diversity is None
         try:
             anonymization = self._assembled(run_plan, outcomes.whole())
-            if more is not None:
+            if diversify is not None:
                 begin = perf_counter()
                 anonymization = self._made_diverse(run_plan, anonymization, parts)
                 if at_once:
@@ -293,7 +293,9 @@ class Storage:
             findings=findings,
             undrawn=undrawn,
             measures={
-                key: own for name in names for key, own in utility.numbers_of_measure(name, measures).items()
+                key: figure
+                for name in names
+                for key, figure in utility.numbers_of_measure(name, measures).items()
             },
             anonymization=anonymization,
             said=tuple(str(facts[name]) for name in ("compared", "promise") if name in facts),

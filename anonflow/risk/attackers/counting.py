@@ -100,11 +100,11 @@ class Counter(
         DataError
             If the release does not cover the table.
         """
-        own = Generalization.of(context.table.records)
+        originals = Generalization.of(context.table.records)
         rows = context.evidence.published
         covers = np.empty((context.n, context.n), bool)
         for i in range(context.n):
-            covers[:, i] = rows.covers(own.take(np.full(context.n, i)))
+            covers[:, i] = rows.covers(originals.take(np.full(context.n, i)))
         context.matches  # noqa: B018  (refuses what does not cover the table)
         highest = match_probabilities(covers).max(axis=0)
         risk = PeopleAtRisk.of(context.table, highest, candidates=context.row_candidates)

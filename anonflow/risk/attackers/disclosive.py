@@ -49,14 +49,14 @@ class Disclosive(
             If the consistency graph is too large.
         """
         column = context.sensitive_column(self.column)
-        published, own = context.frame[column], context.table.frame[column]
+        published, original = context.frame[column], context.table.frame[column]
         texts: dict[str, int] = {}
-        numeric = published.dtype.kind in "iuf" or own.dtype.kind in "iuf"
-        shown, truth = coded_texts(published, texts, numeric), coded_texts(own, texts, numeric)
+        numeric = published.dtype.kind in "iuf" or original.dtype.kind in "iuf"
+        codes, truth = coded_texts(published, texts, numeric), coded_texts(original, texts, numeric)
         graph = context.graph
         low, high = np.full(graph.published.size, len(texts)), np.full(graph.published.size, -1)
-        np.minimum.at(low, graph.published.label, shown)
-        np.maximum.at(high, graph.published.label, shown)
+        np.minimum.at(low, graph.published.label, codes)
+        np.maximum.at(high, graph.published.label, codes)
         least, most = np.full(graph.originals.size, len(texts)), np.full(graph.originals.size, -1)
         np.minimum.at(least, graph.end, low[graph.box])
         np.maximum.at(most, graph.end, high[graph.box])
@@ -64,7 +64,7 @@ class Disclosive(
         disclosive = least[person] == most[person]
         correct = disclosive & (least[person] == truth)
         alone = (graph.originals.count[person] == 1) & (context.covering() == 1)
-        risk, unique = (PeopleAtRisk.of(context.table, each.astype(float)) for each in (correct, alone))
+        risk, unique = (PeopleAtRisk.of(context.table, flags.astype(float)) for flags in (correct, alone))
         certain, n = risk.above(0.0), len(risk.chance)
         return risk.success(
             0.0,

@@ -122,19 +122,21 @@ class Downcoding(
             usual, minimal = guesses.of(at)
             if not minimal:
                 continue
-            hits = [[guess.holds(codes[rows]) for guess in each] for each in (usual, minimal)]
+            hits = [[guess.holds(codes[rows]) for guess in candidates] for candidates in (usual, minimal)]
             cells += [len(rows) * len(minimal), *(int(np.sum(hit)) for hit in hits)]
-            of_best = [int(np.argmax([guess.share for guess in each])) for each in (usual, minimal)]
+            of_best = [
+                int(np.argmax([guess.share for guess in candidates])) for candidates in (usual, minimal)
+            ]
             before[rows] = hits[0][of_best[0]]
             right[rows] = hits[1][of_best[1]]
             sure[rows] = right[rows] * minimal[of_best[1]].sure
-        risk, baseline, certain = (types.people(context, each) for each in (right, before, sure))
-        each = cells[1:] / max(int(cells[0]), 1)
+        risk, baseline, certain = (types.people(context, chances) for chances in (right, before, sure))
+        rates = cells[1:] / max(int(cells[0]), 1)
         return risk.success(
             baseline.mean,
             f"An attacker who knows nobody, and that cells are as fine as possible, guesses a finer cell correctly for {percent(risk.mean)} of "
             f"the people, and for {percent(baseline.mean)} without knowing that; for {percent(certain.mean)} other rows leave it no "
-            f"other value. Of all generalized cells of these rows it guesses {percent(float(each[1]))} correctly, and {percent(float(each[0]))} without.",
+            f"other value. Of all generalized cells of these rows it guesses {percent(float(rates[1]))} correctly, and {percent(float(rates[0]))} without.",
             worst=1.0 if certain.above(0.0) else risk.mean, at_risk=certain.above(0.0), counted=len(codes) < context.n,
         )  # fmt: skip
 
@@ -151,8 +153,8 @@ class _FinerCell:
 
     def holds(self, codes: np.ndarray) -> np.ndarray:
         """Return which records are below it."""
-        own = codes[:, self.qi]
-        return (own >= self.first) & (own <= self.last)
+        column = codes[:, self.qi]
+        return (column >= self.first) & (column <= self.last)
 
 
 class _FinerCells:
@@ -217,7 +219,7 @@ class _FinerCells:
         exact = math.prod(map(len, values)) <= _POINTS
         if exact:
             grid = np.meshgrid(*values, indexing="ij")
-            points = np.stack([each.ravel() for each in grid], axis=1).astype(np.int32)
+            points = np.stack([coordinates.ravel() for coordinates in grid], axis=1).astype(np.int32)
             weight = np.prod(
                 [self.weights[a][points[:, a]] / self.weights[a].sum() for a in range(len(values))], axis=0
             )
@@ -226,10 +228,10 @@ class _FinerCells:
             drawn = [self.rng.choice(codes, _POINTS, p=p) for codes, p in zip(values, share, strict=True)]
             points = np.stack(drawn, axis=1).astype(np.int32)
             weight = np.ones(_POINTS)
-        each = Generalization.of(Records(rows.domains, points))
+        point_cells = Generalization.of(Records(rows.domains, points))
         left = np.ones(len(points), bool)
         for other in inside.tolist():
-            left &= ~np.asarray(rows.take(np.array([other])).covers(each))
+            left &= ~np.asarray(rows.take(np.array([other])).covers(point_cells))
         return points[left], weight[left], exact
 
 

@@ -105,18 +105,20 @@ class Insider(
         chosen: list[int] = []
         knows: list[np.ndarray] = []
         for person in list(persons)[: self.targets]:
-            own = rows_of(person)
-            around = [graph.indices[graph.indptr[i] : graph.indptr[i + 1]] for i in own.tolist()]
+            rows = rows_of(person)
+            around = [graph.indices[graph.indptr[i] : graph.indptr[i + 1]] for i in rows.tolist()]
             others = np.array(list(dict.fromkeys(unit[np.concatenate(around)].tolist())), np.int64)
             others = context.rng.permutation(others[others != person])[: self.c]
-            known = np.concatenate([rows_of(other) for other in others.tolist()] or [np.empty(0, np.int64)])
-            targets_of_person = own[attacked[own]].tolist()
+            known_rows = np.concatenate(
+                [rows_of(other) for other in others.tolist()] or [np.empty(0, np.int64)]
+            )
+            targets_of_person = rows[attacked[rows]].tolist()
             chosen += targets_of_person
-            knows += [known] * len(targets_of_person)
+            knows += [known_rows] * len(targets_of_person)
         left = np.empty(len(chosen), np.int64)
-        for at, (target, known) in enumerate(zip(chosen, knows, strict=True)):
+        for at, (target, known_rows) in enumerate(zip(chosen, knows, strict=True)):
             inside = order[first[component[target]] : first[component[target] + 1]]
-            inside = inside[~np.isin(inside, known)]
+            inside = inside[~np.isin(inside, known_rows)]
             part = graph[inside][:, inside]
             strong = connected_components(part, connection="strong")[1]
             me = int(np.searchsorted(inside, target))
@@ -283,9 +285,9 @@ def file_clues(path: Path | None) -> list[str]:
     except (OSError, pa.ArrowException, DataError):
         return []
     clues = []
-    if any(about.metadata for about in footers):
+    if any(footer.metadata for footer in footers):
         clues.append("metadata of the table it was made from")
-    groups = [about.row_group(g) for about in footers for g in range(about.num_row_groups)]
+    groups = [footer.row_group(g) for footer in footers for g in range(footer.num_row_groups)]
     if any(g.column(c).is_stats_set for g in groups for c in range(g.num_columns)):
         clues.append("statistics of its columns")
     return clues

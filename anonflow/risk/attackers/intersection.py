@@ -69,21 +69,21 @@ class Intersection(
             raise ParameterError(
                 "intersection: name at least one earlier release, such as earlier=['2024.parquet']"
             )
-        read = [_context_of(context, each) for each in releases]
-        contexts, uncoded = [context, *(each for each, _ in read)], sum(cells for _, cells in read)
+        read = [_context_of(context, release) for release in releases]
+        contexts, uncoded = [context, *(scene for scene, _ in read)], sum(cells for _, cells in read)
         names = [
             name
             for name in context.table.other_columns
-            if all(name in each.frame.columns for each in contexts)
+            if all(name in scene.frame.columns for scene in contexts)
         ]
         if column not in names:
             raise ParameterError(f"intersection: column {column!r} is not in every release")
-        codes = row_labels([*(each.frame for each in contexts), context.table.frame], names)
+        codes = row_labels([*(scene.frame for scene in contexts), context.table.frame], names)
         values = int(max(code.max() for code in codes)) + 1
         prior = np.bincount(codes[0], minlength=values) / context.n
         counts = [
-            _counts(each, code, values, context.table)
-            for each, code in zip(contexts, codes[:-1], strict=True)
+            _counts(scene, code, values, context.table)
+            for scene, code in zip(contexts, codes[:-1], strict=True)
         ]
         of_value = row_labels([context.frame, context.table.frame], [column])
         kind = np.full(values, -1)
@@ -153,8 +153,10 @@ def _best_guesses(
     top = np.full(n, -np.inf)
     np.maximum.at(top, row, whole.data)
     weight = np.exp(whole.data - top[row])
-    shown = kind[whole.indices] >= 0
-    mass = csr_array((weight[shown], (row[shown], kind[whole.indices[shown]])), shape=(n, kinds))
+    in_release = kind[whole.indices] >= 0
+    mass = csr_array(
+        (weight[in_release], (row[in_release], kind[whole.indices[in_release]])), shape=(n, kinds)
+    )
     mass.sum_duplicates()
     row = np.repeat(np.arange(n), np.diff(mass.indptr))
     best, total = np.zeros(n), np.zeros(n)
@@ -183,5 +185,5 @@ def _product(logs: csr_array, other: csr_array, absent: np.ndarray, prior: np.nd
     keep = both | silent
     count = other.data[at] if len(theirs) else np.ones(len(key))
     with np.errstate(divide="ignore"):
-        more = np.where(silent, 0.0, np.log(np.where(both, count, 1.0)) - np.log(prior[logs.indices]))
-    return csr_array((logs.data[keep] + more[keep], (row[keep], logs.indices[keep])), shape=(n, values))
+        log_ratio = np.where(silent, 0.0, np.log(np.where(both, count, 1.0)) - np.log(prior[logs.indices]))
+    return csr_array((logs.data[keep] + log_ratio[keep], (row[keep], logs.indices[keep])), shape=(n, values))

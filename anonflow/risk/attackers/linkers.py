@@ -168,7 +168,7 @@ def linked_by_all(table: Table, release: Any, earlier: Any, k: int) -> Success:
     in_table = np.isin(history.marks, marks)
     left, gone = history.people_left[in_table], history.people_left[~in_table]
     chance = 1.0 / left
-    more = (
+    addition = (
         f" {len(gone):,} people are in earlier releases only, and have at least {gone.min():,}."
         if len(gone)
         else ""
@@ -176,7 +176,7 @@ def linked_by_all(table: Table, release: Any, earlier: Any, k: int) -> Success:
     return Success(
         len(chance), float(chance.mean()), float(chance.max()), int((left < k).sum()), 1 / k,
         f"An attacker who has {len(history.releases):,} releases of these people, and sees which rows are one person's, has at least "
-        f"{left.min():,} people left for each person of this one and is right for {percent(float(chance.mean()))} of them.{more}",
+        f"{left.min():,} people left for each person of this one and is right for {percent(float(chance.mean()))} of them.{addition}",
     )  # fmt: skip
 
 
@@ -361,23 +361,23 @@ class Homogeneity(
             If the consistency graph is too large.
         """
         column = context.sensitive_column(self.column)
-        shown = spread(context.evidence, column)
-        mixed, _ = judged(shown, P_SENSITIVITY, {"p": 2})
-        member = shown.members[shown.members >= 0]
-        is_certain = np.zeros(len(shown.members), bool)
-        is_certain[shown.members >= 0] = ~mixed[member]
-        risk = _people(context, shown.side, is_certain.astype(float))
+        value_spread = spread(context.evidence, column)
+        mixed, _ = judged(value_spread, P_SENSITIVITY, {"p": 2})
+        member = value_spread.members[value_spread.members >= 0]
+        is_certain = np.zeros(len(value_spread.members), bool)
+        is_certain[value_spread.members >= 0] = ~mixed[member]
+        risk = _people(context, value_spread.side, is_certain.astype(float))
         people, certain = len(risk.chance), risk.above(0.0)
         # the values that are published: those of fewer than k suppressed records are not
         visible = context.frame[column][~context.evidence.exempt].value_counts(normalize=True, dropna=False)
         common = float(visible.max()) if len(visible) else 0.0
         # for people without published rows nothing more is known
-        highest = shown.counts.max(axis=1).toarray().ravel()
-        share = np.where(shown.sizes > 0, highest / np.maximum(shown.sizes, 1), common)[member]
-        best = np.full(len(shown.members), common)
-        best[shown.members >= 0] = share
+        highest = value_spread.counts.max(axis=1).toarray().ravel()
+        share = np.where(value_spread.sizes > 0, highest / np.maximum(value_spread.sizes, 1), common)[member]
+        best = np.full(len(value_spread.members), common)
+        best[value_spread.members >= 0] = share
         mean = float(best.mean())
-        alone = "" if shown.read_off in ("lists", "classes") else ", as far as the rows alone tell"
+        alone = "" if value_spread.read_off in ("lists", "classes") else ", as far as the rows alone tell"
         of_one, rows = ("theirs", "") if context.table.unit is None else ("one of theirs", " of the rows")
         return risk.success(
             0.0,

@@ -228,13 +228,13 @@ def exchanged(
         if others is None:
             return None
         size = np.bincount(others + 1)
-        shown = again.generalization.numbers()
+        numbers = again.generalization.numbers()
         return [
             (
                 np.ptp(others[people]),
                 size[others[people[0]] + 1],
                 others[people[0]] < 0,
-                shown[:, people].tobytes(),
+                numbers[:, people].tobytes(),
             )
             for people in groups
         ]
@@ -313,21 +313,21 @@ class Minimality(
 
     def _success(self, anonymization: Any, groups: Sequence[Beliefs]) -> Success:
         n = anonymization.n
-        by_chance = _BY_CHANCE / max(1, sum(each.times.size for each in groups))
-        own, share = np.full(n, np.nan), np.full(n, np.nan)
+        by_chance = _BY_CHANCE / max(1, sum(group.times.size for group in groups))
+        top_chance, share = np.full(n, np.nan), np.full(n, np.nan)
         certain, higher = np.zeros(n, bool), np.zeros(n, bool)
         promise, worst, unknown = 0.0, 0.0, 0
-        for each in groups:
-            above = each.above(by_chance)
-            chance = np.where(above, each.chance, each.shares)
-            certain[each.people] = (chance >= 1 - 1e-12).any(axis=1)
-            higher[each.people] = above.any(axis=1)
-            promise, worst = max(promise, float(each.shares.max())), max(worst, float(chance.max()))
-            own[each.people] = chance.max(axis=1)
-            share[each.people] = each.shares.max()
-            unknown += 0 if each.exact or each.same >= LEAST else len(each.people)
-        at = np.flatnonzero(~np.isnan(own))
-        risk = PeopleAtRisk.of(anonymization.table, own[at], at)
+        for group in groups:
+            above = group.above(by_chance)
+            chance = np.where(above, group.chance, group.shares)
+            certain[group.people] = (chance >= 1 - 1e-12).any(axis=1)
+            higher[group.people] = above.any(axis=1)
+            promise, worst = max(promise, float(group.shares.max())), max(worst, float(chance.max()))
+            top_chance[group.people] = chance.max(axis=1)
+            share[group.people] = group.shares.max()
+            unknown += 0 if group.exact or group.same >= LEAST else len(group.people)
+        at = np.flatnonzero(~np.isnan(top_chance))
+        risk = PeopleAtRisk.of(anonymization.table, top_chance[at], at)
         sentence = (
             f"An attacker who runs the method again and asks why it changed what it changed is certain of the value of {int(certain.sum()):,} of {len(at):,} people; "
             f"the largest probability of a value is {percent(worst)}, and the classes promise {percent(promise)} at most. "
@@ -340,5 +340,5 @@ class Minimality(
             )
         return risk.success(
             float(np.mean(share[at])) if len(at) else 0.0, sentence, worst=worst, at_risk=int(higher.sum()),
-            counted=not all(each.exact for each in groups),
+            counted=not all(group.exact for group in groups),
         )  # fmt: skip

@@ -171,22 +171,22 @@ def own_rows_test(table: Any, frame: Any, anonymization: Any) -> OwnRowsTest:
     rng = np.random.default_rng(n)
     at = _whole_components(anonymization, rng)
     keys = list(table.qi_columns)
-    generalized, shown = row_labels([anonymization.frame(), frame], keys)
-    own, known_of_rows = row_labels([table.frame, frame], names)
+    generalized, of_file = row_labels([anonymization.frame(), frame], keys)
+    record_values, known_of_rows = row_labels([table.frame, frame], names)
     # as many rows of a kind in the file as the method makes: then they are these
-    kinds = int(max(generalized.max(initial=-1), shown.max(initial=-1))) + 1
-    known = np.bincount(generalized, minlength=kinds) == np.bincount(shown, minlength=kinds)
+    kinds = int(max(generalized.max(initial=-1), of_file.max(initial=-1))) + 1
+    kind_agrees = np.bincount(generalized, minlength=kinds) == np.bincount(of_file, minlength=kinds)
     inside = np.zeros(kinds, bool)
     inside[generalized[at]] = True
     outside = np.ones(n, bool)
     outside[at] = False
     inside[generalized[outside]] = False  # a kind that other components have, too
-    known &= inside
-    values = int(max(own.max(initial=-1), known_of_rows.max(initial=-1))) + 1
-    mine = at[known[generalized[at]]]
-    theirs = np.flatnonzero(known[shown])
-    kind_value, of_mine, many = np.unique(
-        generalized[mine] * values + own[mine], return_inverse=True, return_counts=True
+    kind_agrees &= inside
+    values = int(max(record_values.max(initial=-1), known_of_rows.max(initial=-1))) + 1
+    records = at[kind_agrees[generalized[at]]]
+    rows = np.flatnonzero(kind_agrees[of_file])
+    kind_value, pair_of_record, sizes = np.unique(
+        generalized[records] * values + record_values[records], return_inverse=True, return_counts=True
     )
 
     def together(pairs: np.ndarray) -> np.ndarray:
@@ -195,27 +195,27 @@ def own_rows_test(table: Any, frame: Any, anonymization: Any) -> OwnRowsTest:
         place = np.minimum(np.searchsorted(kind_value, kinds_there), max(len(kind_value) - 1, 0))
         same = kind_value[place] == kinds_there if len(kind_value) else np.zeros(len(place), bool)
         right = np.zeros(len(kind_value), np.int64)
-        right[place[same]] = np.minimum(many[place[same]], counts[same])
+        right[place[same]] = np.minimum(sizes[place[same]], counts[same])
         return right
 
     def people(right: np.ndarray) -> PeopleAtRisk:
-        return PeopleAtRisk.of(table, (right / np.maximum(many, 1))[of_mine], mine)
+        return PeopleAtRisk.of(table, (right / np.maximum(sizes, 1))[pair_of_record], records)
 
-    shown_of_kinds = together(shown[theirs] * values + known_of_rows[theirs])
+    shown_of_kinds = together(of_file[rows] * values + known_of_rows[rows])
     count = int(shown_of_kinds.sum())
     graph = matches_among(anonymization.matches, at)
-    looked_at = places_in(at, n)[mine]
+    looked_at = places_in(at, n)[records]
     draws, of_people = [], []
     for block in draws_of_graph(graph, DRAWS, rng.bytes(32), max(1, _BLOCK // max(graph.size, 1))):
         for assignment in block:
-            right = together(generalized[mine] * values + own[at[assignment[looked_at]]])
+            right = together(generalized[records] * values + record_values[at[assignment[looked_at]]])
             draws.append(int(right.sum()))
             of_people.append(people(right).mean)
     expected = float(np.mean(draws)) if draws else 0.0
     people_expected = float(np.mean(of_people)) if of_people else 0.0
     return OwnRowsTest(
-        len(at), len(mine), count, expected, chance(count, draws) if len(mine) else 1.0,
-        _order(generalized, shown, known, rng), people(shown_of_kinds), people_expected,
+        len(at), len(records), count, expected, chance(count, draws) if len(records) else 1.0,
+        _order(generalized, of_file, kind_agrees, rng), people(shown_of_kinds), people_expected,
     )  # fmt: skip
 
 
@@ -228,10 +228,12 @@ def _whole_components(anonymization: Any, rng: np.random.Generator) -> np.ndarra
     return np.flatnonzero(np.isin(label, chosen) & ~anonymization.suppressed)
 
 
-def _order(generalized: np.ndarray, shown: np.ndarray, known: np.ndarray, rng: np.random.Generator) -> float:
+def _order(
+    generalized: np.ndarray, of_file: np.ndarray, kind_agrees: np.ndarray, rng: np.random.Generator
+) -> float:
     """Return the chance of so many neighbouring rows from neighbouring records, of rows that nothing else reads like."""
-    alone = known & (np.bincount(generalized, minlength=len(known)) == 1)
-    record = places_in(generalized, len(known))[shown[alone[shown]]]
+    alone = kind_agrees & (np.bincount(generalized, minlength=len(kind_agrees)) == 1)
+    record = places_in(generalized, len(kind_agrees))[of_file[alone[of_file]]]
     ranks = np.argsort(np.argsort(record))
     if len(ranks) < 2:
         return 1.0

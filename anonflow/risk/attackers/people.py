@@ -166,10 +166,10 @@ class Unit(
                 f"{sentence} What all rows of a person allow was not computed: {error.message}.",
             )
         for name, left in shared.items():
-            known = int((left == 1).sum())
+            certain = int((left == 1).sum())
             sentence += (
                 f" If {name} is the same on all rows of a person, {left.mean():.1f} values are left on average of those that the rows "
-                f"allow, and for {known:,} of {len(left):,} people with several rows only one."
+                f"allow, and for {certain:,} of {len(left):,} people with several rows only one."
             )
         return replace(success, sentence=sentence)
 
@@ -235,11 +235,11 @@ def intersections(context: AttackContext) -> dict[str, np.ndarray]:
     for name in context.table.other_columns:
         if name not in context.frame.columns:
             continue
-        shown = coded_texts(context.frame[name], {}, False)
+        codes = coded_texts(context.frame[name], {}, False)
         original, row = context.pairs
-        values = int(shown.max()) + 1
+        values = int(codes.max()) + 1
         # a value counts once for each of the unit's rows that allows it
-        per_row = np.unique(original * values + shown[row])
+        per_row = np.unique(original * values + codes[row])
         whose, value = unit[per_row // values], per_row % values
         pair, times = np.unique(whose * values + value, return_counts=True)
         common = times == rows[pair // values]

@@ -168,11 +168,11 @@ class Rounds:
 
 def _different(runs: Runs) -> Runs:
     """Return the levels that differ from the one before."""
-    kept = [0]
+    levels = [0]
     for level in range(1, len(runs[0][0])):
-        if any((each[level] != each[kept[-1]]).any() for pair in runs for each in pair):
-            kept.append(level)
-    return [(lo[kept], hi[kept]) for lo, hi in runs]
+        if any((ends[level] != ends[levels[-1]]).any() for pair in runs for ends in pair):
+            levels.append(level)
+    return [(lo[levels], hi[levels]) for lo, hi in runs]
 
 
 def possible_values(
@@ -333,12 +333,12 @@ class _Findings:
         rows, domains = types.rows, types.rows.domains
         findings = cls.none(len(codes))
         for at in types.attacked():
-            mine = np.flatnonzero(types.type == at)
+            of_type = np.flatnonzero(types.type == at)
             answer = possible_values(rounds, at, types.within(at), k)
             if answer is None:
-                findings.unknown[mine] = True
+                findings.unknown[of_type] = True
                 continue
-            possible, findings.combinations[mine] = answer
+            possible, findings.combinations[of_type] = answer
             if not possible[0].any():
                 return None
             values = [
@@ -348,11 +348,11 @@ class _Findings:
                 domain.values_in(lo, hi) > left.sum()
                 for domain, left, lo, hi in zip(domains, values, rows.lo[:, at], rows.hi[:, at], strict=True)
             ]
-            good = np.all([left[codes[mine, a]] for a, left in enumerate(possible)], axis=0)
+            good = np.all([left[codes[of_type, a]] for a, left in enumerate(possible)], axis=0)
             alone = any(fewer and left.sum() == 1 for fewer, left in zip(less, values, strict=True))
-            findings.narrowed[mine] = any(less)
-            findings.right[mine] = good & any(less)
-            findings.certain[mine] = good & alone
+            findings.narrowed[of_type] = any(less)
+            findings.right[of_type] = good & any(less)
+            findings.certain[of_type] = good & alone
         return findings
 
 
@@ -430,7 +430,7 @@ class Refinement(
             findings = _Findings.none(len(codes))
         right, certain, combinations = findings.right, findings.certain, findings.combinations
         narrowed, unknown = findings.narrowed, findings.unknown
-        risk, sure = (types.people(context, each.astype(float)) for each in (right, certain))
+        risk, sure = (types.people(context, flags.astype(float)) for flags in (right, certain))
         wrong = int(narrowed.sum() - right.sum())
         sentence = (
             f"An attacker who retraces the rounds of the method, and knows nobody, rules out a value that a cell covers for "
