@@ -31,7 +31,7 @@ def members(
     most: int,
     most_of: Callable[[str], int | None],
     *,
-    many: str,
+    ending: str,
     damaged: str,
 ) -> Iterator[tuple[str, bytes]]:
     """Yield name and content of the members of a stranger's archive; none is unpacked by its name.
@@ -47,7 +47,7 @@ def members(
         Bytes that all members that are read may have together, whatever the archive says.
     most_of : callable
         Takes the name of a member, and returns how many bytes it may have; None if it is not to be read.
-    many : str
+    ending : str
         How the sentence about too many members ends.
     damaged : str
         The sentence about a file that is damaged, or of another kind.
@@ -62,7 +62,7 @@ def members(
         with zipfile.ZipFile(file) as archive:
             entries = archive.infolist()
             if len(entries) > most_files:
-                raise DataError(f"{name} holds {len(entries):,} files{many}")
+                raise DataError(f"{name} holds {len(entries):,} files{ending}")
             for entry in entries:
                 limit = most_of(entry.filename)
                 if limit is None:

@@ -179,15 +179,15 @@ class AnonflowError(Exception):
     def __init__(
         self, message: str, problems: Sequence[str] = (), found: Sequence[Problem] = (), subject: str = ""
     ) -> None:
-        message, subject, *each = (_error_text(text) for text in (message, subject, *problems))
+        message, subject, *texts = (_error_text(text) for text in (message, subject, *problems))
         self.found = tuple(Problem(path, _error_text(text)) for path, text in found)
         super().__init__(
-            message, tuple(each), self.found, subject
+            message, tuple(texts), self.found, subject
         )  # the arguments, so that errors can be pickled
         self.subject = subject
-        self.text = (*each, message)[0]
+        self.text = (*texts, message)[0]
         self.message = setting(subject, subject) + ": " + message if subject else message
-        self.problems: tuple[str, ...] = tuple(each) or (self.message,)
+        self.problems: tuple[str, ...] = tuple(texts) or (self.message,)
         self.labels: Mapping[str, Mapping[str, int]] = {}
 
     def __str__(self) -> str:

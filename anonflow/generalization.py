@@ -199,8 +199,8 @@ class Generalization:
         _, member = np.unique(labels, return_inverse=True)
         order = np.argsort(member, kind="stable")
         starts = np.flatnonzero(np.diff(member[order], prepend=-1))
-        own = cls.of(records)
-        ordered = own.take(order)
+        originals = cls.of(records)
+        ordered = originals.take(order)
         joined = cls(
             records.domains,
             np.minimum.reduceat(ordered.lo, starts, axis=1),
@@ -237,8 +237,8 @@ class Generalization:
             If a position does not exist.
         """
         lo, hi, bits = (take_positions(part, index, 1) for part in (self.lo, self.hi, self.bits))
-        own = None if self.aggregates is None else take_positions(self.aggregates, index, 1)
-        return Generalization(self.domains, lo, hi, bits, own)
+        aggregates = None if self.aggregates is None else take_positions(self.aggregates, index, 1)
+        return Generalization(self.domains, lo, hi, bits, aggregates)
 
     def aggregated(
         self, records: Records, classes: np.ndarray | None, suppressed: np.ndarray | None = None
@@ -376,8 +376,8 @@ class Generalization:
         """Return the QIs that are published as a mean or median, each with these: shape (n,), float64."""
         if self.aggregates is None:
             return []
-        wanted = [a for a, domain in enumerate(self.domains) if domain.aggregate is not None]
-        return list(zip(wanted, self.aggregates, strict=True))
+        positions = [a for a, domain in enumerate(self.domains) if domain.aggregate is not None]
+        return list(zip(positions, self.aggregates, strict=True))
 
     def suppressed_rows(self) -> np.ndarray:
         """Return which generalized records cover everything, shape (n,), bool."""
@@ -388,8 +388,8 @@ class Generalization:
         if not mask.any():
             return self
         lo, hi, bits = self.lo.copy(), self.hi.copy(), self.bits.copy()
-        own = None if self.aggregates is None else np.where(mask, np.nan, self.aggregates)
-        wider = Generalization(self.domains, lo, hi, bits, own)
+        aggregates = None if self.aggregates is None else np.where(mask, np.nan, self.aggregates)
+        wider = Generalization(self.domains, lo, hi, bits, aggregates)
         wider.suppress(mask)
         return wider
 
@@ -415,8 +415,8 @@ class Generalization:
     def classes(self) -> np.ndarray:
         """Return labels of equal generalized records, shape (n,), int64."""
         # floats of equal text have equal bits here; NaN always has the same bits
-        own = [] if self.aggregates is None else [*self.aggregates.view(np.int64)]
-        return equal_columns([*self.lo, *self.hi, *self.bits, *own], self.n)
+        aggregate_bits = [] if self.aggregates is None else [*self.aggregates.view(np.int64)]
+        return equal_columns([*self.lo, *self.hi, *self.bits, *aggregate_bits], self.n)
 
     def decode(self, index: pd.Index | None = None, suppressed: np.ndarray | None = None) -> pd.DataFrame:
         """Return the published text, a column for each QI column.
@@ -483,8 +483,8 @@ class Generalization:
             if aggregates is None:
                 return at, runs
             code, numbers = pd.factorize(aggregates)
-            shown = np.array([number_text(number) for number in numbers.tolist()], object)
-            return np.where(code >= 0, len(runs) + code, at), np.concatenate([runs, shown])
+            number_texts = np.array([number_text(number) for number in numbers.tolist()], object)
+            return np.where(code >= 0, len(runs) + code, at), np.concatenate([runs, number_texts])
         words = self.bits[layout.words[a]]
         beside = domain.kind == "codes"
         run = (self.lo[layout.row_of_range[a - 1]], self.hi[layout.row_of_range[a - 1]]) if beside else ()
@@ -598,9 +598,9 @@ class Generalization:
             with np.errstate(over="ignore", invalid="ignore"):
                 least = size * values - (size - 1) * points[-1] - slack
                 most = size * values - (size - 1) * points[0] + slack
-            shown = np.isfinite(least) & np.isfinite(most)
-            lo[row_of[a], shown] = np.searchsorted(points, least[shown], side="left")
-            hi[row_of[a], shown] = np.searchsorted(points, most[shown], side="right") - 1
+            has_bounds = np.isfinite(least) & np.isfinite(most)
+            lo[row_of[a], has_bounds] = np.searchsorted(points, least[has_bounds], side="left")
+            hi[row_of[a], has_bounds] = np.searchsorted(points, most[has_bounds], side="right") - 1
         return replace(self, lo=lo, hi=hi)
 
 

@@ -307,8 +307,8 @@ class Cuts:
         """The different numbers of records that partitions have, ascending, and how many partitions have each."""
         size = self.counts if self.size is None else np.full(len(self.counts), self.size, np.int64)
         last = self.counts - (self.runs - 1) * size
-        each = np.concatenate([last, size])
-        lengths, label = np.unique(each, return_inverse=True)
+        sizes = np.concatenate([last, size])
+        lengths, label = np.unique(sizes, return_inverse=True)
         times = np.concatenate([np.ones(len(last), np.int64), self.runs - 1])
         number = np.bincount(label, times, len(lengths)).astype(np.int64)
         return lengths[number > 0], number[number > 0]

@@ -246,8 +246,8 @@ def peak_memory() -> int:
         return kibibytes * (1 if sys.platform == "darwin" else 1024)
     import psutil
 
-    about = psutil.Process().memory_info()
-    return int(getattr(about, "peak_wset", about.rss))
+    usage = psutil.Process().memory_info()
+    return int(getattr(usage, "peak_wset", usage.rss))
 
 
 def release_memory() -> None:

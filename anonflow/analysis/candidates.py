@@ -248,8 +248,8 @@ class CandidateTable:
             )
         if not len(frame):
             raise DataError("the release has no rows")
-        about = getattr(release, "about", None)
-        promise = getattr(release, "certificate", None) or about  # both say k and the criterion
+        metadata = getattr(release, "about", None)
+        promise = getattr(release, "certificate", None) or metadata  # both say k and the criterion
         criterion = getattr(promise, "criterion", None) or getattr(promise, "guarantee", None) or ""
         if k is None:
             k = getattr(promise, "k", None)
@@ -258,7 +258,7 @@ class CandidateTable:
         if k is not None and promise is None:
             criterion = "k-regular"
         declared = None if schema is None else Schema.of(schema)
-        described = {} if about is None else {column.name: column for column in about.columns}
+        described = {} if metadata is None else {column.name: column for column in metadata.columns}
         names = _names(frame, columns)
         read = tuple(
             _described(frame[name], described[name])
@@ -266,10 +266,10 @@ class CandidateTable:
             else _declared_column(frame[name], declared, trees or {})
             for name in names
         )
-        taken = [code_name(column.name) for column in read if column.coded]
-        if not set(taken).isdisjoint(names):
+        code_names = [code_name(column.name) for column in read if column.coded]
+        if not set(code_names).isdisjoint(names):
             raise DataError(
-                f"column {next(name for name in taken if name in names)!r}: has the name of the column that is computed for codes; "
+                f"column {next(name for name in code_names if name in names)!r}: has the name of the column that is computed for codes; "
                 "leave it out with columns="
             )
         general = [column.at for column in read if not column.exact]
@@ -308,24 +308,24 @@ def _matches(general: Sequence[np.ndarray], n: int, criterion: str, k: int | Non
     return max(int(k), round(n / (int(equal_columns(list(general), n).max()) + 1)))
 
 
-def _described(cells: pd.Series, about: ColumnMetadata) -> CandidateColumn:
+def _described(cells: pd.Series, metadata: ColumnMetadata) -> CandidateColumn:
     """Return a column as the release describes it."""
-    if about.notation == CODED:
+    if metadata.notation == CODED:
         return _range_column(cells, coded=True)
-    values_are_unknown = about.bounds is None and about.values is None and about.tree is None
+    values_are_unknown = metadata.bounds is None and metadata.values is None and metadata.tree is None
     if values_are_unknown and stars(cells).all():  # it stays as it is
         return _categories(cells, None, exact=True)
-    if about.notation == "range":
-        return _range_column(cells, about.bounds, about.has_domain and not about.missing)
-    if about.notation == "positions":
+    if metadata.notation == "range":
+        return _range_column(cells, metadata.bounds, metadata.has_domain and not metadata.missing)
+    if metadata.notation == "positions":
         return _code_column(cells)
-    if about.notation in AGGREGATED:
+    if metadata.notation in AGGREGATED:
         return _aggregated(cells)
-    if about.notation == EXACT:
+    if metadata.notation == EXACT:
         return _as_it_was(cells)
-    closed = about.has_domain and not about.missing
-    column = _categories(cells, about.tree, exact=False, declared=about.values, closed=closed)
-    return replace(column, labels=about.notation == "node" and about.tree is None)
+    closed = metadata.has_domain and not metadata.missing
+    column = _categories(cells, metadata.tree, exact=False, declared=metadata.values, closed=closed)
+    return replace(column, labels=metadata.notation == "node" and metadata.tree is None)
 
 
 def _declared_column(

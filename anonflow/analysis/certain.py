@@ -149,9 +149,12 @@ def quantile_bounds(
     numbers = _Numbers.of(candidates[name], np.ones(candidates.n) if weights is None else weights)
     turned = numbers.turned
     if weights is not None:
-        pairs = [(numbers.least_weighted(each), -turned.least_weighted(1 - each, last=True)) for each in at]
+        pairs = [
+            (numbers.least_weighted(quantile), -turned.least_weighted(1 - quantile, last=True))
+            for quantile in at
+        ]
     else:
-        pairs = [(numbers.least_quantile(each), -turned.least_quantile(1 - each)) for each in at]
+        pairs = [(numbers.least_quantile(quantile), -turned.least_quantile(1 - quantile)) for quantile in at]
     return np.array([least for least, _ in pairs]), np.array([most for _, most in pairs])
 
 
@@ -159,17 +162,17 @@ def crosstab_bounds(
     candidates: CandidateTable,
     rows: str,
     columns: str,
-    known: Mapping[str, Sequence[str]],
+    categories: Mapping[str, Sequence[str]],
     weights: np.ndarray,
 ) -> Bounds:
     """Return the shares of all pairs of values of two columns, row by row."""
-    masks = [_groups(candidates[name], known[name]) for name in (rows, columns)]
+    masks = [_groups(candidates[name], categories[name]) for name in (rows, columns)]
     least, most = ((first.T * weights) @ second for first, second in zip(*masks, strict=True))
     return least.ravel() / weights.sum(), most.ravel() / weights.sum()
 
 
 def group_mean_bounds(
-    candidates: CandidateTable, name: str, by: str, known: Sequence[str], weights: np.ndarray
+    candidates: CandidateTable, name: str, by: str, categories: Sequence[str], weights: np.ndarray
 ) -> Bounds:
     """Return the means of a column of numbers in groups; NaN of a group that no row may be in.
 
@@ -179,8 +182,8 @@ def group_mean_bounds(
     lowest ones, as long as each is below the mean of the others. O(n log n) for each group.
     """
     numbers = _Numbers.of(candidates[name], weights)
-    certain, possible = _groups(candidates[by], known)
-    ends = [_mean_between(numbers.within(certain[:, g], possible[:, g])) for g in range(len(known))]
+    certain, possible = _groups(candidates[by], categories)
+    ends = [_mean_between(numbers.within(certain[:, g], possible[:, g])) for g in range(len(categories))]
     return np.array([least for least, _ in ends]), np.array([most for _, most in ends])
 
 
@@ -188,10 +191,11 @@ def _mean_between(numbers: _Numbers) -> tuple[float, float]:
     return numbers.least_mean(), -numbers.turned.least_mean()
 
 
-def _groups(column: CandidateColumn, known: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+def _groups(column: CandidateColumn, categories: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
     """Return which rows have each value for certain, and which may have it, shape (n, values), bool each."""
     masks = [
-        rows_meeting(column, ColumnCondition(column.name, values=frozenset([value])))[:2] for value in known
+        rows_meeting(column, ColumnCondition(column.name, values=frozenset([value])))[:2]
+        for value in categories
     ]
     certain, possible = zip(*masks, strict=True)
     return np.column_stack(certain), np.column_stack(possible)
@@ -278,9 +282,9 @@ class _Numbers:
 
     def least_mean(self) -> float:
         """Return the least mean: of those that may count the lowest are in it, as long as each is below the mean of the others."""
-        (inside, own), (maybe, others) = self._lowest(True), self._lowest(False)
-        total, sums = (np.concatenate([[0.0], np.cumsum(each)]) for each in (others, others * maybe))
-        total, sums = total + own.sum(), sums + (own * inside).sum()
+        (inside, inside_weights), (maybe, others) = self._lowest(True), self._lowest(False)
+        total, sums = (np.concatenate([[0.0], np.cumsum(terms)]) for terms in (others, others * maybe))
+        total, sums = total + inside_weights.sum(), sums + (inside_weights * inside).sum()
         means = sums[total > 0] / total[total > 0]
         return float(means.min()) if len(means) else float("nan")
 
@@ -315,13 +319,13 @@ class _Numbers:
         last : bool
             Whether the quantile is that of numbers that were turned, and so the last of its kind and not the first.
         """
-        (inside, own), (maybe, others) = self._lowest(True), self._lowest(False)
+        (inside, inside_weights), (maybe, others) = self._lowest(True), self._lowest(False)
         if not len(inside) and not len(maybe):
             return float("nan")
         both, order, highest = _merged(inside, maybe)
-        of_both = np.cumsum(np.concatenate([own, others])[order])
+        of_both = np.cumsum(np.concatenate([inside_weights, others])[order])
         extra = np.concatenate([[0.0], np.cumsum(others)])[(0 if len(inside) else 1) :]
-        wanted = at * (own.sum() + extra)
+        target = at * (inside_weights.sum() + extra)
         slack = 1e-12 * of_both[-1]  # sums that differ by rounding are equal
 
         def ranks(sums: np.ndarray, place: np.ndarray) -> np.ndarray:
@@ -333,8 +337,8 @@ class _Numbers:
             return np.minimum(side, len(sums) - 1)
 
         # up to the highest that counts all are there, above it only those that count for certain
-        rank = ranks(of_both, wanted)
-        rest = inside[ranks(np.cumsum(own), wanted - extra)] if len(inside) else both[rank]
+        rank = ranks(of_both, target)
+        rest = inside[ranks(np.cumsum(inside_weights), target - extra)] if len(inside) else both[rank]
         return float(np.where(rank <= highest, both[rank], rest).min())
 
 

@@ -146,14 +146,14 @@ def _share_of_candidates(column: CandidateColumn, condition: ColumnCondition) ->
 
 def _fitted(
     candidates: CandidateTable,
-    wanted: tuple[ColumnCondition, ...],
+    query: tuple[ColumnCondition, ...],
     likely_rows: np.ndarray,
     classes: int | None,
     seed: int,
 ) -> float:
-    if any(candidates[condition.column].whole.all() for condition in wanted):
+    if any(candidates[condition.column].whole.all() for condition in query):
         return float("nan")
-    general = [condition for condition in wanted if not candidates[condition.column].exact]
+    general = [condition for condition in query if not candidates[condition.column].exact]
     rows = np.flatnonzero(likely_rows)
     if not general or not len(rows):
         return float(len(rows))
@@ -165,8 +165,8 @@ def _fitted(
         column = candidates.columns[place]
         share = model.expected(mixture, place, _share_of_candidates(column, condition))
         certain, touches, _ = rows_meeting(column, condition)
-        own = share[column.at[rows]]
-        own[certain[rows]] = 1.0  # where intervals of numbers are coarser than the condition
-        own[~touches[rows]] = 0.0
-        likely = likely * own
+        chance = share[column.at[rows]]
+        chance[certain[rows]] = 1.0  # where intervals of numbers are coarser than the condition
+        chance[~touches[rows]] = 0.0
+        likely = likely * chance
     return float(likely.sum())

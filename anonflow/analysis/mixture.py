@@ -121,18 +121,18 @@ class Model:
             even = column.member / column.width[:, None]
             counts = np.bincount(column.at, minlength=len(even))
             marginal = counts @ even / counts.sum()
-            own = even[column.at[rows]].T
-            chances.append(0.7 * marginal[:, None] + 0.3 * own)
+            row_chances = even[column.at[rows]].T
+            chances.append(0.7 * marginal[:, None] + 0.3 * row_chances)
         return Mixture(np.full(self.classes, 1 / self.classes), tuple(chances))
 
     def _round(self, mixture: Mixture, weights: np.ndarray | None) -> tuple[Mixture, float]:
         masses, likely = self._likely(mixture)
-        own = np.ones(self.candidates.n) if weights is None else weights
+        row_weights = np.ones(self.candidates.n) if weights is None else weights
         total = likely.sum(axis=1)
-        likelihood = float((own * np.log(total)).sum())
+        likelihood = float((row_weights * np.log(total)).sum())
         for gather, mass in zip(self._gather, masses, strict=True):
-            likelihood += float(((gather @ own) * np.log(mass.max(axis=1))).sum())
-        likely *= (own / total)[:, None]
+            likelihood += float(((gather @ row_weights) * np.log(mass.max(axis=1))).sum())
+        likely *= (row_weights / total)[:, None]
         likely[likely < 1e-9] = 0.0  # denormal numbers are slow and negligible
         # a latent class that lost all its rows could never get one again
         shares = likely.sum(axis=0) + 1e-3
@@ -194,12 +194,12 @@ class Model:
         """
         _, likely = self._likely(mixture)
         rows = np.cumsum(likely, axis=1)
-        own = (rows < rng.random(len(rows))[:, None] * rows[:, -1:]).sum(axis=1)
-        own = np.minimum(own, self.classes - 1)
+        class_of_row = (rows < rng.random(len(rows))[:, None] * rows[:, -1:]).sum(axis=1)
+        class_of_row = np.minimum(class_of_row, self.classes - 1)
         drawn = {}
         for column, hull, theta in zip(self.candidates.columns, self._hulls, mixture.chances, strict=True):
             if not column.exact:
-                drawn[column.name] = _drawn(column, hull, theta, own, rng)
+                drawn[column.name] = _drawn(column, hull, theta, class_of_row, rng)
         return drawn
 
 
@@ -256,7 +256,11 @@ class _Hull:
 
 
 def _drawn(
-    column: CandidateColumn, hull: _Hull, theta: np.ndarray, own: np.ndarray, rng: np.random.Generator
+    column: CandidateColumn,
+    hull: _Hull,
+    theta: np.ndarray,
+    class_of_row: np.ndarray,
+    rng: np.random.Generator,
 ) -> np.ndarray:
     """Return a candidate for each row, by what its cell says and the chances in the row's latent class, shape (n,), int64."""
     code = column.first[column.at]
@@ -273,10 +277,10 @@ def _drawn(
             places = np.arange(width.sum()) + np.repeat(weights.indptr[at] - (ends - width), width)
             value, weight = weights.indices[places], weights.data[places]
             if weights is hull.entries:
-                weight = np.maximum(inner[np.repeat(own[rows[some]], width), value], LEAST)
+                weight = np.maximum(inner[np.repeat(class_of_row[rows[some]], width), value], LEAST)
             sums = np.concatenate([[0.0], np.cumsum(weight)])
             before, after = sums[ends - width], sums[ends]
-            wanted = before + chance[1][some] * (after - before)
-            place = np.clip(np.searchsorted(sums[1:], wanted, side="right"), ends - width, ends - 1)
+            target = before + chance[1][some] * (after - before)
+            place = np.clip(np.searchsorted(sums[1:], target, side="right"), ends - width, ends - 1)
             code[rows[some]] = value[place]
     return code

@@ -49,8 +49,8 @@ def mean(table: pd.DataFrame, column: str, weights: Weights = None) -> Estimate:
     With weights the variance is the linearized one of a ratio of two totals, for rows that are drawn independently with
     unequal chances.
     """
-    numbers, own = _numbers_and_weights(table, column, weights)
-    return *_ratio(numbers, own), len(numbers) - 1.0
+    numbers, row_weights = _numbers_and_weights(table, column, weights)
+    return *_ratio(numbers, row_weights), len(numbers) - 1.0
 
 
 def _ratio(numbers: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
@@ -71,27 +71,27 @@ def quantiles(table: pd.DataFrame, column: str, at: Sequence[float], weights: We
     ParameterError
         If a quantile is not between 0 and 1, there is no such column, or it has no numbers.
     """
-    at = [float(each) for each in at]
-    if not at or any(not 0 < each < 1 for each in at):
+    at = [float(quantile) for quantile in at]
+    if not at or any(not 0 < quantile < 1 for quantile in at):
         raise ParameterError("quantiles: give numbers between 0 and 1, such as [0.25, 0.5, 0.75]")
-    numbers, own = _numbers_and_weights(table, column, weights)
+    numbers, row_weights = _numbers_and_weights(table, column, weights)
     order = np.argsort(numbers, kind="stable")
-    numbers, own = numbers[order], own[order]
+    numbers, row_weights = numbers[order], row_weights[order]
     if weights is None:
         middle = np.quantile(numbers, at)
         ranks = np.multiply(at, np.subtract(1, at)) / len(numbers)
     else:
-        middle = weighted_quantiles(numbers, own, at)
+        middle = weighted_quantiles(numbers, row_weights, at)
         ranks = np.array(
-            [_ratio((numbers <= point).astype(np.float64), own)[1] for point in middle], np.float64
+            [_ratio((numbers <= point).astype(np.float64), row_weights)[1] for point in middle], np.float64
         )
     reach = 1.96 * np.sqrt(ranks)
     ends = [np.clip(np.add(at, sign * reach), 0, 1) for sign in (-1, 1)]
     low, high = (
-        np.quantile(numbers, end) if weights is None else weighted_quantiles(numbers, own, end)
+        np.quantile(numbers, end) if weights is None else weighted_quantiles(numbers, row_weights, end)
         for end in ends
     )
-    names = [f"quantile {each:g}" for each in at]
+    names = [f"quantile {quantile:g}" for quantile in at]
     return pd.Series(middle, names), pd.Series(((high - low) / 3.92) ** 2, names), len(numbers) - 1.0
 
 
@@ -110,44 +110,51 @@ def share(
 ) -> Estimate:
     """Return the share of rows that meet a condition."""
     met = rows_that_meet(table, where).astype(np.float64)
-    own = weights_of(table, weights)
-    return *_ratio(met, np.ones(len(met)) if own is None else own), len(met) - 1.0
+    row_weights = weights_of(table, weights)
+    return *_ratio(met, np.ones(len(met)) if row_weights is None else row_weights), len(met) - 1.0
 
 
 def crosstab(
-    table: pd.DataFrame, rows: str, columns: str, known: Mapping[str, Sequence[str]], weights: Weights = None
+    table: pd.DataFrame,
+    rows: str,
+    columns: str,
+    categories: Mapping[str, Sequence[str]],
+    weights: Weights = None,
 ) -> Estimate:
     """Return the shares of all pairs of known values, under an index of pairs."""
     n = len(table)
     codes = []
     for name in (rows, columns):
-        place = {value: code for code, value in enumerate(known[name])}
+        place = {value: code for code, value in enumerate(categories[name])}
         codes.append(texts(table[name]).map(place).to_numpy(np.int64))
-    sizes = [len(known[name]) for name in (rows, columns)]
-    own = weights_of(table, weights)
-    own = np.ones(n) if own is None else own
-    own = own / own.sum()
+    sizes = [len(categories[name]) for name in (rows, columns)]
+    row_weights = weights_of(table, weights)
+    row_weights = np.ones(n) if row_weights is None else row_weights
+    row_weights = row_weights / row_weights.sum()
     cell = codes[0] * sizes[1] + codes[1]
-    p, inside = (np.bincount(cell, each, minlength=sizes[0] * sizes[1]) for each in (own, own**2))
+    p, inside = (
+        np.bincount(cell, summands, minlength=sizes[0] * sizes[1])
+        for summands in (row_weights, row_weights**2)
+    )
     # of the cell's rows each is 1 - p from the mean, of the others p
-    squares = inside * (1 - p) ** 2 + ((own**2).sum() - inside) * p**2
-    index = pd.MultiIndex.from_product([known[rows], known[columns]], names=[rows, columns])
+    squares = inside * (1 - p) ** 2 + ((row_weights**2).sum() - inside) * p**2
+    index = pd.MultiIndex.from_product([categories[rows], categories[columns]], names=[rows, columns])
     variance = squares * n / (n - 1) if n > 1 else np.full(len(p), np.nan)
     return pd.Series(p, index), pd.Series(variance, index), n - 1.0
 
 
 def group_means(
-    table: pd.DataFrame, column: str, by: str, known: list[str], weights: Weights = None
+    table: pd.DataFrame, column: str, by: str, categories: list[str], weights: Weights = None
 ) -> Estimate:
     """Return the means of a column in groups, their variances and degrees of freedom; NaN where a group has no row, or one."""
-    numbers, own = _numbers_and_weights(table, column, weights, every=True)
+    numbers, row_weights = _numbers_and_weights(table, column, weights, every=True)
     group = texts(_existing_column(table, by)).to_numpy()
     present = ~np.isnan(numbers)
-    each = [present & (group == value) for value in known]
-    pairs = [_ratio(numbers[rows], own[rows]) for rows in each]
-    index = pd.Index(known, name=by)
+    group_rows = [present & (group == value) for value in categories]
+    pairs = [_ratio(numbers[rows], row_weights[rows]) for rows in group_rows]
+    index = pd.Index(categories, name=by)
     means, variances = (pd.Series([pair[at] for pair in pairs], index, dtype=np.float64) for at in (0, 1))
-    size = pd.Series([rows.sum() for rows in each], index, dtype=np.float64)
+    size = pd.Series([rows.sum() for rows in group_rows], index, dtype=np.float64)
     return means, variances, size - 1.0
 
 
@@ -196,12 +203,12 @@ def _numbers_and_weights(
     numbers = numbers_among(_existing_column(table, name))
     if numbers is None:
         raise ParameterError(f"column {name!r} has no numbers; take shares or a cross table")
-    own = weights_of(table, weights)
-    own = np.ones(len(numbers)) if own is None else own
+    row_weights = weights_of(table, weights)
+    row_weights = np.ones(len(numbers)) if row_weights is None else row_weights
     present = ~np.isnan(numbers)
-    if not own[present].any():
+    if not row_weights[present].any():
         raise DataError(f"column {name!r} has no number at all")
-    return (numbers, own) if every else (numbers[present], own[present])
+    return (numbers, row_weights) if every else (numbers[present], row_weights[present])
 
 
 # --- regression -----------------------------------------------------------------------------------------
@@ -253,7 +260,7 @@ class Design:
         """
         outcome, terms = _terms(formula, [str(name) for name in tables[0].columns])
         used = dict.fromkeys(name for term in terms for name in term)
-        known = {}
+        categories = {}
         for name in used:
             if numbers_of(tables[0][name]) is None:
                 counts = _counts([table[name] for table in tables])
@@ -263,7 +270,7 @@ class Design:
                         f"formula: column {name!r} has {len(every)} values; a regression takes at most {MOST_LEVELS} of a category"
                     )
                 most = max(every, key=lambda value: counts[value])
-                known[name] = [most, *(value for value in every if value != most)]
+                categories[name] = [most, *(value for value in every if value != most)]
         values = levels(tables, [outcome])[outcome]
         numeric = numbers_of(tables[0][outcome]) is not None
         if kind is None:
@@ -278,7 +285,7 @@ class Design:
             raise ParameterError(
                 f"formula: {outcome!r} has no numbers and {len(values)} values; take an outcome of numbers, or of two values"
             )
-        return cls(outcome, terms, known, kind, values[1] if kind == "logistic" else None)
+        return cls(outcome, terms, categories, kind, values[1] if kind == "logistic" else None)
 
     def matrix(self, table: pd.DataFrame) -> tuple[np.ndarray, sparse.csr_matrix, list[str]]:
         """Return outcome (n,), regressors (n, p), and their names; a constant comes first. NaN where a number is missing.
@@ -332,23 +339,27 @@ class Design:
         O(n t^2 + p^3) for t terms and p coefficients, in each of about 10 steps of a logit.
         """
         outcome, matrix, names = self.matrix(table)
-        own = weights_of(table, weights)
+        row_weights = weights_of(table, weights)
         present = ~(np.isnan(outcome) | np.isnan(matrix.sum(axis=1)).A1)
         outcome, matrix = outcome[present], matrix[present]
         seen = matrix.getnnz(axis=0) > 0
         matrix = matrix[:, seen]
-        own = np.ones(len(outcome)) if own is None else own[present] / own[present].mean()
+        row_weights = (
+            np.ones(len(outcome))
+            if row_weights is None
+            else row_weights[present] / row_weights[present].mean()
+        )
         scale = np.maximum(np.sqrt(matrix.multiply(matrix).sum(axis=0).A1), 1e-300)
         matrix = sparse.csr_matrix(matrix.multiply(1 / scale))
         freedom = len(outcome) - matrix.shape[1]
-        if freedom < 1 or np.linalg.eigvalsh(_products(matrix, own))[0] < SAME:
+        if freedom < 1 or np.linalg.eigvalsh(_products(matrix, row_weights))[0] < SAME:
             raise ParameterError(
                 "formula: two of its columns contain the same information, or there are fewer rows than coefficients; leave out a column"
             )
         step = _least_squares if self.kind == "linear" else _logit
-        value, inverse, rest = step(outcome, matrix, own)
+        value, inverse, rest = step(outcome, matrix, row_weights)
         if weights is not None:
-            spread = _products(matrix, (own * rest) ** 2) * (len(outcome) / (len(outcome) - 1))
+            spread = _products(matrix, (row_weights * rest) ** 2) * (len(outcome) / (len(outcome) - 1))
             inverse = inverse @ spread @ inverse
         elif self.kind == "linear":
             inverse = inverse * (rest @ rest / freedom)
@@ -416,7 +427,7 @@ def _terms(formula: Any, columns: Sequence[str]) -> tuple[str, tuple[tuple[str, 
     outcome = _name(left.strip(), columns)
     terms: list[tuple[str, ...]] = []
     for text in _split(right.strip(), "+", columns):
-        factors = [_name(each, columns) for each in _split(text, ":", columns)]
+        factors = [_name(factor, columns) for factor in _split(text, ":", columns)]
         if outcome in factors:
             raise ParameterError(f"formula: {outcome!r} stands on both sides")
         if len(set(factors)) < len(factors) or tuple(factors) in terms:

@@ -106,9 +106,14 @@ class PlausibleTables:
         """Add the certain bounds, which need no model, to estimates; an interval for the originals does not leave them."""
         nothing = np.full(len(pooled), np.nan)
         least, most = nothing, nothing
-        own = [models.weights_of(table, weights) for table in self.tables]
-        rows = [np.ones(len(self.suppressed)) if each is None else each for each in own]
-        same = all(np.array_equal(rows[0], each) for each in rows)  # else a weight is hidden itself
+        table_weights = [models.weights_of(table, weights) for table in self.tables]
+        rows = [
+            np.ones(len(self.suppressed)) if row_weights is None else row_weights
+            for row_weights in table_weights
+        ]
+        same = all(
+            np.array_equal(rows[0], row_weights) for row_weights in rows
+        )  # else a weight is hidden itself
         if self.candidates is not None and limits is not None and same:
             least, most = limits(self.candidates, rows[0])
         if target == "originals":
@@ -213,7 +218,7 @@ class PlausibleTables:
             pooled,
             target,
             weights,
-            lambda release, own: certain.crosstab_bounds(release, rows, columns, levels, own),
+            lambda release, row_weights: certain.crosstab_bounds(release, rows, columns, levels, row_weights),
         )
 
     def group_means(
@@ -394,8 +399,8 @@ def plausible_of(
 def _table(model: Model, fitted: Mixture, rng: np.random.Generator) -> pd.DataFrame:
     n = model.candidates.n
     weights = rng.standard_exponential(n)
-    own = model.fit(rng, rounds=RENEWED, weights=weights * (n / weights.sum()), start=fitted)
-    drawn = model.draw(own, rng)
+    mixture = model.fit(rng, rounds=RENEWED, weights=weights * (n / weights.sum()), start=fitted)
+    drawn = model.draw(mixture, rng)
     columns = {}
     beside = {}
     for column in model.candidates.columns:

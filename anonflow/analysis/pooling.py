@@ -81,27 +81,29 @@ def combine(
         raise ParameterError("combine: needs the estimates of at least two plausible tables")
     if variances is not None and len(variances) != len(estimates):
         raise ParameterError("combine: needs a variance for each estimate")
-    answers = [_answer(each) for each in estimates]
+    answers = [_answer(estimate) for estimate in estimates]
     values = [_series(value) for value, _, _ in answers]
-    spreads = [_series(each) for each in (variances if variances is not None else [v for _, v, _ in answers])]
+    spreads = [
+        _series(variance) for variance in (variances if variances is not None else [v for _, v, _ in answers])
+    ]
     names = values[0].index
-    if any(list(each.index) != list(names) for each in values):
+    if any(list(value.index) != list(names) for value in values):
         raise ParameterError(
             "combine: the estimates of the tables have different names; give the same names for each table"
         )
-    known = all(len(each) for each in spreads)
-    if target == "population" and not known:
+    has_variances = all(len(spread) for spread in spreads)
+    if target == "population" and not has_variances:
         raise ParameterError(
             "combine: the population needs the variance of each estimate; give pairs, or variances="
         )
-    if known and any(list(each.index) != list(names) for each in spreads):
+    if has_variances and any(list(spread.index) != list(names) for spread in spreads):
         raise ParameterError("combine: variances and estimates have different names")
     table = _stacked(values)
-    within = _mean_of_known(_stacked(spreads)) if known else None
+    within = _mean_of_known(_stacked(spreads)) if has_variances else None
     freedom = np.full(len(names), np.inf if rows is None else float(rows))
-    own = [np.broadcast_to(_series(df).to_numpy(), len(names)) for *_, df in answers if df is not None]
-    if rows is None and len(own) == len(answers):
-        freedom = _mean_of_known(np.array(own))
+    freedoms = [np.broadcast_to(_series(df).to_numpy(), len(names)) for *_, df in answers if df is not None]
+    if rows is None and len(freedoms) == len(answers):
+        freedom = _mean_of_known(np.array(freedoms))
     return _pooled(names, table, within, target, freedom, confidence)
 
 
@@ -111,9 +113,9 @@ def _stacked(rows: Sequence[pd.Series]) -> np.ndarray:
 
 def _mean_of_known(table: np.ndarray) -> np.ndarray:
     """Return the mean of each column without its NaN; NaN where there is nothing else."""
-    known = ~np.isnan(table)
-    count = known.sum(axis=0)
-    total = np.where(known, table, 0.0).sum(axis=0)
+    has_number = ~np.isnan(table)
+    count = has_number.sum(axis=0)
+    total = np.where(has_number, table, 0.0).sum(axis=0)
     return np.divide(total, count, out=np.full(len(count), np.nan), where=count > 0)
 
 

@@ -67,14 +67,14 @@ def _is_another(evidence: Evidence, listed: Candidates, a: int, values: np.ndarr
     scale = max(float(np.abs(domain.points[[0, -1]]).max()), 1e-300)
     numbers = (numbers / scale).astype(np.longdouble)
     if domain.aggregate == "mean":
-        own = np.add.reduceat(numbers, starts) / sizes
+        class_numbers = np.add.reduceat(numbers, starts) / sizes
     else:
         order = np.lexsort((numbers, row))
         low, high = (starts + (sizes - 1) // 2), (starts + sizes // 2)
-        own = (numbers[order][low] + numbers[order][high]) / 2
+        class_numbers = (numbers[order][low] + numbers[order][high]) / 2
     hidden = np.isnan(values)
     with np.errstate(invalid="ignore"):
-        off = np.abs(own - values / scale) > _NEAR
+        off = np.abs(class_numbers - values / scale) > _NEAR
     # a row that lists a missing number, or is suppressed, shows no number
     return np.where(missing | evidence.suppressed, ~hidden, hidden | off)
 
@@ -94,11 +94,11 @@ def _is_impossible(evidence: Evidence, a: int, values: np.ndarray) -> np.ndarray
         sums[size] / np.maximum(size, 1),
         (sums[-1] - sums[len(numbers) - size]) / np.maximum(size, 1),
     )
-    shown = values / scale
+    published_numbers = values / scale
     with np.errstate(invalid="ignore"):
-        wrong = (shown < least - _NEAR) | (shown > most + _NEAR)
+        wrong = (published_numbers < least - _NEAR) | (published_numbers > most + _NEAR)
     all_shown = not np.isnan(values).any() and evidence.rows == evidence.n == len(numbers)
-    if all_shown and abs(float(shown.sum()) - float(sums[-1])) > _NEAR * evidence.n:
+    if all_shown and abs(float(published_numbers.sum()) - float(sums[-1])) > _NEAR * evidence.n:
         return np.ones(evidence.rows, bool)
     return np.asarray(wrong)
 

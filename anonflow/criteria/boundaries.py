@@ -179,8 +179,8 @@ def read_patterns(patterns: Any, domains: Sequence[Domain]) -> np.ndarray | None
         elif not isinstance(entry, str) and isinstance(entry, Iterable):
             members = list(entry)
             if all(isinstance(member, str) for member in members):
-                known = {*columns, *(domain.name for domain in domains)}
-                if set(members) <= known:
+                column_names = {*columns, *(domain.name for domain in domains)}
+                if set(members) <= column_names:
                     marks = [domain.column in members or domain.name in members for domain in domains]
             elif all(member in (0, 1) for member in members):
                 marks = [bool(member) for member in members]
@@ -207,12 +207,12 @@ def _meets(
     sure = stars & ~loose
 
     def at(names: Any) -> list[int]:
-        wanted = [names] if isinstance(names, str) else list(names)
-        for name in wanted:
+        qi_names = [names] if isinstance(names, str) else list(names)
+        for name in qi_names:
             if not any(name in (domain.name, domain.column) for domain in domains):
                 raise ParameterError(f"patterns name {name!r}, which is not a quasi-identifier")
         return [
-            a for a, d in enumerate(domains) if (d.name in wanted or d.column in wanted) and not either[a]
+            a for a, d in enumerate(domains) if (d.name in qi_names or d.column in qi_names) and not either[a]
         ]
 
     def groups(value: Any) -> list[list[str]]:

@@ -41,9 +41,13 @@ def k_anonymity(evidence: Evidence) -> Finding:
     """
     k = evidence.need_k("k-anonymity")
     sizes = class_sizes(evidence)
-    kept = sizes[~evidence.exempt]
+    nonexempt_sizes = sizes[~evidence.exempt]
     failing = (sizes < k) & ~evidence.exempt
-    detail = f"the smallest class has {int(kept.min())} rows" if len(kept) else "every row is * throughout"
+    detail = (
+        f"the smallest class has {int(nonexempt_sizes.min())} rows"
+        if len(nonexempt_sizes)
+        else "every row is * throughout"
+    )
     return Finding.of("k-anonymity", failing, "published", detail, {"k": k})
 
 
@@ -347,9 +351,9 @@ def class_rows(evidence: Evidence) -> np.ndarray:
         return listed
     graph = evidence.graph
     says = np.bincount(graph.published.label, ~evidence.blank, graph.published.size) > 0
-    kept = says[graph.box]
+    edges = says[graph.box]
     of_end = np.full(graph.originals.size, -1)
-    of_end[graph.end[kept]] = graph.published.first[graph.box[kept]]
+    of_end[graph.end[edges]] = graph.published.first[graph.box[edges]]
     return of_end[graph.originals.label]
 
 

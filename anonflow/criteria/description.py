@@ -147,7 +147,7 @@ def _list(names: list[str]) -> str:
     return ", ".join(map(repr, names))
 
 
-def _failing(about: ReleaseMetadata, why: str) -> Finding:
+def _failing(metadata: ReleaseMetadata, why: str) -> Finding:
     return Finding(
-        "description", False, about.rows or 0, "published", (), f"the description beside the file: {why}"
+        "description", False, metadata.rows or 0, "published", (), f"the description beside the file: {why}"
     )

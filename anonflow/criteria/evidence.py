@@ -468,9 +468,11 @@ def spanning_lists(published: Generalization, records: Records, listing: Candida
     lo, hi = published.lo.copy(), published.hi.copy()
     row_of = published.layout.row_of_range
     for a, values in published.by_aggregate():
-        shown = ~np.isnan(values)
-        for ends, own, join in zip((lo, hi), records.ends(a), (np.minimum, np.maximum), strict=True):
-            ends[row_of[a], shown] = join.reduceat(own[original], starts)[shown]
+        has_number = ~np.isnan(values)
+        for ends, original_ends, join in zip(
+            (lo, hi), records.ends(a), (np.minimum, np.maximum), strict=True
+        ):
+            ends[row_of[a], has_number] = join.reduceat(original_ends[original], starts)[has_number]
     return replace(published, lo=lo, hi=hi)
 
 
@@ -518,8 +520,8 @@ def collect_alone(frame: pd.DataFrame, schema: Schema, k: int | None) -> Evidenc
         # no number is written so
         words: tuple[str, ...] = ("", *HIDDEN) if columns[name].kind == "numeric" else ()
         if columns[name].has_codes:
-            own = {*columns[name].codes, *([""] if columns[name].missing == "value" else [])}
-            words = tuple(word for word in words if word not in own)
+            code_texts = {*columns[name].codes, *([""] if columns[name].missing == "value" else [])}
+            words = tuple(word for word in words if word not in code_texts)
         notations[name] = Notation(notation.ranges, (*notation.hidden, *words))
     suppressed = hidden_rows(frame, readers_of(table.domains, notations))
     unknown = [name for name in names if name not in columns]

@@ -120,8 +120,8 @@ def linked_columns(evidence: Evidence, column: Any = None, declared: Any = None)
     if column is not None:
         names = [column]
     originals = {name: evidence.table.frame[name] for name in names}
-    shown = {name: evidence.frame[name] for name in names}
-    return linkage(evidence.records, originals, shown, candidates(evidence), computed)
+    published_columns = {name: evidence.frame[name] for name in names}
+    return linkage(evidence.records, originals, published_columns, candidates(evidence), computed)
 
 
 def candidates(evidence: Evidence) -> Candidates:

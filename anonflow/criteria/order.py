@@ -70,13 +70,13 @@ def order_remarks(evidence: Evidence) -> tuple[str, ...]:
         "place of a row identifies its person"
     )
     try:
-        own = _own_values(evidence, rows, records, rng)
+        p_of_values = _own_values(evidence, rows, records, rng)
     except DataError as error:  # too many pairs of a row and a person
         remarks.append(f"whether rows show their own records' values was not tested: {error.message}")
         return tuple(remarks)
-    if own is not None and own < SUSPICIOUS:
+    if p_of_values is not None and p_of_values < SUSPICIOUS:
         remarks.append(
-            f"rows show their own records' values more often than a draw would (p = {own:.1g}); release() draws them"
+            f"rows show their own records' values more often than a draw would (p = {p_of_values:.1g}); release() draws them"
         )
     return tuple(remarks)
 
@@ -112,10 +112,10 @@ def _own_values(
     if rest is None:
         return None
     graph = evidence.graph
-    original, shown = rest
+    original, published = rest
     boxes, people = graph.published, graph.originals
     mass = np.bincount(people.label, minlength=people.size).astype(float)
-    own = original[records] == shown[rows]
+    hits = original[records] == published[rows]
     share = np.empty(len(rows))
     by_person = np.argsort(people.label, kind="stable")
     first = np.concatenate([[0], np.cumsum(people.count)])
@@ -127,4 +127,4 @@ def _own_values(
         )
         share[at] = (original[members] == original[record]).sum() / max(mass[ends].sum(), 1.0)
     draws = (rng.random((DRAWS, len(rows))) < share).sum(axis=1)
-    return chance(int(own.sum()), draws.tolist())
+    return chance(int(hits.sum()), draws.tolist())

@@ -77,10 +77,10 @@ def with_patterns(
         As :func:`anonflow.criteria.evidence.given_patterns` takes them.
     """
     return [
-        CriterionRequest(each.name, given_patterns(parameters))
-        if each.declared.of_method and not each.parameters
-        else each
-        for each in requests
+        CriterionRequest(request.name, given_patterns(parameters))
+        if request.declared.of_method and not request.parameters
+        else request
+        for request in requests
     ]
 
 

@@ -33,19 +33,19 @@ def units(evidence: Evidence) -> Finding:
     unit = evidence.table.unit
     if unit is None:
         return Finding("units", None, detail="needs a column with the role unit", parameters={"k": k})
-    kept = ~evidence.exempt
+    row_mask = ~evidence.exempt
     shares = largest_shares(evidence, unit)
     if shares is None:
         units_of_row = _matching_units(evidence, unit)
-        detail = f"each row may be the row of at least {int(units_of_row[kept].min(initial=evidence.n)):,} units, as far as the rows tell"
-        return Finding.of("units", (units_of_row < k) & kept, "published", detail, {"k": k})
-    most = float(shares[kept].max(initial=0.0))
+        detail = f"each row may be the row of at least {int(units_of_row[row_mask].min(initial=evidence.n)):,} units, as far as the rows tell"
+        return Finding.of("units", (units_of_row < k) & row_mask, "published", detail, {"k": k})
+    most = float(shares[row_mask].max(initial=0.0))
     rows = int(np.bincount(unit).max())
     detail = (
         f"the largest unit has {most:.4g} of the originals that a row lists; a person with {rows:,} rows is named for some row with "
         f"probability {min(1.0, rows * most):.4g} at most"
     )
-    return Finding.of("units", (shares > 1 / k + 1e-9) & kept, "published", detail, {"k": k})
+    return Finding.of("units", (shares > 1 / k + 1e-9) & row_mask, "published", detail, {"k": k})
 
 
 def largest_shares(evidence: Evidence, unit: np.ndarray) -> np.ndarray | None:

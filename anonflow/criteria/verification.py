@@ -94,8 +94,8 @@ class Finding:
         if self.holds:
             return f"{self.criterion}: holds" + (f" ({self.detail})" if self.detail else "")
         where = f"; {self.side} records at {_where(self)}" if self.positions else ""
-        many = f" for {self.failed} records{where}" if self.failed else ""
-        return f"{self.criterion}: fails{many}" + (f" ({self.detail})" if self.detail else "")
+        extent = f" for {self.failed} records{where}" if self.failed else ""
+        return f"{self.criterion}: fails{extent}" + (f" ({self.detail})" if self.detail else "")
 
 
 @dataclass(frozen=True, repr=False)
@@ -131,8 +131,8 @@ class Verification:
         for finding in self.findings:
             if finding.criterion == criterion:
                 return finding
-        known = ", ".join(finding.criterion for finding in self.findings)
-        raise ParameterError(f"criterion {criterion!r} was not checked; checked: {known}")
+        names = ", ".join(finding.criterion for finding in self.findings)
+        raise ParameterError(f"criterion {criterion!r} was not checked; checked: {names}")
 
     def frame(self) -> pd.DataFrame:
         """Return the answers as a table.
@@ -226,5 +226,5 @@ def _json_parameter(value: Any) -> Any:
 
 def _where(finding: Finding) -> str:
     """Return the positions of failing records as far as they are listed, such as ``3, 4, ...``."""
-    more = ", ..." if finding.failed > len(finding.positions) else ""
-    return f"{', '.join(map(str, finding.positions))}{more}"
+    ellipsis = ", ..." if finding.failed > len(finding.positions) else ""
+    return f"{', '.join(map(str, finding.positions))}{ellipsis}"

@@ -111,12 +111,12 @@ def verify(
             f"the original is an anonflow Table, or a frame with schema=, not a {type(table).__name__} alone"
         )
     published = subject_of(subject, table)
-    about = None
+    metadata = None
     if isinstance(subject, str | PathLike):
-        about = read_metadata(subject, ignore_others=another_tool or isinstance(table, Schema))
-    k = _k(k, published, certificate, about)
+        metadata = read_metadata(subject, ignore_others=another_tool or isinstance(table, Schema))
+    k = _k(k, published, certificate, metadata)
     guarantee = (
-        published.guarantee or getattr(certificate, "criterion", None) or getattr(about, "guarantee", None)
+        published.guarantee or getattr(certificate, "criterion", None) or getattr(metadata, "guarantee", None)
     )
     requests = None if criteria is None else read_criteria(criteria, guarantee)
     if criteria is None and isinstance(table, Schema) and guarantee and not promises_classes(guarantee):
@@ -126,30 +126,30 @@ def verify(
             )  # rows that are no classes do not fail for being none
     held_back = 0
     if isinstance(table, Table) and published.frame is not None and published.rows < table.n:
-        for each in requests or ():
-            if each.name == REPEATED.name:
-                part = released_people(table, published.frame, each.parameters["earlier"])
+        for request in requests or ():
+            if request.name == REPEATED.name:
+                part = released_people(table, published.frame, request.parameters["earlier"])
                 held_back, table = held_back + table.n - part.n, part
     if published.rows == 0 and isinstance(table, Schema):
         raise DataError("the release has no rows: there is nothing to check")
     if requests is None and k is None:
         raise ParameterError("verifying needs k, or the criteria to check; give one, for example k=10")
     described: tuple[Finding, ...] = ()
-    if about is not None and published.frame is not None:
+    if metadata is not None and published.frame is not None:
         declared = table if isinstance(table, Schema) else table.schema
-        described = (description(about, declared, published.frame, certificate, subject),)
+        described = (description(metadata, declared, published.frame, certificate, subject),)
     if isinstance(table, Schema):
         whose = _UNSEEN_UNITS if table.unit_column is not None else ""
         evidence = collect_alone(published.published_rows(), table, k)
-        return _of_rows(evidence, requests, k, _promised(described, about, evidence), whose)
+        return _of_rows(evidence, requests, k, _promised(described, metadata, evidence), whose)
     deletions = (
         another_tool and 0 < published.rows < table.n and published.frame is not None and certificate is None
     )
     if published.rows != table.n and not deletions:
-        names = [each.name for each in requests] if requests else ["covers", *_STRONGEST_FIRST]
+        names = [request.name for request in requests] if requests else ["covers", *_STRONGEST_FIRST]
         return Verification(_wrong_length(table, published, names, certificate), table.n, k)
     evidence = collect(table, published, k, certificate, overall, another_tool)
-    described = _promised(described, about, evidence)
+    described = _promised(described, metadata, evidence)
     if deletions:
         return _of_rows(evidence, requests, k, described)
     changed = _changed(table, published, certificate)
@@ -157,29 +157,33 @@ def verify(
         findings = [covers(evidence), *_strongest(evidence, guarantee)]
     else:
         findings = [
-            finding for each in requests for finding in _findings(evidence, each.name, each.parameters)
+            finding
+            for request in requests
+            for finding in _findings(evidence, request.name, request.parameters)
         ]
     if (
         table.schema.unit_column is not None
         and k is not None
-        and all(each.criterion != "units" for each in findings)
+        and all(finding.criterion != "units" for finding in findings)
     ):
         findings += _findings(evidence, "units", {})
-    shown = int((evidence.suppressed & ~evidence.blank).sum())
+    star_rows = int((evidence.suppressed & ~evidence.blank).sum())
     remarks: tuple[str, ...] = ()
     if held_back:
         remarks += (
             f"{held_back:,} people of the table were held back, by the owner's folder: what was checked are the others",
         )
-    if certificate is None and published.frame is not None and 0 < shown < (k or 0):
-        sentence = f"{'1 row is' if shown == 1 else f'{shown} rows are'} {_SHOWN}"
+    if certificate is None and published.frame is not None and 0 < star_rows < (k or 0):
+        sentence = f"{'1 row is' if star_rows == 1 else f'{star_rows} rows are'} {_SHOWN}"
         if requests is None:
             findings.append(Finding("suppressed", None, detail=sentence))
         else:
             remarks += (sentence,)
-    if about is not None and about.k is not None and k is not None and about.k > k:
-        remarks += (f"the description beside the file says k = {about.k}; what was checked is k = {k}",)
-    if evidence.published.aggregates is not None and all(each.criterion != "aggregates" for each in findings):
+    if metadata is not None and metadata.k is not None and k is not None and metadata.k > k:
+        remarks += (f"the description beside the file says k = {metadata.k}; what was checked is k = {k}",)
+    if evidence.published.aggregates is not None and all(
+        finding.criterion != "aggregates" for finding in findings
+    ):
         of_means = aggregates(evidence)
         if of_means.holds is None:
             remarks += (of_means.detail,)
@@ -216,22 +220,22 @@ def _of_rows(
         if not evidence.alone:
             requests.insert(0, CriterionRequest("covers"))
     findings: list[Finding] = []
-    for each in requests:
-        criterion = CRITERIA[each.name]
-        need = criterion.need(each.parameters)
+    for request in requests:
+        criterion = CRITERIA[request.name]
+        need = criterion.need(request.parameters)
         if need == "everybody" or (evidence.alone and need == "originals"):
             lacking = "the original table" if evidence.alone else "a row of every record"
             detail = f"needs {lacking}; of these rows only classes can be judged"
-            findings.append(Finding(each.name, None, detail=detail, parameters=each.parameters))
+            findings.append(Finding(request.name, None, detail=detail, parameters=request.parameters))
             continue
         unseen = f"{_UNSEEN_ALONE}{whose}" if evidence.alone else _UNSEEN_DELETED
-        for finding in criterion.findings(evidence, each.parameters):
+        for finding in criterion.findings(evidence, request.parameters):
             findings.append(replace(finding, detail=f"{finding.detail}; {unseen}"))
     remarks = list(evidence.remarks)
-    shown = int((evidence.suppressed & ~evidence.blank).sum())
-    if shown:
+    star_rows = int((evidence.suppressed & ~evidence.blank).sum())
+    if star_rows:
         remarks.append(
-            f"{shown:,} rows hide every quasi-identifier and show other columns: they are a class like any other"
+            f"{star_rows:,} rows hide every quasi-identifier and show other columns: they are a class like any other"
         )
     if evidence.deleted:
         remarks.append(
@@ -282,8 +286,8 @@ def _uneven(evidence: Evidence, certificate: Any) -> np.ndarray:
     return np.asarray(listed.sizes != np.bincount(listed.row_list)[listed.row_list])
 
 
-def _k(k: Any, published: Subject, certificate: Any, about: ReleaseMetadata | None) -> int | None:
-    for candidate in (k, published.k, getattr(certificate, "k", None), getattr(about, "k", None)):
+def _k(k: Any, published: Subject, certificate: Any, metadata: ReleaseMetadata | None) -> int | None:
+    for candidate in (k, published.k, getattr(certificate, "k", None), getattr(metadata, "k", None)):
         if candidate is not None:
             return check_whole(candidate, 2, "k must be a whole number of at least 2")
     return None
@@ -295,7 +299,10 @@ def _findings(evidence: Evidence, name: str, parameters: Mapping[str, Any]) -> l
     findings = criterion.findings(evidence, parameters)
     if not evidence.hides_ranges or criterion.need(parameters) != "everybody":
         return findings
-    return [replace(each, holds=None, detail=_HIDDEN_RANGES) if each.holds else each for each in findings]
+    return [
+        replace(finding, holds=None, detail=_HIDDEN_RANGES) if finding.holds else finding
+        for finding in findings
+    ]
 
 
 def _strongest(evidence: Evidence, guarantee: str | None) -> list[Finding]:
@@ -303,19 +310,19 @@ def _strongest(evidence: Evidence, guarantee: str | None) -> list[Finding]:
 
     Where the promise is of sets of columns, nothing is to hold on all of them together.
     """
-    promises = [each for name in promised_criteria(guarantee) for each in _promised_requests(name)]
+    promises = [request for name in promised_criteria(guarantee) for request in _promised_requests(name)]
     findings = []
-    of_sets = any(each.declared.of_sets for each in promises)
+    of_sets = any(request.declared.of_sets for request in promises)
     for name in () if of_sets else _STRONGEST_FIRST:
         (finding,) = _findings(evidence, name, {})
         findings.append(finding)
         if finding.holds:
-            names = {name, *(each.name for each in promises)}
-            findings = [each for each in findings if each.criterion in names]
+            names = {name, *(request.name for request in promises)}
+            findings = [candidate for candidate in findings if candidate.criterion in names]
             break
-    for each in promises:
-        if each.name not in _STRONGEST_FIRST:
-            findings += _findings(evidence, each.name, each.parameters)
+    for request in promises:
+        if request.name not in _STRONGEST_FIRST:
+            findings += _findings(evidence, request.name, request.parameters)
     return findings
 
 
@@ -328,23 +335,25 @@ def _promised_requests(name: str) -> list[CriterionRequest]:
 
 
 def _promised(
-    described: tuple[Finding, ...], about: ReleaseMetadata | None, evidence: Evidence
+    described: tuple[Finding, ...], metadata: ReleaseMetadata | None, evidence: Evidence
 ) -> tuple[Finding, ...]:
     """Return the finding about a description, failing if the rows do not keep the guarantee that it states, with its k or that of the check."""
-    k = evidence.k if about is None or about.k is None else about.k
-    if about is None or not described or about.guarantee is None or k is None:
+    k = evidence.k if metadata is None or metadata.k is None else metadata.k
+    if metadata is None or not described or metadata.guarantee is None or k is None:
         return described
     failed, unchecked = [], []
-    about, stated = replace(about, k=k), evidence if k == evidence.k else replace(evidence, k=k)
-    for name in promised_criteria(about.guarantee):
+    metadata, stated = replace(metadata, k=k), evidence if k == evidence.k else replace(evidence, k=k)
+    for name in promised_criteria(metadata.guarantee):
         if not _promised_requests(name):
             failed.append("what is no criterion")
-        for each in _promised_requests(name):
-            if evidence.alone and CRITERIA[each.name].need(each.parameters) != "rows":
-                unchecked.append(each.name)
-            elif any(finding.holds is False for finding in _findings(stated, each.name, each.parameters)):
-                failed.append(each.name)
-    return tuple(with_promise(finding, about, failed, unchecked) for finding in described)
+        for request in _promised_requests(name):
+            if evidence.alone and CRITERIA[request.name].need(request.parameters) != "rows":
+                unchecked.append(request.name)
+            elif any(
+                finding.holds is False for finding in _findings(stated, request.name, request.parameters)
+            ):
+                failed.append(request.name)
+    return tuple(with_promise(finding, metadata, failed, unchecked) for finding in described)
 
 
 def _wrong_length(

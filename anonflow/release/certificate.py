@@ -77,9 +77,9 @@ class Certificate:
 
     @classmethod
     def of_candidates(
-        cls, k: int, criterion: str, algorithm: str, candidates: Candidates, **more: Any
+        cls, k: int, criterion: str, algorithm: str, candidates: Candidates, **attributes: Any
     ) -> Certificate:
-        """Return the certificate of rows whose candidates are known, ascending in each list; `more` are the other attributes."""
+        """Return the certificate of rows whose candidates are known, ascending in each list; `attributes` are the others."""
         return cls(
             k,
             criterion,
@@ -87,7 +87,7 @@ class Certificate:
             candidates.row_list.astype(np.int32, copy=False),
             candidates.offsets,
             candidates.originals.astype(np.int32, copy=False),
-            **more,
+            **attributes,
         )
 
     @cached_property
@@ -148,7 +148,7 @@ class Certificate:
         )
 
     def _about(self, marked: bool) -> np.ndarray:
-        about = {
+        description = {
             "format": FORMAT,
             "k": self.k,
             "criterion": self.criterion,
@@ -157,7 +157,7 @@ class Certificate:
             **({"extra-covers": True} if self.extra_covers else {}),
             **({"key": self.key} if marked else {}),
         }
-        return np.frombuffer(json.dumps(about).encode(), np.uint8)
+        return np.frombuffer(json.dumps(description).encode(), np.uint8)
 
     @classmethod
     def load(cls, path: str | PathLike[str], arrays: Arrays = IN_MEMORY) -> Certificate:
@@ -181,26 +181,26 @@ class Certificate:
         if not file.is_file():
             raise DataError(f"{name}: does not exist; name the certificate in the owner's folder")
         try:
-            about, read = _read_file(file, arrays)
+            description, read = _read_file(file, arrays)
         except (OSError, ValueError, KeyError, TypeError, EOFError, MemoryError, SyntaxError, RecursionError):
-            about = None
+            description = None
         except (zipfile.BadZipFile, NotImplementedError, RuntimeError, OverflowError):
-            about = None
-        if about is None:
+            description = None
+        if description is None:
             raise DataError(f"{name}: is not a certificate; name the one in the owner's folder")
-        if about.get("format") != FORMAT:
+        if description.get("format") != FORMAT:
             raise DataError(
                 f"{name}: is a certificate of another version; read it with the one that wrote it"
             )
-        if not _sound(about, read):
+        if not _sound(description, read):
             raise DataError(f"{name}: is damaged; use the certificate that was made with the release")
         return cls(
-            about["k"],
-            about["criterion"],
-            about["algorithm"],
-            versions=about["versions"],
-            extra_covers=about.get("extra-covers") is True,
-            key=about.get("key", ""),
+            description["k"],
+            description["criterion"],
+            description["algorithm"],
+            versions=description["versions"],
+            extra_covers=description.get("extra-covers") is True,
+            key=description.get("key", ""),
             **read,
         )
 
@@ -222,10 +222,10 @@ def _read_file(path: Path, arrays: Arrays) -> tuple[dict[str, Any], dict[str, np
         if not stored or sorted(items) != sorted(kinds) or len(items) != len(archive.infolist()):
             raise ValueError
         content = {name: _array(archive, items[name], np.dtype(kind), arrays) for name, kind in kinds.items()}
-    about = json.loads(content.pop("about").tobytes())
-    if not isinstance(about, dict):
+    description = json.loads(content.pop("about").tobytes())
+    if not isinstance(description, dict):
         raise ValueError
-    return about, content
+    return description, content
 
 
 def _array(archive: zipfile.ZipFile, item: zipfile.ZipInfo, kind: np.dtype, arrays: Arrays) -> np.ndarray:
@@ -246,16 +246,18 @@ def _array(archive: zipfile.ZipFile, item: zipfile.ZipInfo, kind: np.dtype, arra
     return array
 
 
-def _sound(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> bool:
-    known = about.get("versions")
-    if type(about.get("k")) is not int or about["k"] < 1 or not isinstance(known, dict):
+def _sound(description: dict[str, Any], arrays: dict[str, np.ndarray]) -> bool:
+    version_of = description.get("versions")
+    if type(description.get("k")) is not int or description["k"] < 1 or not isinstance(version_of, dict):
         return False
-    texts = [about.get(name) for name in _TEXTS] + [item for pair in known.items() for item in pair]
+    texts = [description.get(name) for name in _TEXTS] + [
+        item for pair in version_of.items() for item in pair
+    ]
     if not all(isinstance(text, str) and len(text) <= _SHORT and text.isprintable() for text in texts):
         return False
     lists = Candidates(*(arrays[name] for name in _ARRAYS))
     if _MARKS in arrays:
-        key = about.get("key")
+        key = description.get("key")
         if not isinstance(key, str) or len(key) != KEY_LENGTH or not key.isascii():
             return False
         if len(arrays[_MARKS]) != lists.rows:

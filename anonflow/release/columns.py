@@ -42,7 +42,7 @@ _COVERED = 300
 
 
 def told_by_columns(
-    table: Table, shown: Sequence[int] | np.ndarray, candidates: Candidates, k: int
+    table: Table, origin: Sequence[int] | np.ndarray, candidates: Candidates, k: int
 ) -> list[str]:
     """Return warnings about the other columns of a release, a sentence each, with counts and names of columns.
 
@@ -50,7 +50,7 @@ def told_by_columns(
     ----------
     table : Table
         n originals.
-    shown : numpy.ndarray, shape (m,), integer
+    origin : numpy.ndarray, shape (m,), integer
         The original whose other columns each of m rows carries; of rows without candidates whatever.
     candidates : Candidates
         Of these rows.
@@ -65,7 +65,7 @@ def told_by_columns(
     """
     sentences, names = told_by_values(table), list(table.other_columns)
     if names:
-        sentences += _told_by_linkage(table, names, np.asarray(shown), candidates, k)
+        sentences += _told_by_linkage(table, names, np.asarray(origin), candidates, k)
     return sentences
 
 
@@ -89,14 +89,14 @@ def told_by_dependence(table: Table) -> list[str]:
     codes = {
         name: _codes_of(table.frame[name].iloc[rows]) for name in (*table.qi_columns, *table.other_columns)
     }
-    known = [(name, codes[name]) for name in table.qi_columns]
+    qi_codes = [(name, codes[name]) for name in table.qi_columns]
     sentences = []
     for name in table.other_columns:
-        shown = codes[name]
-        if shown is None:
+        column_codes = codes[name]
+        if column_codes is None:
             continue
-        below = [qi for qi, of_qi in known if of_qi is not None and _follows(of_qi, shown)]
-        above = [qi for qi, of_qi in known if of_qi is not None and _follows(shown, of_qi)]
+        below = [qi for qi, of_qi in qi_codes if of_qi is not None and _follows(of_qi, column_codes)]
+        above = [qi for qi, of_qi in qi_codes if of_qi is not None and _follows(column_codes, of_qi)]
         words = [
             *([f"tells {' and '.join(map(repr, below))}"] if below else []),
             *([f"follows from {' and '.join(map(repr, above))}"] if above else []),
@@ -210,11 +210,11 @@ def _told_together(frame: pd.DataFrame, names: list[str]) -> list[str]:
 
 
 def _told_by_linkage(
-    table: Table, names: list[str], shown: np.ndarray, candidates: Candidates, k: int
+    table: Table, names: list[str], origin: np.ndarray, candidates: Candidates, k: int
 ) -> list[str]:
-    looked_at = np.arange(min(len(shown), _LOOKED_AT))
+    looked_at = np.arange(min(len(origin), _LOOKED_AT))
     columns = {name: table.frame[name] for name in names}
-    rows = {name: cells.iloc[shown[looked_at]] for name, cells in columns.items()}
+    rows = {name: cells.iloc[origin[looked_at]] for name, cells in columns.items()}
     try:
         links = linkage(table.records, columns, rows, candidates.take(looked_at))
     except TypeError:

@@ -64,8 +64,8 @@ def draw_assignment(
     order = _order(positions, n)
     if order is not None:
         rank = places_in(order, n, np.int32)
-        known = (graph >= 0) & (graph < n)
-        graph = np.ascontiguousarray(np.where(known, rank[np.where(known, graph, 0)], graph)[order])
+        is_record = (graph >= 0) & (graph < n)
+        graph = np.ascontiguousarray(np.where(is_record, rank[np.where(is_record, graph, 0)], graph)[order])
     faulty, offsets, rows, columns, degrees = components_jit(graph)
     if faulty.any():
         raise VerificationError(
@@ -458,11 +458,11 @@ def assignments(matches: np.ndarray) -> np.ndarray:
     kinds = [int(degree) for degree in np.unique(degrees) if degree > 1]
     if len(kinds) < 2:
         return decompose(graph)
-    mine = (graph >= 0).sum(axis=1)
+    degree_of = (graph >= 0).sum(axis=1)
     apart = np.full((max(kinds), len(graph)), -1, np.int32)
-    apart[:, mine == 1] = np.flatnonzero(mine == 1)
+    apart[:, degree_of == 1] = np.flatnonzero(degree_of == 1)
     for degree in kinds:
-        at = np.flatnonzero(mine == degree)
+        at = np.flatnonzero(degree_of == degree)
         apart[:degree, at] = at[decompose(matches_among(graph[:, :degree], at))]
     return apart
 
@@ -485,15 +485,15 @@ def _assignments(
         pairs = graph.reshape(-1, 2)
         rest = np.where(pairs[:, 0] == half, pairs[:, 1], pairs[:, 0])
         return _assignments(half, m, d // 2, words, serial) + _assignments(rest, m, d // 2, words, serial)
-    taken = np.empty(m, np.int32)
+    matching = np.empty(m, np.int32)
 
     def match(lanes: np.ndarray) -> bool:
-        return bool(walk_jit(graph, m, d, lanes, np.zeros(1, np.int64), taken))
+        return bool(walk_jit(graph, m, d, lanes, np.zeros(1, np.int64), matching))
 
     _until_enough(match, words, key, math.ceil((math.log(m) + 5) * m) + 16)
     edges = graph.reshape(m, d)
-    mine = np.arange(d) == taken[:, None]
-    return [edges[mine], *_assignments(edges[~mine], m, d - 1, words, serial)]
+    in_matching = np.arange(d) == matching[:, None]
+    return [edges[in_matching], *_assignments(edges[~in_matching], m, d - 1, words, serial)]
 
 
 def _until_enough(run: Callable[[np.ndarray], bool], words: RandomWords, key: int, count: int) -> None:

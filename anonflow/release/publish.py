@@ -137,8 +137,8 @@ def publish(
         row_marks=row_marks(frame, names, key),
         key=key,
     )
-    about = ReleaseMetadata.declared(table.schema, names, certificate.criterion, certificate.k)
-    return Release(frame, certificate, origin[order], about.seeing(SeenCells.of(frame, about)), arrays)
+    metadata = ReleaseMetadata.declared(table.schema, names, certificate.criterion, certificate.k)
+    return Release(frame, certificate, origin[order], metadata.seeing(SeenCells.of(frame, metadata)), arrays)
 
 
 def publish_once(
@@ -227,7 +227,7 @@ def _warn_of_columns(
     listed: Candidates,
     suppressed: np.ndarray,
     order: np.ndarray,
-    shown: np.ndarray,
+    origin: np.ndarray,
     hidden: bool,
 ) -> None:
     """Warn if the other columns reveal the people behind published rows."""
@@ -235,5 +235,5 @@ def _warn_of_columns(
         listed = covering(source.table, source.generalization, order)
     if hidden:  # suppressed records' other columns are not published
         listed = listed.without(suppressed)
-    for sentence in told_by_columns(source.table, shown, listed, source.k):
+    for sentence in told_by_columns(source.table, origin, listed, source.k):
         warnings.warn(sentence, ReleaseWarning, stacklevel=4)

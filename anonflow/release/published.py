@@ -89,8 +89,8 @@ class Release:
         }
         if name in coded and name not in self.frame.columns:
             return self.column(coded[name]).categories
-        about = self.about[name]
-        return PublishedColumn(self.frame[name], about, not about.is_generalized and self._withholds)
+        metadata = self.about[name]
+        return PublishedColumn(self.frame[name], metadata, not metadata.is_generalized and self._withholds)
 
     @cached_property
     def _withholds(self) -> bool:
@@ -274,8 +274,8 @@ def read_release(
     if schema is not None:
         schema = Schema.of(schema)
     frame = plain_release(path, schema)
-    about = read_metadata(path)
-    if about is None and schema is None:
+    metadata = read_metadata(path)
+    if metadata is None and schema is None:
         beside = metadata_path(path)
         raise DataError(
             f"{fspath(path)}: no description says what its cells mean; give the schema"
@@ -285,20 +285,20 @@ def read_release(
         _check_columns(frame, schema, path)
     if not len(frame):
         raise DataError(f"{fspath(path)}: the release has no rows")
-    described = about is not None
-    if about is not None:
-        about = _described(frame, about, path)
+    described = metadata is not None
+    if metadata is not None:
+        metadata = _described(frame, metadata, path)
     if schema is not None:
         declared = ReleaseMetadata.of_schema(schema, frame)
-        about = declared if about is None else about.agreeing(declared, fspath(path))
-    assert about is not None
-    for column in about.columns:
+        metadata = declared if metadata is None else metadata.agreeing(declared, fspath(path))
+    assert metadata is not None
+    for column in metadata.columns:
         if column.is_generalized and frame[column.name].isna().any():
             # the empty cell of a CSV file, which stands for a missing value
             frame[column.name] = frame[column.name].astype(object).fillna("").astype(text_type())
-    release = Release(frame, about=about)
+    release = Release(frame, about=metadata)
     if described:
-        for column in about.columns:
+        for column in metadata.columns:
             release.column(column.name).check()
     return release
 
@@ -323,7 +323,7 @@ def _check_columns(frame: pd.DataFrame, schema: Schema, path: str | PathLike[str
         raise DataError.collected(f"{fspath(path)}: does not match the schema", problems)
 
 
-def _described(frame: pd.DataFrame, about: ReleaseMetadata, path: str | PathLike[str]) -> ReleaseMetadata:
+def _described(frame: pd.DataFrame, metadata: ReleaseMetadata, path: str | PathLike[str]) -> ReleaseMetadata:
     """Return the description of the rows and columns that are there; some may have been removed, none added.
 
     Raises
@@ -332,16 +332,16 @@ def _described(frame: pd.DataFrame, about: ReleaseMetadata, path: str | PathLike
         If it is one of other rows and columns.
     """
     place = fspath(metadata_path(path) or path)
-    names, described = [str(name) for name in frame.columns], [column.name for column in about.columns]
+    names, described = [str(name) for name in frame.columns], [column.name for column in metadata.columns]
     problems = [
         f"column {name!r}: is in the release, but not described" for name in names if name not in described
     ]
-    rows = len(frame) if about.rows is None else about.rows
+    rows = len(frame) if metadata.rows is None else metadata.rows
     if rows < len(frame):
         problems.append(f"describes {rows:,} rows, and the release has {len(frame):,}")
     if problems:
         raise DataError.collected(
-            f"{place}: does not match the release", [f"{place}: {each}" for each in problems]
+            f"{place}: does not match the release", [f"{place}: {problem}" for problem in problems]
         )
     if (rows, len(described)) != (len(frame), len(names)):
         warnings.warn(
@@ -350,5 +350,5 @@ def _described(frame: pd.DataFrame, about: ReleaseMetadata, path: str | PathLike
             ReleaseWarning,
             stacklevel=3,
         )
-    columns = tuple(about[name] for name in names)
-    return replace(about, columns=columns, rows=len(frame))
+    columns = tuple(metadata[name] for name in names)
+    return replace(metadata, columns=columns, rows=len(frame))

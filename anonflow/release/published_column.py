@@ -138,8 +138,8 @@ class PublishedColumn:
         """
         if self.about.notation != CODED:
             raise ParameterError(f"column {self.name!r}: has no codes beside numbers")
-        about = replace(self.about, name=code_name(self.name), notation="set", type="text", form=None)
-        return PublishedColumn(code_cells(self.cells), about)
+        metadata = replace(self.about, name=code_name(self.name), notation="set", type="text", form=None)
+        return PublishedColumn(code_cells(self.cells), metadata)
 
     @cached_property
     def _ranges(self) -> tuple[Range | None, ...]:
@@ -211,23 +211,25 @@ class PublishedColumn:
         """
         if self.about.notation == CODED:
             return  # which texts are codes is not published
-        about = self.about
-        if about.notation in ("range", *AGGREGATED) or (about.type in _NUMBERS and not about.is_generalized):
+        metadata = self.about
+        if metadata.notation in ("range", *AGGREGATED) or (
+            metadata.type in _NUMBERS and not metadata.is_generalized
+        ):
             low, high = self.ends.T
-            if about.notation in AGGREGATED:
+            if metadata.notation in AGGREGATED:
                 low = high = self._class_numbers
-            if about.bounds is not None:
-                pair = [self._point(end) for end in about.bounds]
+            if metadata.bounds is not None:
+                pair = [self._point(end) for end in metadata.bounds]
                 self._refuse((low < pair[0]) | (high > pair[1]), "in the domain")
-        elif about.notation == "positions":
-            characters = None if about.values is None else {WHOLE, *about.values}
+        elif metadata.notation == "positions":
+            characters = None if metadata.values is None else {WHOLE, *metadata.values}
             lengths = {len(text or "") for text in self.texts if text != WHOLE}
             wrong = [characters is not None and not characters.issuperset(text or "") for text in self.texts]
             self._refuse(np.array(wrong, bool) | (len(lengths) > 1), "a code of one length")
-        elif about.type == "boolean":
+        elif metadata.type == "boolean":
             wrong = [text not in (None, "True", "False") for text in self.texts]
             self._refuse(np.array(wrong, bool) & ~self._stars, "True or False")
-        elif about.is_generalized:
+        elif metadata.is_generalized:
             self._named  # noqa: B018
 
     @property
@@ -305,17 +307,17 @@ class PublishedColumn:
         return tuple(named)
 
     def _values_of(self, text: str | None) -> tuple[str | None, ...] | None:
-        about = self.about
-        if text is None or not about.is_generalized:
+        metadata = self.about
+        if text is None or not metadata.is_generalized:
             return (text,)
-        if about.notation == "positions":
+        if metadata.notation == "positions":
             return None if WHOLE in text else (text,)
-        if about.notation == "node":
-            return self._below(text, about.tree)
-        if about.notation == "suppression" and is_set(text):
+        if metadata.notation == "node":
+            return self._below(text, metadata.tree)
+        if metadata.notation == "suppression" and is_set(text):
             raise ValueError
         values = named_values(text)
-        if about.values is not None and not set(values) <= set(about.values):
+        if metadata.values is not None and not set(values) <= set(metadata.values):
             raise ValueError
         return values
 
@@ -608,12 +610,12 @@ class PublishedColumn:
         ParameterError
             If the domain does not go with the column.
         """
-        about = self.about
-        if about.notation == "node":
+        metadata = self.about
+        if metadata.notation == "node":
             if not isinstance(domain, Hierarchy):
                 raise ParameterError(f"column {self.name!r}: its domain is a Hierarchy")
-            return PublishedColumn(self.cells, replace(about, tree=domain))
-        if about.notation in ("range", CODED, *AGGREGATED):
+            return PublishedColumn(self.cells, replace(metadata, tree=domain))
+        if metadata.notation in ("range", CODED, *AGGREGATED):
             try:
                 low, high = domain
                 texts = value_text(low), value_text(high)
@@ -621,13 +623,13 @@ class PublishedColumn:
                 raise ParameterError(f"column {self.name!r}: its domain is (lowest, highest)") from None
             if self._point(texts[0]) > self._point(texts[1]):
                 raise ParameterError(f"column {self.name!r}: its domain is (lowest, highest)")
-            return PublishedColumn(self.cells, replace(about, bounds=texts))
-        if not about.is_generalized:
+            return PublishedColumn(self.cells, replace(metadata, bounds=texts))
+        if not metadata.is_generalized:
             raise ParameterError(f"column {self.name!r}: is published as it was, and needs no domain")
         if isinstance(domain, str) or not isinstance(domain, Collection) or not domain:
             raise ParameterError(f"column {self.name!r}: its domain is a list of values")
         values = tuple(sorted({_as_value(value) for value in domain}, key=_by_text))
-        return PublishedColumn(self.cells, replace(about, values=values))
+        return PublishedColumn(self.cells, replace(metadata, values=values))
 
     def _series(self, of_text: np.ndarray) -> pd.Series:
         """Return for each row the value of its distinct text."""

@@ -167,19 +167,19 @@ def summary_of(about: ReleaseMetadata, columns: Sequence[PublishedColumn]) -> Re
 
 
 def _of_column(column: PublishedColumn) -> ColumnSummary:
-    about = column.about
+    metadata = column.about
     column.check()
     hidden = float(column.hidden.mean()) if len(column) else 0.0
     exact = float(column.exact.mean()) if len(column) else 0.0
-    is_known = about.notation != "node" or about.tree is not None or hidden == 1
+    is_known = metadata.notation != "node" or metadata.tree is not None or hidden == 1
     return ColumnSummary(
-        about.name,
-        about.role,
-        _KINDS[about.notation],
+        metadata.name,
+        metadata.role,
+        _KINDS[metadata.notation],
         exact if is_known else None,
         max(0.0, 1 - exact - hidden) if is_known else None,
         hidden,
-        about.has_domain or not about.is_generalized,
+        metadata.has_domain or not metadata.is_generalized,
     )
 
 

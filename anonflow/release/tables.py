@@ -79,30 +79,30 @@ def write_described(
     Two files cannot get their names at once. The old description goes first and the new one comes last, so that whatever
     interrupts this leaves a table without a description, never one with another's.
     """
-    target, kept = as_path(path), []
+    target, descriptions = as_path(path), []
     place = metadata_path(target)
     several = in_folder(path)
 
     def draft_table(draft: Path) -> None:
-        kept.append(write(draft))
+        descriptions.append(write(draft))
         if several:
             _split(draft)
 
     with drafted(target, draft_table, make_folders=True) as name_table:
-        about = kept[0]
+        metadata = descriptions[0]
         if place is None:
             ready()
             name_table()
             named()
             return (target,)
         with locked(target.parent) if place.name == PACKAGE else nullcontext():
-            if about is None:
+            if metadata is None:
                 ready()
                 _withdraw(place, target)
                 name_table()
                 named()
                 return (target,)
-            text = metadata_text(about, target, _held(place) if place.name == PACKAGE else None)
+            text = metadata_text(metadata, target, _held(place) if place.name == PACKAGE else None)
             with drafted(
                 place, lambda draft: draft.write_text(text, encoding="utf-8", newline="\n")
             ) as name_description:
@@ -213,7 +213,9 @@ def write_table(
     elif is_parquet(path):
         write_whole(path, streamed(lambda stream: _write_parquet(frame, stream)), make_folders=True)
     elif is_written(path):
-        exact = [] if about is None else [each.name for each in about.columns if not each.is_generalized]
+        exact = (
+            [] if about is None else [column.name for column in about.columns if not column.is_generalized]
+        )
         stored = with_numbers(plain_frame(frame), exact)
         write_whole(path, lambda draft: write_statistics(stored, draft), make_folders=True)
         if about is not None:

@@ -17,10 +17,10 @@ def release_view(frame: pd.DataFrame, proof: Sequence[tuple[str, Any]]) -> str:
     """Return the first published rows as HTML, and the proof of the certificate if there is one."""
     numbers = [("rows", f"{len(frame):,}"), ("columns", len(frame.columns)), *proof]
     first = frame.head(ROWS)
-    kept = " The certificate that goes with it stays with the owner." if proof else ""
+    certificate_note = " The certificate that goes with it stays with the owner." if proof else ""
     return view(
         "Release",
         facts(numbers),
         grid(["", *first.columns], list(first.itertuples(index=True, name=None))),
-        note("release.frame is what may be published, as release.write(path) writes it." + kept),
+        note("release.frame is what may be published, as release.write(path) writes it." + certificate_note),
     )

@@ -180,10 +180,10 @@ def _outside(domain: Domain, column: Column) -> int:
     if not isinstance(declared, tuple):
         return 0  # a hierarchy has been compared with its leaves
     if column.kind != "numeric":
-        known = {category_text(value) for value in declared}
+        labels = {category_text(value) for value in declared}
         if column.kind == "positions":
-            known = {str(value) for value in declared}
-        return sum(label not in known for label in domain.labels)
+            labels = {str(value) for value in declared}
+        return sum(label not in labels for label in domain.labels)
     ends = [day_number(str(end)) if domain.dates else read_float(str(end)) for end in declared]
     if ends[0] is None or ends[1] is None:
         return domain.size  # dates for numbers, or numbers for dates

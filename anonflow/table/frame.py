@@ -92,7 +92,7 @@ class Table:
         _records: Records | None = None,
         _matrix: Callable[[int, Sequence[np.ndarray]], np.ndarray] | None = None,
         _arrays: Arrays = IN_MEMORY,
-        _tell: Callable[[str, int, int], None] = lambda words, done, of: None,
+        _tell: Callable[[str, int, int], None] = lambda words, at, of: None,
     ) -> None:
         declared = Schema.of(schema)
         self.schema = declared.prepared()
@@ -119,19 +119,19 @@ class Table:
         _check_frame(frame, self.schema)
         frame = _without_empty_texts(frame, self.schema)
         columns = self.schema.columns
-        kept = np.ones(len(frame), bool)
+        rows = np.ones(len(frame), bool)
         for name, column in columns.items():
             if column.missing == "drop":
-                kept &= ~missing_cells(frame[name])
-        self.dropped = int(len(frame) - kept.sum())
-        if not kept.any():
+                rows &= ~missing_cells(frame[name])
+        self.dropped = int(len(frame) - rows.sum())
+        if not rows.any():
             raise DataError(NO_ROW_KEPT)
         published = [n for n in frame.columns if n in columns and columns[n].role not in UNPUBLISHED]
         self.unpublished = tuple(str(name) for name in frame.columns if name not in published)
         self.unnamed = tuple(str(name) for name in frame.columns if name not in columns)
-        self.frame = frame.loc[kept, published] if self.dropped else frame[published]
+        self.frame = frame.loc[rows, published] if self.dropped else frame[published]
         identifying = [n for n in frame.columns if n in columns and columns[n].role in UNPUBLISHED]
-        self.identifiers = frame.loc[kept, identifying] if self.dropped else frame[identifying]
+        self.identifiers = frame.loc[rows, identifying] if self.dropped else frame[identifying]
         self.records = self._coded(_matrix or partial(_matrix_of, _arrays), _tell)
 
     @classmethod
@@ -428,10 +428,10 @@ class Table:
             At least one.
         """
         unknown = [name for name in self.qi_columns if name not in names]
-        kept = [a for a, domain in enumerate(self.domains) if domain.column in names]
+        positions = [a for a, domain in enumerate(self.domains) if domain.column in names]
         records = Records(
-            tuple(self.domains[a] for a in kept),
-            np.ascontiguousarray(self.records.codes[:, kept]),
+            tuple(self.domains[a] for a in positions),
+            np.ascontiguousarray(self.records.codes[:, positions]),
             self.records.units,
         )
         part = Table(self.frame.drop(columns=unknown), self.schema.without(unknown), _records=records)

@@ -115,7 +115,7 @@ def rows_of(advice: Sequence[Advice]) -> list[tuple[str, str, str, int, str]]:
 def advise(
     frame: pd.DataFrame,
     shape: CsvShape = PLAIN,
-    tell: Callable[[str, int, int], None] = lambda words, done, of: None,
+    tell: Callable[[str, int, int], None] = lambda words, at, of: None,
 ) -> list[Advice]:
     """Guess what each column is, and say why.
 
@@ -290,8 +290,8 @@ def _advice(name: str, cells: pd.Series, shape: CsvShape) -> Advice:
         reasons = (coded, *_uneven(raw, kind["kind"]), *_possible_codes(raw, numeric, dates, mixed=False))
         return Advice(name, entry | kind, reasons, distinct)
     if "codes" in kind:
-        many = len(kind["codes"])
-        counted = f"its numbers are mixed with {many} code{'s' * (many > 1)}, published beside ranges"
+        count = len(kind["codes"])
+        counted = f"its numbers are mixed with {count} code{'s' * (count > 1)}, published beside ranges"
         return Advice(name, entry | kind | keys, (*remarks, counted, "can others know them?"), distinct)
     rare = None if numeric or remarks else rarity(values, len(cells))
     if rare is not None:

@@ -204,8 +204,8 @@ def cells_at(domains: Sequence[Domain], level: str) -> list[CellsAtLevel]:
     height, width, positions = number.groups() if number else (None, None, None)
     if domain.kind == "positions":
         if positions and int(positions) < len(domains):
-            shown = len(domains) - int(positions)
-            return [CellsAtLevel(Fraction(int(at >= shown))) for at in range(len(domains))]
+            first_hidden = len(domains) - int(positions)
+            return [CellsAtLevel(Fraction(int(at >= first_hidden))) for at in range(len(domains))]
     elif domain.hierarchy is not None:
         levels = int(domain.hierarchy.height[0])
         if height and int(height) < levels:

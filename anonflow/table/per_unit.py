@@ -308,12 +308,12 @@ class _Cells:
         # equal texts have one rank: 1 and "1" are two values
         rank = pd.factorize(texts, sort=True)[0]
         at = self._present
-        many = max(len(values), 1)
+        value_count = max(len(values), 1)
         pair, position, times = np.unique(
-            self._label[at] * many + codes[at], return_index=True, return_counts=True
+            self._label[at] * value_count + codes[at], return_index=True, return_counts=True
         )
-        value = pair % many
-        return _Pairs(pair // many, rank[value], texts[value], times, at[position])
+        value = pair % value_count
+        return _Pairs(pair // value_count, rank[value], texts[value], times, at[position])
 
 
 @dataclass(frozen=True, eq=False)

@@ -354,11 +354,11 @@ def _read_texts(cells: pd.Series, form: Form, others: Iterable[Any]) -> pd.Serie
     at, distinct = factorized(cells, str(cells.name))
     values = np.array(list(distinct), object)
     counts = np.bincount(at[at >= 0], minlength=len(values))
-    known = {_cell_text(other) for other in others}
+    other_texts = {_cell_text(other) for other in others}
     texts = np.array([_cell_text(value) for value in values.tolist()], object)
     written = np.array(
         [
-            (takes_numbers or isinstance(value, str)) and text not in known
+            (takes_numbers or isinstance(value, str)) and text not in other_texts
             for value, text in zip(values.tolist(), texts.tolist(), strict=True)
         ],
         bool,
@@ -671,7 +671,7 @@ class Preparation:
 
     def __init__(self, steps: Sequence[Any] | None = (), folder: str | PathLike[str] | None = None) -> None:
         problems: list[Problem] = []
-        known: list[Step] = []
+        checked_steps: list[Step] = []
         if steps is not None and (not isinstance(steps, Sequence) or isinstance(steps, str)):
             problems.append(
                 Problem((), "prepare: is a list of steps such as {top-code: {column: age, at: 90}}")
@@ -680,12 +680,12 @@ class Preparation:
         for place, entry in enumerate(steps or ()):
             step = _step(place, entry, problems, Path(folder or ""))
             if step is not None:
-                known.append(step)
+                checked_steps.append(step)
         if problems:
             raise SchemaError.collected(
                 "the steps before cannot be used", [problem.text for problem in problems], problems
             )
-        self.steps = tuple(known)
+        self.steps = tuple(checked_steps)
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -818,8 +818,8 @@ class Preparation:
 
 
 def _absent(step: Step, frame: pd.DataFrame) -> SchemaError:
-    known = [str(name) for name in frame.columns]
-    return SchemaError(f"prepare, {step.name}: {unknown(step.column, known, 'column')}")
+    names = [str(name) for name in frame.columns]
+    return SchemaError(f"prepare, {step.name}: {unknown(step.column, names, 'column')}")
 
 
 def _step(place: int, entry: Any, problems: list[Problem], folder: Path) -> Step | None:
@@ -848,14 +848,14 @@ def _step(place: int, entry: Any, problems: list[Problem], folder: Path) -> Step
     for key, value in step_options.items():
         if key == "column":
             continue
-        own = spelled.get(str(key).replace("_", "-"))
-        if own is None:
+        option_name = spelled.get(str(key).replace("_", "-"))
+        if option_name is None:
             add(f"{name}: {unknown(str(key), ['column', *spelled])}", name, str(key))
             continue
-        problem = options[own].problem(value)
+        problem = options[option_name].problem(value)
         if problem is not None:
             add(f"{name}: {key} {problem}", name, str(key))
-        read[own] = value
+        read[option_name] = value
     for key, option in options.items():
         if option.default is NEEDED and key not in read:
             add(f"{name} needs {key.replace('_', '-')}", name)

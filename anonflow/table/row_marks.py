@@ -179,7 +179,7 @@ def _sums(frame: pd.DataFrame, names: Sequence[str], key: str) -> np.ndarray:
     return marks
 
 
-def joint_codes(original: pd.Series, shown: pd.Series) -> tuple[dict[str, int], np.ndarray, np.ndarray]:
+def joint_codes(original: pd.Series, published: pd.Series) -> tuple[dict[str, int], np.ndarray, np.ndarray]:
     """Return codes of the values of a column, the same for originals and published rows.
 
     Numbers are compared as numbers also where one of the two is text, as in a CSV file.
@@ -188,10 +188,10 @@ def joint_codes(original: pd.Series, shown: pd.Series) -> tuple[dict[str, int], 
     -------
     texts : dict
         Text -> code.
-    original, shown : numpy.ndarray, int64
+    original, published : numpy.ndarray, int64
     """
     texts: dict[str, int] = {}
-    of_original, of_shown = _shared_codes((original, shown), texts)
+    of_original, of_shown = _shared_codes((original, published), texts)
     return texts, of_original, of_shown
 
 

@@ -41,7 +41,7 @@ class WeightSummary:
         """Return that of some weights, shape (n,), float64, nan of what is no number. O(n)."""
         number = np.isfinite(weights)
         wrong = (~number, number & (weights <= 0), number & (weights > 0) & (weights < 1))
-        counts = tuple(int(each.sum()) for each in wrong)
+        counts = tuple(int(mask.sum()) for mask in wrong)
         return cls(
             (counts[0], counts[1], counts[2]),
             float(weights.min(initial=math.inf, where=number)),
@@ -50,7 +50,7 @@ class WeightSummary:
 
     def then(self, other: WeightSummary) -> WeightSummary:
         """Return that of these rows and those that follow."""
-        wrong = tuple(mine + theirs for mine, theirs in zip(self.wrong, other.wrong, strict=True))
+        wrong = tuple(count + other_count for count, other_count in zip(self.wrong, other.wrong, strict=True))
         return WeightSummary(
             (wrong[0], wrong[1], wrong[2]), min(self.least, other.least), max(self.most, other.most)
         )
@@ -121,14 +121,14 @@ def weights_of_owners(name: str | None, weights: np.ndarray, owner: np.ndarray) 
     DataError
         If rows of the same person have different weights.
     """
-    own = np.zeros(int(owner.max(initial=-1)) + 1)
-    own[owner] = weights
-    torn = len(np.unique(owner[own[owner] != weights]))
+    unit_weights = np.zeros(int(owner.max(initial=-1)) + 1)
+    unit_weights[owner] = weights
+    torn = len(np.unique(owner[unit_weights[owner] != weights]))
     if torn:
         raise DataError(
             f"column {name!r}: {torn:,} units have rows of different weights; give all rows of a unit the same weight"
         )
-    return own
+    return unit_weights
 
 
 def sampling_fraction(weights: np.ndarray) -> float | None:

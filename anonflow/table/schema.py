@@ -569,8 +569,8 @@ class Schema(Mapping[str, Column]):
         ----------
         names : collection of str
         """
-        kept = {name: column for name, column in self._columns.items() if name not in names}
-        return Schema(kept, self.folder, self.preparation)
+        columns = {name: column for name, column in self._columns.items() if name not in names}
+        return Schema(columns, self.folder, self.preparation)
 
     def to_mapping(self) -> dict[str, dict[str, Any]]:
         """Return the schema as it is written under ``columns:``; reads back to the same.
@@ -637,8 +637,8 @@ def _checked_column(noted: _ColumnProblems, entry: Any) -> Column | None:
     if role is None:
         return None
     if role != "quasi-identifier":
-        own = ("role", *_OF_ROLES.get(role, ()))
-        extra = [str(key) for key in entry if key not in own]
+        role_keys = ("role", *_OF_ROLES.get(role, ()))
+        extra = [str(key) for key in entry if key not in role_keys]
         for roles in dict.fromkeys(map(_roles_of, extra)):
             keys = ", ".join(repr(key) for key in extra if _roles_of(key) == roles)
             noted.add(f"{keys} only for the role{'s' * (len(roles) > 1)} {', '.join(roles)}")
@@ -849,13 +849,13 @@ def _of_kind(kind: str, entry: Mapping[str, Any], key: str) -> Any:
 
 def _word(entry: Mapping[str, Any], key: str) -> str:
     """Return the role or the kind of a column."""
-    word, known = entry.get(key), COLUMN_OPTIONS[key].choices
-    if word in known:
+    word, choices = entry.get(key), COLUMN_OPTIONS[key].choices
+    if word in choices:
         return str(word)
     raise _UnfitKey(
-        f"no {key}; say one of {', '.join(known)}"
+        f"no {key}; say one of {', '.join(choices)}"
         if word is None
-        else f"unknown {key} {short_form(word)}{did_you_mean(word, known)}",
+        else f"unknown {key} {short_form(word)}{did_you_mean(word, choices)}",
         key,
     )
 
@@ -952,5 +952,5 @@ def check_names(names: Sequence[Any]) -> None:
         raise DataError("some column names are not text; rename them")
     times = Counter(names)
     if len(times) < len(names):
-        repeated = min(name for name, many in times.items() if many > 1)
+        repeated = min(name for name, count in times.items() if count > 1)
         raise DataError(f"column {repeated!r} appears {times[repeated]} times; rename them")

@@ -70,7 +70,7 @@ class BeforeAfter:
 
     def containing(self, search: str, only_changed: bool = False) -> np.ndarray:
         """Return positions of the records in which a text occurs, before or after, whatever its case; O(n) a column."""
-        kept = self.changed.any(axis=1) if only_changed else np.ones(len(self.before), bool)
+        mask = self.changed.any(axis=1) if only_changed else np.ones(len(self.before), bool)
         text = search.strip()
         if text:
             hit = np.zeros(len(self.before), bool)
@@ -79,5 +79,5 @@ class BeforeAfter:
                     cells = frame[name].cat
                     has = cells.categories.str.contains(text, case=False, regex=False)
                     hit |= np.asarray(has, bool)[cells.codes.to_numpy()]
-            kept &= hit
-        return np.flatnonzero(kept)
+            mask &= hit
+        return np.flatnonzero(mask)

@@ -89,10 +89,10 @@ def lower_bound(
 
     With `regular`, :mod:`anonflow.utility.record_prices` has the theorem and its proof.
     """
-    own = measure_named(measure)
-    if not LOSSES[own].monotone:
+    loss_name = measure_named(measure)
+    if not LOSSES[loss_name].monotone:
         return None
-    weighted = _WeightedRecords.of(records, k, own)
+    weighted = _WeightedRecords.of(records, k, loss_name)
     return _bound(weighted, _record_bounds(weighted, effort), effort, regular, covered)
 
 
@@ -111,10 +111,10 @@ def lower_bounds(
     ParameterError, InfeasibleError
         As there.
     """
-    own = measure_named(measure)
-    if not LOSSES[own].monotone:
+    loss_name = measure_named(measure)
+    if not LOSSES[loss_name].monotone:
         return None
-    weighted = _WeightedRecords.of(records, k, own)
+    weighted = _WeightedRecords.of(records, k, loss_name)
     bounds = _record_bounds(weighted, effort)
     return _bound(weighted, bounds, effort, False), _bound(weighted, bounds, effort, True)
 
@@ -346,21 +346,23 @@ class _WeightedRecords:
 
     @classmethod
     def of(cls, records: Records, k: int, measure: str) -> _WeightedRecords:
-        own = measure_named(measure)
-        if not LOSSES[own].monotone:
+        loss_name = measure_named(measure)
+        if not LOSSES[loss_name].monotone:
             raise ParameterError(
-                f"no lower bound holds for {own}: it may fall when more is covered; use one of {', '.join(name for name, known in LOSSES.items() if known.monotone)}"
+                f"no lower bound holds for {loss_name}: it may fall when more is covered; use one of {', '.join(name for name, loss in LOSSES.items() if loss.monotone)}"
             )
         if records.n < k:
             raise InfeasibleError(f"k = {k} is more than the {records.n} records; lower k")
         _, first, label, weight = np.unique(
             records.classes(), return_index=True, return_inverse=True, return_counts=True
         )
-        return cls(records.take(first), label, weight.astype(np.int64), int(k), plan(records.domains, own))
+        return cls(
+            records.take(first), label, weight.astype(np.int64), int(k), plan(records.domains, loss_name)
+        )
 
     def origin(self) -> State:
-        own = Generalization.of(self.records)
-        return load(self.plan, own.lo, own.hi, own.bits)
+        originals = Generalization.of(self.records)
+        return load(self.plan, originals.lo, originals.hi, originals.bits)
 
     def costs(self, generalization: Generalization) -> np.ndarray:
         return load(self.plan, generalization.lo, generalization.hi, generalization.bits).cost
@@ -463,10 +465,10 @@ def _levels(weighted: _WeightedRecords, a: int) -> _Levels | None:
     return None
 
 
-def _second(codes: np.ndarray, more: np.ndarray, missing: float, exact: bool) -> _Levels:
+def _second(codes: np.ndarray, step_cost: np.ndarray, missing: float, exact: bool) -> _Levels:
     """Return two levels: the value, and more than this. A missing number costs what the whole domain does."""
     cost = np.zeros((2, len(codes)))
-    cost[1] = more
+    cost[1] = step_cost
     cost[:, -1] = missing
     return _Levels(np.stack([codes, np.zeros_like(codes)]), cost, exact)
 

@@ -122,8 +122,8 @@ def distribution(records: Records, generalization: Generalization, name: str) ->
             published = _spread_widths(domain.points[lo], domain.points[hi], count, edges)
             labels = _interval_texts(edges, domain)
         else:
-            each = count / np.maximum(domain.values_in(lo, hi), 1)
-            published = _spread_runs(lo, hi, each, domain.size)[domain.has_value]
+            count_per_value = count / np.maximum(domain.values_in(lo, hi), 1)
+            published = _spread_runs(lo, hi, count_per_value, domain.size)[domain.has_value]
             original = original[domain.has_value]
             labels = [label for label, value in zip(domain.labels, domain.has_value, strict=True) if value]
     beside = MISSING
@@ -158,9 +158,9 @@ def _distinct(lo: np.ndarray, hi: np.ndarray, size: int) -> tuple[np.ndarray, np
     return key // size, key % size, count.astype(np.float64)
 
 
-def _spread_runs(lo: np.ndarray, hi: np.ndarray, each: np.ndarray, size: int) -> np.ndarray:
+def _spread_runs(lo: np.ndarray, hi: np.ndarray, count_per_value: np.ndarray, size: int) -> np.ndarray:
     """Return the sum over the runs of what each adds to its codes, shape (size,)."""
-    steps = np.bincount(lo, each, size + 1) - np.bincount(hi + 1, each, size + 1)
+    steps = np.bincount(lo, count_per_value, size + 1) - np.bincount(hi + 1, count_per_value, size + 1)
     return np.maximum(np.cumsum(steps)[:size], 0.0)
 
 
@@ -201,10 +201,10 @@ def _summed_up(
     labels: list[str], original: np.ndarray, published: np.ndarray
 ) -> tuple[list[str], np.ndarray, np.ndarray]:
     """Return the most frequent originals one by one, in their order, and the rest as one bar."""
-    kept = np.sort(np.argsort(-original, kind="stable")[: MOST - 1])
-    rest = np.setdiff1d(np.arange(len(labels)), kept)
+    top = np.sort(np.argsort(-original, kind="stable")[: MOST - 1])
+    rest = np.setdiff1d(np.arange(len(labels)), top)
     return (
-        [*(labels[at] for at in kept), f"{len(rest)} other values"],
-        np.append(original[kept], original[rest].sum()),
-        np.append(published[kept], published[rest].sum()),
+        [*(labels[at] for at in top), f"{len(rest)} other values"],
+        np.append(original[top], original[rest].sum()),
+        np.append(published[top], published[rest].sum()),
     )

@@ -32,11 +32,11 @@ def frontier(risks: Sequence[float], losses: Sequence[float]) -> np.ndarray:
     risk, loss = np.asarray(risks, np.float64), np.asarray(losses, np.float64)
     order = np.lexsort([loss, risk])
     order = order[~(np.isnan(risk) | np.isnan(loss))[order]]
-    kept: list[int] = []
+    points: list[int] = []
     for at in order.tolist():
-        beaten = kept and (
-            loss[at] > loss[kept[-1]] or (loss[at] == loss[kept[-1]] and risk[at] > risk[kept[-1]])
+        beaten = points and (
+            loss[at] > loss[points[-1]] or (loss[at] == loss[points[-1]] and risk[at] > risk[points[-1]])
         )
         if not beaten:
-            kept.append(at)
-    return np.array(kept, np.int64)
+            points.append(at)
+    return np.array(points, np.int64)

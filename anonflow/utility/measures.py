@@ -387,11 +387,11 @@ def measures_of_analyses() -> tuple[str, ...]:
 
 def numbers_of_measure(name: str, numbers: Mapping[str, float | int]) -> dict[str, float | int]:
     """Return the numbers of one measure, its own and its further ones, from all measured numbers."""
-    own = {f"{name}-{part}" for part in MEASURES[name].parts}
+    part_keys = {f"{name}-{part}" for part in MEASURES[name].parts}
     return {
         key: value
         for key, value in numbers.items()
-        if key == name or key in own or key.startswith(f"{name}-worst-by-")
+        if key == name or key in part_keys or key.startswith(f"{name}-worst-by-")
     }
 
 
@@ -431,8 +431,12 @@ def read_measures(measures: Any, shared: Mapping[str, Any] | None = None) -> dic
             named[name] = dict(options or {})
     for option in shared or {}:
         if not any(option in MEASURES[name].options for name in named):
-            known = tuple(dict.fromkeys(o for name in named for o in MEASURES[name].options)) or ("none",)
-            raise ParameterError(f"unknown option {option!r} of these measures{did_you_mean(option, known)}")
+            option_names = tuple(dict.fromkeys(o for name in named for o in MEASURES[name].options)) or (
+                "none",
+            )
+            raise ParameterError(
+                f"unknown option {option!r} of these measures{did_you_mean(option, option_names)}"
+            )
     return {name: _checked(name, shared or {}, options) for name, options in named.items()}
 
 
@@ -468,8 +472,8 @@ def _loss(name: str) -> Measure:
         costs = losses.record_costs(part.generalization, name)
         return float(costs.sum()), len(costs)
 
-    own = losses.LOSSES[losses.measure_named(name)]
-    return Measure(_nothing, chunk, _mean_of_totals, f"Information loss: {own.label}.", adds_up=True)
+    loss = losses.LOSSES[losses.measure_named(name)]
+    return Measure(_nothing, chunk, _mean_of_totals, f"Information loss: {loss.label}.", adds_up=True)
 
 
 def _mean_of_totals(prepared: Any, chunks: list[tuple[float, int]]) -> float:
@@ -844,22 +848,22 @@ def _of_analysis(
 
 def _without_hidden(part: Part) -> tuple[Part, int]:
     """Return the part without its suppressed rows, and how many these are."""
-    kept = np.flatnonzero(~part.suppressed)
-    if len(kept) == part.records.n:
+    rows = np.flatnonzero(~part.suppressed)
+    if len(rows) == part.records.n:
         return part, 0
-    listed = None if part.candidates is None else part.candidates.take(kept)
-    shown = Part(part.records, part.generalization.take(kept), listed, part.homogeneous)
-    return shown, part.records.n - len(kept)
+    listed = None if part.candidates is None else part.candidates.take(rows)
+    visible_part = Part(part.records, part.generalization.take(rows), listed, part.homogeneous)
+    return visible_part, part.records.n - len(rows)
 
 
 def _all_rows_chunk(attributes: tuple[usefulness.Attribute, ...], part: Part) -> tuple[Any, int]:
-    shown, hidden = _without_hidden(part)
-    return (usefulness.chunk(attributes, shown) if shown.generalization.n else None), hidden
+    visible_part, hidden = _without_hidden(part)
+    return (usefulness.chunk(attributes, visible_part) if visible_part.generalization.n else None), hidden
 
 
 def _all_rows(attributes: tuple[usefulness.Attribute, ...], chunks: list[Any]) -> float:
-    shown = [chunk for chunk, _ in chunks if chunk is not None]
-    total, classes = usefulness.sums(attributes, shown) if shown else (0.0, 0)
+    visible_chunks = [chunk for chunk, _ in chunks if chunk is not None]
+    total, classes = usefulness.sums(attributes, visible_chunks) if visible_chunks else (0.0, 0)
     hidden = sum(count for _, count in chunks)
     whole = sum(1.0 for attribute in attributes if attribute.values is None or attribute.width)
     return (total + hidden * whole) / (classes + hidden)

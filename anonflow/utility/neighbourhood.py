@@ -98,18 +98,18 @@ def neighbourhood(anonymization: Any, record: int, most: int = MOST) -> Neighbou
         return _of_matches(anonymization.matches, i, most)
     if anonymization.classes is not None:
         members = np.flatnonzero(anonymization.classes == anonymization.classes[i])
-        shown = _first(i, members, most)
-        edges = np.stack([np.arange(len(shown)), np.zeros(len(shown), np.int64)], axis=1)
-        return Neighbourhood(i, "class", shown, alone, edges, len(members), len(members))
+        first_members = _first(i, members, most)
+        edges = np.stack([np.arange(len(first_members)), np.zeros(len(first_members), np.int64)], axis=1)
+        return Neighbourhood(i, "class", first_members, alone, edges, len(members), len(members))
     return _of_covers(anonymization, i, most)
 
 
 def _of_matches(matches: np.ndarray, i: int, most: int) -> Neighbourhood:
-    own = matches[i][matches[i] >= 0].astype(np.int64)
+    positions = matches[i][matches[i] >= 0].astype(np.int64)
     others = np.flatnonzero((matches == i).any(axis=1))
-    left, right = _first(i, own, most), _first(i, others, most)
+    left, right = _first(i, positions, most), _first(i, others, most)
     inside = (matches[right][:, :, None] == left).any(axis=1)  # rows by originals
-    return Neighbourhood(i, "matches", left, right, np.argwhere(inside.T), len(own), len(others))
+    return Neighbourhood(i, "matches", left, right, np.argwhere(inside.T), len(positions), len(others))
 
 
 def _of_covers(anonymization: Any, i: int, most: int) -> Neighbourhood:
@@ -119,11 +119,11 @@ def _of_covers(anonymization: Any, i: int, most: int) -> Neighbourhood:
     )
     # the other direction: the originals that the generalized record of i covers
     originals = Generalization.of(records)
-    own = np.flatnonzero(generalization.take(np.full(generalization.n, i)).covers(originals))
-    left, right = _first(i, own, most), _first(i, others, most)
+    positions = np.flatnonzero(generalization.take(np.full(generalization.n, i)).covers(originals))
+    left, right = _first(i, positions, most), _first(i, others, most)
     pairs = np.argwhere(np.ones((len(left), len(right)), bool))
     holds = generalization.take(right[pairs[:, 1]]).covers(originals.take(left[pairs[:, 0]]))
-    return Neighbourhood(i, "covers", left, right, pairs[holds], len(own), len(others))
+    return Neighbourhood(i, "covers", left, right, pairs[holds], len(positions), len(others))
 
 
 def _first(i: int, positions: np.ndarray, most: int) -> np.ndarray:

@@ -53,20 +53,20 @@ def chunk(numbers: SpreadOf, part: Part) -> np.ndarray:
     aggregates = dict(published.by_aggregate())
     hidden = published.whole()
     row_of = published.layout.row_of_range
-    for own, a, centre, scale in zip(sums, numbers.qis, numbers.centre, numbers.scale, strict=True):
+    for row, a, centre, scale in zip(sums, numbers.qis, numbers.centre, numbers.scale, strict=True):
         points = part.records.domains[a].points
         codes = part.records.codes[:, a]
         lo, hi = published.lo[row_of[a]], published.hi[row_of[a]]
-        shown = ~hidden[a] & (lo <= hi)
+        shows_number = ~hidden[a] & (lo <= hi)
         low, high = points[np.minimum(lo, len(points) - 1)], points[np.maximum(hi, 0)]
         middle = low / 2 + high / 2
         if a in aggregates:
             middle = np.where(np.isnan(aggregates[a]), middle, aggregates[a])
-        known = codes >= 0
+        has_number = codes >= 0
         if part.own:
-            known = shown = known & shown
-        x, v = (points[codes[known]] - centre) / scale, (middle[shown] - centre) / scale
-        own[:] = len(x), x.sum(), x @ x, len(v), v.sum(), v @ v, ((x - v) @ (x - v)) if part.own else np.nan
+            has_number = shows_number = has_number & shows_number
+        x, v = (points[codes[has_number]] - centre) / scale, (middle[shows_number] - centre) / scale
+        row[:] = len(x), x.sum(), x @ x, len(v), v.sum(), v @ v, ((x - v) @ (x - v)) if part.own else np.nan
     return sums
 
 

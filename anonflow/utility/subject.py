@@ -117,7 +117,7 @@ def part_of(records: Records | Table, subject: Any) -> Part:
     DataError
         If it has another number of rows than the table, or its cells cannot be read.
     """
-    own = records.records if isinstance(records, Table) else records
+    originals = records.records if isinstance(records, Table) else records
     read = (
         Subject(subject.n, subject, None)
         if isinstance(subject, Generalization)
@@ -127,11 +127,11 @@ def part_of(records: Records | Table, subject: Any) -> Part:
         raise ParameterError(
             f"cannot measure a {type(subject).__name__}; give an anonymization, a release or a published table"
         )
-    if read.rows != own.n:
+    if read.rows != originals.n:
         raise DataError(
-            f"{read.rows} generalized records for {own.n} originals; give the table that they were made from"
+            f"{read.rows} generalized records for {originals.n} originals; give the table that they were made from"
         )
-    return _release(own, read) if read.generalization is None else _anonymization(own, read)
+    return _release(originals, read) if read.generalization is None else _anonymization(originals, read)
 
 
 def _anonymization(records: Records, subject: Subject) -> Part:

@@ -199,8 +199,8 @@ def sums(attributes: tuple[Attribute, ...], chunks: Sequence[dict[str, Any]]) ->
             bits = np.concatenate(covered, axis=1)
             if len(chunks) > 1:
                 together = np.zeros((len(bits), classes), np.uint64)
-                for word, own in zip(together, bits, strict=True):
-                    np.bitwise_or.at(word, label, own)
+                for word, part_bits in zip(together, bits, strict=True):
+                    np.bitwise_or.at(word, label, part_bits)
                 bits = together
             sum_of += float(np.bitwise_count(bits).sum()) / attribute.size
         else:

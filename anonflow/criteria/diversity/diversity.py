@@ -121,34 +121,36 @@ def diversity(evidence: Evidence, criterion: DiversityCriterion, **parameters: A
     if not columns:
         raise ParameterError(f"criterion {name!r}: the schema has no sensitive column; name one: column=...")
     findings = []
-    for each in columns:
-        shown = spread(evidence, str(each), parameters.get("per"))
+    for column_name in columns:
+        groups = spread(evidence, str(column_name), parameters.get("per"))
         good, detail = judged(
-            shown, criterion, _with_declared(evidence.table.schema, str(each), shown, criterion, parameters)
+            groups,
+            criterion,
+            _with_declared(evidence.table.schema, str(column_name), groups, criterion, parameters),
         )
-        failing = np.zeros(len(shown.members), bool)
-        member = shown.members >= 0
-        failing[member] = ~good[shown.members[member]]
-        settings = {**parameters, "column": str(each)}
-        where = "classes" if shown.side == "published" else "matches"
-        detail = f"column {each!r}, values on the rows of {where}: {detail}"
+        failing = np.zeros(len(groups.members), bool)
+        member = groups.members >= 0
+        failing[member] = ~good[groups.members[member]]
+        settings = {**parameters, "column": str(column_name)}
+        where = "classes" if groups.side == "published" else "matches"
+        detail = f"column {column_name!r}, values on the rows of {where}: {detail}"
         if not failing.any():
-            detail += _worth(shown, evidence)
+            detail += _worth(groups, evidence)
         if failing.any() and where == "classes" and not parameters.get("per") and evidence.guarantee is None:
             detail += "; of a freeform release ask for per=matches"
-        findings.append(Finding.of(name, failing, shown.side, detail, settings))
+        findings.append(Finding.of(name, failing, groups.side, detail, settings))
     return findings
 
 
 def _with_declared(
-    schema: Schema, column: str, shown: Spread, criterion: DiversityCriterion, parameters: Mapping[str, Any]
+    schema: Schema, column: str, groups: Spread, criterion: DiversityCriterion, parameters: Mapping[str, Any]
 ) -> Mapping[str, Any]:
     """Return the parameters with the hierarchy that the schema has for the column, where its distance is wanted."""
     if not criterion.of_distances or parameters.get("hierarchy") is not None:
         return parameters
     if parameters.get("distance") not in (None, "hierarchy"):
         return parameters
-    tree = declared_tree(schema, column, shown.texts)
+    tree = declared_tree(schema, column, groups.texts)
     return parameters if tree is None else {**parameters, "hierarchy": tree}
 
 
@@ -222,7 +224,7 @@ def spread(evidence: Evidence, column: str, per: str | None = None) -> Spread:
         raise DataError(f"column {column!r}: missing from the release")
     originals = evidence.table.frame[column]
     rows = originals if evidence.frame is None else evidence.frame[column]
-    texts, original, shown = joint_codes(originals, rows)
+    texts, original, published = joint_codes(originals, rows)
     seen = ~evidence.exempt
     values = len(texts)
     overall = np.bincount(original, minlength=values).astype(np.int64)
@@ -232,16 +234,22 @@ def spread(evidence: Evidence, column: str, per: str | None = None) -> Spread:
             texts.setdefault(text, len(texts))
         values = len(texts)
         overall = np.array([everywhere.get(text, 0) for text in texts], np.int64)
-    known = tuple(texts), overall
+    whole_table = tuple(texts), overall
     if per == "class" or fixed is not None:
         certified = fixed if fixed is not None else evidence.drawn_classes
         labels = evidence.classes if certified is None else certified
         members = np.where(seen, labels, -1)
-        counts = _table(labels[seen], shown[seen], (int(labels.max()) + 1, values))
-        return Spread(counts, members, "published", *known, "equal rows" if certified is None else "classes")
+        counts = _table(labels[seen], published[seen], (int(labels.max()) + 1, values))
+        return Spread(
+            counts, members, "published", *whole_table, "equal rows" if certified is None else "classes"
+        )
     if evidence.lists is not None:
         return Spread(
-            _on_lists(evidence.lists, shown, seen, values), np.arange(evidence.n), "original", *known, "lists"
+            _on_lists(evidence.lists, published, seen, values),
+            np.arange(evidence.n),
+            "original",
+            *whole_table,
+            "lists",
         )
     graph = evidence.graph
     matches = match_edges(evidence)
@@ -249,24 +257,24 @@ def spread(evidence: Evidence, column: str, per: str | None = None) -> Spread:
         matches = np.ones(graph.edges, bool)
     u, v = graph.originals.size, graph.published.size
     edges = (np.ones(int(matches.sum()), np.int64), (graph.end[matches], graph.box[matches]))
-    per_box = _table(graph.published.label[seen], shown[seen], (v, values))
+    per_box = _table(graph.published.label[seen], published[seen], (v, values))
     counts = csr_array(csr_array(edges, shape=(u, v)) @ per_box)
-    return Spread(counts, graph.originals.label, "original", *known, "covers")
+    return Spread(counts, graph.originals.label, "original", *whole_table, "covers")
 
 
-def _on_lists(lists: Candidates, shown: np.ndarray, seen: np.ndarray, values: int) -> csr_array:
+def _on_lists(lists: Candidates, published: np.ndarray, seen: np.ndarray, values: int) -> csr_array:
     """Return how often each value occurs on the rows that list an original, shape (n, V)."""
-    n = len(shown)
+    n = len(published)
     row, original = lists.pairs()
     keep = seen[row] & (original >= 0) & (original < n)
-    return _table(original[keep], shown[row[keep]], (n, values))
+    return _table(original[keep], published[row[keep]], (n, values))
 
 
-def _worth(shown: Spread, evidence: Evidence) -> str:
+def _worth(groups: Spread, evidence: Evidence) -> str:
     """Return against which attackers a criterion holds that was checked on the published rows alone."""
-    if shown.read_off == "covers":
+    if groups.read_off == "covers":
         return f"; {_NO_RERUN}"
-    if shown.read_off == "equal rows" and evidence.guarantee is None and evidence.frame is not None:
+    if groups.read_off == "equal rows" and evidence.guarantee is None and evidence.frame is not None:
         return f"; of a method that draws along matches it {_NO_RERUN}"
     return ""
 
@@ -293,13 +301,13 @@ def _table(group: np.ndarray, value: np.ndarray, shape: tuple[int, int]) -> csr_
 
 
 def judged(
-    shown: Spread, criterion: DiversityCriterion, parameters: Mapping[str, Any]
+    groups: Spread, criterion: DiversityCriterion, parameters: Mapping[str, Any]
 ) -> tuple[np.ndarray, str]:
     """Return which groups are diverse enough, shape (g,), bool, and what is to be said of them.
 
     Parameters
     ----------
-    shown : Spread
+    groups : Spread
         Groups without rows show nothing, and are diverse.
     criterion : DiversityCriterion
     parameters : mapping
@@ -310,24 +318,24 @@ def judged(
     ParameterError, DataError
         As :func:`earth_mover`.
     """
-    sizes = shown.sizes
+    sizes = groups.sizes
     full = sizes > 0
-    counts = shown.counts.tocsr()[np.flatnonzero(full)]
+    counts = groups.counts.tocsr()[np.flatnonzero(full)]
     counts.sort_indices()
     if not full.any():
         return np.ones(len(sizes), bool), "no rows"
-    good, detail = criterion.judge(replace(shown, counts=counts), parameters)
+    good, detail = criterion.judge(replace(groups, counts=counts), parameters)
     all_good = np.ones(len(sizes), bool)
     all_good[full] = good
     return all_good, detail
 
 
-def earth_mover(shown: Spread, distance: str | None = None, hierarchy: Any = None) -> np.ndarray:
+def earth_mover(groups: Spread, distance: str | None = None, hierarchy: Any = None) -> np.ndarray:
     """Return the earth mover's distance of each group's values from those of the whole table, shape (g,), float64.
 
     Parameters
     ----------
-    shown : Spread
+    groups : Spread
     distance : {"numeric", "equal", "hierarchy"}, optional
         Without it: hierarchy if one is given, numeric if every value is a number, else equal. Numeric values
         are equally far from their neighbours in order.
@@ -349,25 +357,25 @@ def earth_mover(shown: Spread, distance: str | None = None, hierarchy: Any = Non
     -----
     Li, Li and Venkatasubramanian, ICDE 2007, sections 4.1 and 4.2.
     """
-    numbers = [_as_number(text) for text, count in zip(shown.texts, shown.overall, strict=True) if count]
+    numbers = [_as_number(text) for text, count in zip(groups.texts, groups.overall, strict=True) if count]
     if distance is None:
         numeric = all(number is not None for number in numbers)
         distance = "hierarchy" if hierarchy is not None else "numeric" if numeric else "equal"
     if distance not in ("numeric", "equal", "hierarchy"):
         raise ParameterError("distance is numeric, equal or hierarchy")
-    tree = leaves_of(hierarchy, shown.texts) if distance == "hierarchy" else None
-    order = np.arange(len(shown.texts))
+    tree = leaves_of(hierarchy, groups.texts) if distance == "hierarchy" else None
+    order = np.arange(len(groups.texts))
     if distance == "numeric":
-        values = [_as_number(text) for text in shown.texts]
-        if any(value is None and text != WHOLE for text, value in zip(shown.texts, values, strict=True)):
-            form = other_form([text for text in shown.texts if text not in ("", WHOLE)])
+        values = [_as_number(text) for text in groups.texts]
+        if any(value is None and text != WHOLE for text, value in zip(groups.texts, values, strict=True)):
+            form = other_form([text for text in groups.texts if text not in ("", WHOLE)])
             raise DataError("some sensitive values are not numbers; " + (form or "use distance=equal"))
         order = np.argsort([math.inf if value is None else value for value in values], kind="stable")
-        order = order[np.asarray(shown.overall)[order] > 0]
-    overall = shown.overall / max(int(shown.overall.sum()), 1)
-    counts, sizes = shown.counts.tocsr(), shown.sizes
+        order = order[np.asarray(groups.overall)[order] > 0]
+    overall = groups.overall / max(int(groups.overall.sum()), 1)
+    counts, sizes = groups.counts.tocsr(), groups.sizes
     result = np.zeros(len(sizes))
-    step = max(1, _CELLS // max(1, len(shown.texts)))
+    step = max(1, _CELLS // max(1, len(groups.texts)))
     for begin in range(0, len(sizes), step):
         size = sizes[begin : begin + step]
         share = counts[begin : begin + step].toarray() / np.maximum(size, 1)[:, None]

@@ -168,13 +168,13 @@ class Target(ABC):
         Where none does, the values that the group lacks most. O(V^2 log V), for many values O(V log V).
         """
         counts = np.asarray(counts, np.float64)
-        known = self.overall > 0
-        wanted: np.ndarray = known & self.helpful(counts)
-        if not wanted.any():
-            shown = counts / max(counts.sum(), 1e-300) - self.overall if self.of_shares else counts
-            lack = np.where(known, shown, np.inf)
-            wanted = lack <= lack.min() + 1e-12
-        return wanted
+        in_table = self.overall > 0
+        value_mask: np.ndarray = in_table & self.helpful(counts)
+        if not value_mask.any():
+            surplus = counts / max(counts.sum(), 1e-300) - self.overall if self.of_shares else counts
+            lack = np.where(in_table, surplus, np.inf)
+            value_mask = lack <= lack.min() + 1e-12
+        return value_mask
 
     def refuse(self, counts: np.ndarray, column: str, spare: int = 0) -> None:
         """Refuse a diversity that not even all records together have, also without a few of them.

@@ -26,8 +26,8 @@ from anonflow.option import Option
 L = Annotated[float, Option("l", least=1, step=0.5, start=2, sentence="Of the kinds of l-diversity.")]
 
 
-def _enough_values(shown: Spread, parameters: Mapping[str, Any]) -> tuple[np.ndarray, str]:
-    distinct = np.diff(shown.counts.indptr)
+def _enough_values(groups: Spread, parameters: Mapping[str, Any]) -> tuple[np.ndarray, str]:
+    distinct = np.diff(groups.counts.indptr)
     return distinct >= parameters["p"], f"at least {int(distinct.min())} distinct values"
 
 
@@ -101,13 +101,13 @@ P_SENSITIVITY = DiversityCriterion(
 )
 
 
-def _top(shown: Spread) -> np.ndarray:
+def _top(groups: Spread) -> np.ndarray:
     """Return how often each group's most frequent value occurs."""
-    return np.maximum.reduceat(shown.counts.data, shown.counts.indptr[:-1])
+    return np.maximum.reduceat(groups.counts.data, groups.counts.indptr[:-1])
 
 
-def _rare_enough(shown: Spread, parameters: Mapping[str, Any]) -> tuple[np.ndarray, str]:
-    top, size = _top(shown), shown.sizes
+def _rare_enough(groups: Spread, parameters: Mapping[str, Any]) -> tuple[np.ndarray, str]:
+    top, size = _top(groups), groups.sizes
     detail = f"the most frequent has a share of at most {float((top / size).max()):.4g}"
     return top * parameters["l"] <= size * (1 + SLACK), detail
 
@@ -165,8 +165,8 @@ L_DIVERSITY = DiversityCriterion(
 )
 
 
-def _rare_enough_among_k(shown: Spread, parameters: Mapping[str, Any]) -> tuple[np.ndarray, str]:
-    top, size = _top(shown), shown.sizes
+def _rare_enough_among_k(groups: Spread, parameters: Mapping[str, Any]) -> tuple[np.ndarray, str]:
+    top, size = _top(groups), groups.sizes
     good = (top <= parameters["alpha"] * size * (1 + SLACK)) & (size >= parameters.get("k", 1))
     detail = f"the most frequent has a share of at most {float((top / size).max()):.4g} of at least {int(size.min())} rows"
     return good, detail
@@ -226,9 +226,9 @@ ALPHA_K_ANONYMITY = DiversityCriterion(
 )
 
 
-def _mixed_enough(shown: Spread, parameters: Mapping[str, Any]) -> tuple[np.ndarray, str]:
-    counts = shown.counts
-    share = counts.data / np.repeat(shown.sizes, np.diff(counts.indptr))
+def _mixed_enough(groups: Spread, parameters: Mapping[str, Any]) -> tuple[np.ndarray, str]:
+    counts = groups.counts
+    share = counts.data / np.repeat(groups.sizes, np.diff(counts.indptr))
     entropy = -np.add.reduceat(share * np.log(share), counts.indptr[:-1])
     detail = f"entropy of at least log {math.exp(max(float(entropy.min()), 0.0)):.4g}"
     return entropy >= math.log(parameters["l"]) - SLACK, detail
@@ -282,8 +282,8 @@ ENTROPY_L_DIVERSITY = DiversityCriterion(
 )
 
 
-def _tail_enough(shown: Spread, parameters: Mapping[str, Any]) -> tuple[np.ndarray, str]:
-    good = _recursive(shown.counts, shown.sizes, int(parameters["l"]), float(parameters["c"]))
+def _tail_enough(groups: Spread, parameters: Mapping[str, Any]) -> tuple[np.ndarray, str]:
+    good = _recursive(groups.counts, groups.sizes, int(parameters["l"]), float(parameters["c"]))
     return good, f"{int((~good).sum())} groups are not recursively diverse"
 
 

@@ -29,27 +29,27 @@ Beta = Annotated[
 ]
 
 
-def _shares(shown: Spread) -> tuple[np.ndarray, np.ndarray]:
+def _shares(groups: Spread) -> tuple[np.ndarray, np.ndarray]:
     """Return, for every value of a group, its share there divided by that of the whole table, and the latter."""
-    counts = shown.counts
-    whole = shown.overall / max(int(shown.overall.sum()), 1)
+    counts = groups.counts
+    whole = groups.overall / max(int(groups.overall.sum()), 1)
     usual = whole[counts.indices]
-    share = counts.data / np.repeat(shown.sizes, np.diff(counts.indptr))
+    share = counts.data / np.repeat(groups.sizes, np.diff(counts.indptr))
     # the ratio is infinite for a value that the table does not have
     return np.divide(share, usual, out=np.full(len(share), np.inf), where=usual > 0), usual
 
 
 def _beta_like(
-    shown: Spread, parameters: Mapping[str, Any], enhanced: bool = False
+    groups: Spread, parameters: Mapping[str, Any], enhanced: bool = False
 ) -> tuple[np.ndarray, str]:
     """(p - q) / q <= beta of every value; enhanced: also <= -ln q."""
-    ratio, usual = _shares(shown)
+    ratio, usual = _shares(groups)
     most = np.full(len(ratio), float(parameters["beta"]))
     if enhanced:
         with np.errstate(divide="ignore"):
             most = np.minimum(most, -np.log(usual))
     excess = np.where(ratio > 1, ratio - 1 - most * (1 + SLACK), -1.0)
-    over = np.maximum.reduceat(excess, shown.counts.indptr[:-1])
+    over = np.maximum.reduceat(excess, groups.counts.indptr[:-1])
     highest = max(float(ratio.max()) - 1, 0.0)
     return over <= SLACK, f"no value is more than {highest:.4g} times its share of the table more frequent"
 
@@ -78,8 +78,8 @@ class _Likeness(Target):
 
 def _ratio(overall: np.ndarray, counts: np.ndarray, size: np.ndarray) -> np.ndarray:
     """Return the share of each value of the table in groups, shape (g, V'), divided by that of the whole table."""
-    known = overall > 0
-    return (counts / size[:, None])[:, known] / overall[known]
+    in_table = overall > 0
+    return (counts / size[:, None])[:, in_table] / overall[in_table]
 
 
 class _EnhancedLikeness(_Likeness):
@@ -131,11 +131,11 @@ ENHANCED_BETA_LIKENESS = DiversityCriterion(
 )
 
 
-def _delta_disclosed(shown: Spread, parameters: Mapping[str, Any]) -> tuple[np.ndarray, str]:
+def _delta_disclosed(groups: Spread, parameters: Mapping[str, Any]) -> tuple[np.ndarray, str]:
     """|ln(p / q)| < delta of every value of the table; a value that a group lacks is infinitely far."""
-    ratio, _ = _shares(shown)
-    far = np.maximum.reduceat(np.abs(np.log(ratio)), shown.counts.indptr[:-1])
-    lacking = np.diff(shown.counts.indptr) < int((shown.overall > 0).sum())
+    ratio, _ = _shares(groups)
+    far = np.maximum.reduceat(np.abs(np.log(ratio)), groups.counts.indptr[:-1])
+    lacking = np.diff(groups.counts.indptr) < int((groups.overall > 0).sum())
     far[lacking] = np.inf
     detail = f"the log of a share against the whole table's is at most {float(far.max()):.4g}"
     if lacking.any():

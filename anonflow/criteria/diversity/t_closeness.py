@@ -22,8 +22,8 @@ from anonflow.criteria.verification import Finding
 from anonflow.option import Option
 
 
-def _close_enough(shown: Spread, parameters: Mapping[str, Any]) -> tuple[np.ndarray, str]:
-    distance = earth_mover(shown, parameters.get("distance"), parameters.get("hierarchy"))
+def _close_enough(groups: Spread, parameters: Mapping[str, Any]) -> tuple[np.ndarray, str]:
+    distance = earth_mover(groups, parameters.get("distance"), parameters.get("hierarchy"))
     detail = f"distance from the whole table of at most {float(distance.max()):.4g}"
     return distance <= parameters["t"] + SLACK, detail
 

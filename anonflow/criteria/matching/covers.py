@@ -71,14 +71,14 @@ def unmatched(evidence: Evidence, keep: np.ndarray | None = None) -> np.ndarray:
     graph = evidence.graph
     if evidence.rest is None:
         originals, published = graph.originals, graph.published
-        left, right, kept = graph.end, graph.box, keep
+        left, right, edge_mask = graph.end, graph.box, keep
     else:
         originals = merge([graph.originals.label, evidence.rest[0]], evidence.n)
         published = merge([graph.published.label, evidence.rest[1]], evidence.rows)
         left, right, at = _with_equal_rest(evidence, evidence.rest, originals, published)
-        kept = None if keep is None else keep[at]
-    if kept is not None:
-        left, right = left[kept], right[kept]
+        edge_mask = None if keep is None else keep[at]
+    if edge_mask is not None:
+        left, right = left[edge_mask], right[edge_mask]
     lacks = unmet(originals.count, published.count, left, right)
     lacking = np.flatnonzero(lacks)
     return published.positions(lacking, lacks[lacking])
@@ -111,9 +111,9 @@ def _with_equal_rest(
     variant = np.flatnonzero(short)
     edge = runs(graph.start[b_of[variant]], degree[variant])
     right = np.repeat(variant, degree[variant])
-    wanted = graph.end[edge].astype(np.int64) * labels + p_of[right]
-    left = np.minimum(np.searchsorted(key, wanted), len(key) - 1)
-    hit = key[left] == wanted
+    target_keys = graph.end[edge].astype(np.int64) * labels + p_of[right]
+    left = np.minimum(np.searchsorted(key, target_keys), len(key) - 1)
+    hit = key[left] == target_keys
     hits = [(left[hit], right[hit], edge[hit])]
 
     # b * U + u of every edge ascends, too
@@ -125,9 +125,9 @@ def _with_equal_rest(
         begin = np.zeros(len(variant), np.int64) if first is None else first[p_of[variant]]
         left = order[runs(begin, peers[variant])]
         right = np.repeat(variant, peers[variant])
-        wanted = b_of[right] * graph.originals.size + u_of[left]
-        edge = np.minimum(np.searchsorted(edge_key, wanted), len(edge_key) - 1)
-        hit = edge_key[edge] == wanted
+        target_keys = b_of[right] * graph.originals.size + u_of[left]
+        edge = np.minimum(np.searchsorted(edge_key, target_keys), len(edge_key) - 1)
+        hit = edge_key[edge] == target_keys
         hits.append((left[hit], right[hit], edge[hit]))
     lefts, rights, edges = (np.concatenate(part) for part in zip(*hits, strict=True))
     return lefts, rights, edges

@@ -125,8 +125,8 @@ class Bipartite:
 
     def only(self, keep: np.ndarray) -> Bipartite:
         """Return the same vertices with some of the edges, `keep` (E,) bool."""
-        kept = np.concatenate([[0], np.cumsum(keep)])
-        return Bipartite(self.originals, self.published, kept[self.start], self.end[keep])
+        edges_before = np.concatenate([[0], np.cumsum(keep)])
+        return Bipartite(self.originals, self.published, edges_before[self.start], self.end[keep])
 
     def degrees(self) -> tuple[np.ndarray, np.ndarray]:
         """Return how many published rows each distinct original has an edge to, and the other way round.

@@ -85,11 +85,13 @@ def largest_flow(
     if not len(left):
         return MaxFlow(0, np.zeros(0, np.int64), supply.astype(np.int64), demand.astype(np.int64))
     if len(left) > _MANY:
-        kept = _thinned(u, v, left, right, _KEPT + 4 * need)
-        tried = _dinic(supply, demand, left[kept], right[kept], None if capacity is None else capacity[kept])
+        sample = _thinned(u, v, left, right, _KEPT + 4 * need)
+        tried = _dinic(
+            supply, demand, left[sample], right[sample], None if capacity is None else capacity[sample]
+        )
         if tried.value == min(int(supply.sum()), int(demand.sum())):
             edge = np.zeros(len(left), np.int64)
-            edge[kept] = tried.edge
+            edge[sample] = tried.edge
             return MaxFlow(tried.value, edge, tried.unsent, tried.unmet)
     return _dinic(supply, demand, left, right, capacity)
 
@@ -147,11 +149,11 @@ def _equal_lists(starts: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.n
     return group, first
 
 
-def _thinned(u: int, v: int, left: np.ndarray, right: np.ndarray, kept: int) -> np.ndarray:
-    """Return a random share of the edges, about `kept` or all of each vertex."""
+def _thinned(u: int, v: int, left: np.ndarray, right: np.ndarray, degree: int) -> np.ndarray:
+    """Return a random share of the edges, about `degree` or all of each vertex."""
     draw = np.random.default_rng(0).random(len(left), dtype=np.float32)
     scarce = np.minimum(np.bincount(left, minlength=u)[left], np.bincount(right, minlength=v)[right])
-    return np.flatnonzero(draw * scarce < kept)
+    return np.flatnonzero(draw * scarce < degree)
 
 
 def _dinic(

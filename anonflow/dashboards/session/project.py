@@ -372,7 +372,7 @@ def _members(path: Path, most: int) -> dict[str, bytes]:
 
     for name, content in members(
         path, "this project", MOST_FILES, most, most_of,
-        many=", more than any that is saved here",
+        ending=", more than any that is saved here",
         damaged="this is not an anonflow project: the file is damaged, or of another kind",
     ):  # fmt: skip
         parts[name] = content

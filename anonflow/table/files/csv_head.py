@@ -94,8 +94,8 @@ class CsvShape:
     @classmethod
     def of(cls, source: Mapping[str, Any]) -> CsvShape:
         """Return the shape that the source of a flow declares, from its keys."""
-        about = {part.name: source[part.name] for part in fields(cls) if part.name in source}
-        return cls(**about | {"names": tuple(about.get("names", ()))})
+        settings = {part.name: source[part.name] for part in fields(cls) if part.name in source}
+        return cls(**settings | {"names": tuple(settings.get("names", ()))})
 
     def to_mapping(self) -> dict[str, Any]:
         """Return what is declared, as the source of a flow has it."""
@@ -178,10 +178,10 @@ def head_of(name: str, text: str, delimiter: str, shape: CsvShape) -> CsvHead:
     names, others = list(rows[0]), rows[1:]
     usual, times = Counter(map(len, others)).most_common(1)[0] if others else (len(names), 0)
     agree = times >= _MOST * len(others)
-    more = agree and len(others) > 1 and usual == len(names) + 1
-    if more and all(not row[-1].strip() for row in others if len(row) == usual):
+    surplus = agree and len(others) > 1 and usual == len(names) + 1
+    if surplus and all(not row[-1].strip() for row in others if len(row) == usual):
         names.append("")  # the rows end with the delimiter, and the header does not
-    elif more and _counts_up([row[0] for row in others]):
+    elif surplus and _counts_up([row[0] for row in others]):
         names.insert(0, "")  # R leaves out the name of its row names
     elif len(others) > 1 and times > len(others) / 2 and (1 <= len(names) < usual or _is_title(rows, usual)):
         _refuse_lines(name, body, rows, starts, lines, usual)

@@ -173,8 +173,8 @@ def csv_batches(
         ended = _no_rows(pa.schema([(place, pa.string()) for place in places]))
         with _unpacked(path, opener) as stream:
             parts = _parsed(stream, options, whole, ended)
-            shown = (_named_columns(name, part, head, shape) for part in parts)
-            for batch in _without_footer(name, shown, shape):
+            batches = (_named_columns(name, part, head, shape) for part in parts)
+            for batch in _without_footer(name, batches, shape):
                 yield _blanked(batch, blank)
     except UnicodeError:
         raise _not_encoded(name, encoding) from None

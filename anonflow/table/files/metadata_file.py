@@ -139,40 +139,40 @@ def _package_without(text: str | None, table: Path) -> dict[str, Any]:
     return package
 
 
-def _own_table(about: ReleaseMetadata) -> dict[str, Any]:
+def _own_table(metadata: ReleaseMetadata) -> dict[str, Any]:
     return {
         "format": FORMAT,
-        "version": about.version,
-        **({} if about.guarantee is None else {"guarantee": about.guarantee}),
-        **({} if about.k is None else {"k": about.k}),
-        **({} if about.rows is None else {"rows": about.rows}),
+        "version": metadata.version,
+        **({} if metadata.guarantee is None else {"guarantee": metadata.guarantee}),
+        **({} if metadata.k is None else {"k": metadata.k}),
+        **({} if metadata.rows is None else {"rows": metadata.rows}),
     }
 
 
 def _own_column(column: ColumnMetadata) -> dict[str, Any]:
-    own: dict[str, Any] = {"role": column.role, "notation": column.notation}
+    entry: dict[str, Any] = {"role": column.role, "notation": column.notation}
     if column.type is not None:
-        own["type"] = column.type
+        entry["type"] = column.type
     if column.form is not None:
-        own["form"] = column.form.to_mapping()
+        entry["form"] = column.form.to_mapping()
     if not column.is_generalized:
-        return own | ({"withheld": True} if column.withheld else {})
-    own["domain"] = "published" if column.has_domain else "not published"
+        return entry | ({"withheld": True} if column.withheld else {})
+    entry["domain"] = "published" if column.has_domain else "not published"
     if column.missing:
-        own["missing"] = True
+        entry["missing"] = True
     if column.bounds is not None:
-        own |= dict(zip(("lowest", "highest"), column.bounds, strict=True))
+        entry |= dict(zip(("lowest", "highest"), column.bounds, strict=True))
     if column.values is not None:
-        own["values"] = [value for value in column.values if value is not None]
+        entry["values"] = [value for value in column.values if value is not None]
         if None in column.values:
-            own["missing"] = True
+            entry["missing"] = True
     if column.tree is not None:
-        own["nodes"] = list(column.tree.labels)
-        own["parents"] = column.tree.parent.tolist()
-    return own
+        entry["nodes"] = list(column.tree.labels)
+        entry["parents"] = column.tree.parent.tolist()
+    return entry
 
 
-def _csvw(about: ReleaseMetadata, name: str) -> dict[str, Any]:
+def _csvw(metadata: ReleaseMetadata, name: str) -> dict[str, Any]:
     return {
         "@context": _CSVW,
         "url": quote(name),
@@ -184,8 +184,8 @@ def _csvw(about: ReleaseMetadata, name: str) -> dict[str, Any]:
             "doubleQuote": True,
         },
         "http://purl.org/dc/terms/description": _TABLE + _ESCAPED,
-        **{_OWN + key: value for key, value in _own_table(about).items()},
-        "tableSchema": {"columns": [_csvw_column(column) for column in about.columns]},
+        **{_OWN + key: value for key, value in _own_table(metadata).items()},
+        "tableSchema": {"columns": [_csvw_column(column) for column in metadata.columns]},
     }
 
 
@@ -215,7 +215,7 @@ def _variable(name: str) -> str:
     return f"%5F{encoded[1:]}" if encoded.startswith("_") else encoded
 
 
-def _resource(about: ReleaseMetadata, name: str, others: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _resource(metadata: ReleaseMetadata, name: str, others: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {
         "name": _resource_name(name, {str(other.get("name")) for other in others}),
         "type": "table",
@@ -223,17 +223,17 @@ def _resource(about: ReleaseMetadata, name: str, others: Sequence[Mapping[str, A
         "format": "parquet" if is_parquet(name) else Path(name).suffix[1:].lower(),
         "mediatype": _MEDIA_TYPES.get(Path(name).suffix.lower(), "application/vnd.apache.parquet"),
         "description": _TABLE,
-        "anonflow": _own_table(about),
-        "schema": {"fields": [_field(column) for column in about.columns], "missingValues": [""]},
+        "anonflow": _own_table(metadata),
+        "schema": {"fields": [_field(column) for column in metadata.columns], "missingValues": [""]},
     }
 
 
-def _resource_name(file: str, taken: set[str]) -> str:
+def _resource_name(file: str, other_names: set[str]) -> str:
     """Return a unique name in the package, in the standard's form."""
     name = re.sub(r"[^a-z0-9._-]+", "-", Path(file).stem.lower()).strip("-.") or "release"
     number = 2
     unique = name
-    while unique in taken:
+    while unique in other_names:
         unique, number = f"{name}-{number}", number + 1
     return unique
 
@@ -317,16 +317,16 @@ def additions(path: str | PathLike[str], about: ReleaseMetadata) -> list[str]:
     document = _parsed(place.read_text(encoding="utf-8"), place)
     places = []
     if place.name == PACKAGE and "tableSchema" not in document:
-        own = _package_without(None, table)
-        resource = next(each for each in document["resources"] if each.get("path") == table.name)
+        package = _package_without(None, table)
+        resource = next(entry for entry in document["resources"] if entry.get("path") == table.name)
         fields = resource["schema"]["fields"]
         expected = _resource(about, table.name, [])
         name = str(resource.get("name"))
         if re.fullmatch(rf"{re.escape(expected['name'])}(-\d{{1,6}})?", name):
             expected["name"] = name  # another table of the folder may have the plain one
-        wanted = expected["schema"]["fields"]
+        expected_fields = expected["schema"]["fields"]
         pairs = [
-            ({**document, "resources": []}, own),
+            ({**document, "resources": []}, package),
             (
                 {**resource, "schema": {**resource["schema"], "fields": []}},
                 {**expected, "schema": {**expected["schema"], "fields": []}},
@@ -338,7 +338,7 @@ def additions(path: str | PathLike[str], about: ReleaseMetadata) -> list[str]:
             places.append("the name, which is not the file's")
             expected.pop("url")
             document.pop("url", None)
-        wanted = expected["tableSchema"]["columns"]
+        expected_fields = expected["tableSchema"]["columns"]
         pairs = [
             (
                 {**document, "tableSchema": {**document["tableSchema"], "columns": []}},
@@ -348,7 +348,7 @@ def additions(path: str | PathLike[str], about: ReleaseMetadata) -> list[str]:
     loose = has_other_sentences(about)
     if any(_differ(part, written, loose) for part, written in pairs) or not _VERSION.fullmatch(about.version):
         places.append("the table")
-    for column, field, written in zip(about.columns, fields, wanted, strict=True):
+    for column, field, written in zip(about.columns, fields, expected_fields, strict=True):
         if _differ(field, written, loose):
             places.append(f"column {column.name!r}")
     return places
@@ -416,22 +416,22 @@ def _of_package(document: Mapping[str, Any], file: str) -> ReleaseMetadata | Non
             fields = schema.get("fields") if isinstance(schema, dict) else None
             if not isinstance(fields, list) or not all(isinstance(field, dict) for field in fields):
                 raise _WrongError(f"{file} has no fields; it does not describe a release")
-            own = resource.get("anonflow")
-            return _described(own, [(field.get("name"), field.get("anonflow")) for field in fields])
+            table_entry = resource.get("anonflow")
+            return _described(table_entry, [(field.get("name"), field.get("anonflow")) for field in fields])
     return None
 
 
-def _described(own: Any, columns: Sequence[tuple[Any, Any]]) -> ReleaseMetadata:
-    if not isinstance(own, dict) or "format" not in own:
+def _described(table_entry: Any, columns: Sequence[tuple[Any, Any]]) -> ReleaseMetadata:
+    if not isinstance(table_entry, dict) or "format" not in table_entry:
         raise _OthersError("says nothing of generalized cells; is it the description of a release?")
-    if own["format"] != FORMAT:
+    if table_entry["format"] != FORMAT:
         raise _WrongError(
-            f"is of format {short_form(own['format'])}, this program knows {FORMAT}; use a newer one"
+            f"is of format {short_form(table_entry['format'])}, this program knows {FORMAT}; use a newer one"
         )
-    k, rows = own.get("k"), own.get("rows")
+    k, rows = table_entry.get("k"), table_entry.get("rows")
     if any(number is not None and (not isinstance(number, int) or number < 0) for number in (k, rows)):
         raise _WrongError("k and rows must be whole numbers")
-    guarantee, version = own.get("guarantee"), own.get("version", "")
+    guarantee, version = table_entry.get("guarantee"), table_entry.get("version", "")
     if not isinstance(version, str) or not (guarantee is None or isinstance(guarantee, str)):
         raise _WrongError("guarantee and version must be texts")
     described = tuple(_column_of_entry(name, entry) for name, entry in columns)
@@ -441,16 +441,16 @@ def _described(own: Any, columns: Sequence[tuple[Any, Any]]) -> ReleaseMetadata:
     return ReleaseMetadata(described, guarantee, k, version, rows)
 
 
-def _column_of_entry(name: Any, own: Any) -> ColumnMetadata:
+def _column_of_entry(name: Any, entry: Any) -> ColumnMetadata:
     if not isinstance(name, str) or not name:
         raise _WrongError("a column has no name")
-    if not isinstance(own, dict):
+    if not isinstance(entry, dict):
         raise _WrongError(f"column {name!r}: its cells are not described")
-    notation, role, kind = own.get("notation"), own.get("role"), own.get("type")
-    known = (*NOTATIONS.values(), CODED, *AGGREGATED, EXACT)
-    if notation not in known:
+    notation, role, kind = entry.get("notation"), entry.get("role"), entry.get("type")
+    notations = (*NOTATIONS.values(), CODED, *AGGREGATED, EXACT)
+    if notation not in notations:
         raise _WrongError(
-            f"column {name!r}: unknown notation {short_form(notation)}; this program knows {', '.join(known)}"
+            f"column {name!r}: unknown notation {short_form(notation)}; this program knows {', '.join(notations)}"
         )
     if role not in ROLES or role in UNPUBLISHED or (role == "quasi-identifier") != (notation != EXACT):
         raise _WrongError(f"column {name!r}: a role that does not go with the notation {notation!r}")
@@ -458,34 +458,34 @@ def _column_of_entry(name: Any, own: Any) -> ColumnMetadata:
         raise _WrongError(
             f"column {name!r}: unknown type {short_form(kind)}; this program knows {', '.join(TYPES)}"
         )
-    missing, withheld = own.get("missing") is True, own.get("withheld") is True
+    missing, withheld = entry.get("missing") is True, entry.get("withheld") is True
     if withheld and notation != EXACT:
         raise _WrongError(f"column {name!r}: withheld does not go with the notation {notation!r}")
     bounds: tuple[str, str] | None = None
     values = tree = None
-    if notation in ("range", *AGGREGATED) and "lowest" in own:
-        low, high = own.get("lowest"), own.get("highest")
+    if notation in ("range", *AGGREGATED) and "lowest" in entry:
+        low, high = entry.get("lowest"), entry.get("highest")
         if not isinstance(low, str) or not isinstance(high, str) or Range.between(low, high) is None:
             raise _WrongError(
                 f"column {name!r}: lowest and highest must be numbers or dates, as texts, in order"
             )
         bounds = low, high
-    elif notation == "node" and "nodes" in own:
-        tree = _tree(name, own)
-    elif "values" in own and notation not in ("range", "node", *AGGREGATED, EXACT):
-        listed = own["values"]
+    elif notation == "node" and "nodes" in entry:
+        tree = _tree(name, entry)
+    elif "values" in entry and notation not in ("range", "node", *AGGREGATED, EXACT):
+        listed = entry["values"]
         if not isinstance(listed, list) or not listed or not all(isinstance(value, str) for value in listed):
             raise _WrongError(f"column {name!r}: values must be a list of texts")
         values = (*([None] if missing else []), *listed)
         missing = False
-    form = form_of(own["form"]) if "form" in own else None
-    if isinstance(form, str) or (form is None and "form" in own):
+    form = form_of(entry["form"]) if "form" in entry else None
+    if isinstance(form, str) or (form is None and "form" in entry):
         raise _WrongError(f"column {name!r}: this program does not know its form; use a newer one")
     return ColumnMetadata(name, role, notation, kind, missing, bounds, values, tree, withheld, form)
 
 
-def _tree(name: str, own: Mapping[str, Any]) -> Hierarchy:
-    nodes, parents = own.get("nodes"), own.get("parents")
+def _tree(name: str, entry: Mapping[str, Any]) -> Hierarchy:
+    nodes, parents = entry.get("nodes"), entry.get("parents")
     if (
         not isinstance(nodes, list)
         or not isinstance(parents, list)

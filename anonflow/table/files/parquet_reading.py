@@ -259,12 +259,17 @@ def _joined(kind: pa.DataType, other: pa.DataType) -> pa.DataType | None:
     if kind == other:
         return kind
     if _is_unread(kind) or _is_unread(other):
-        empty = [each for each in (kind, other) if _is_unread(each) or pa.types.is_null(each)]
+        empty = [
+            data_type for data_type in (kind, other) if _is_unread(data_type) or pa.types.is_null(data_type)
+        ]
         return next(filter(_is_unread, empty)) if len(empty) == 2 else None
-    plain = [each.value_type if pa.types.is_dictionary(each) else each for each in (kind, other)]
+    plain = [
+        data_type.value_type if pa.types.is_dictionary(data_type) else data_type
+        for data_type in (kind, other)
+    ]
     if any(map(pa.types.is_decimal, plain)) and any(map(pa.types.is_floating, plain)):
         return None  # 0.1 is no float
-    schemas = [pa.schema([("", each)]) for each in plain]
+    schemas = [pa.schema([("", data_type)]) for data_type in plain]
     try:
         return pa.unify_schemas(schemas, promote_options="permissive").field(0).type
     except pa.ArrowTypeError:
@@ -278,15 +283,15 @@ def _unpacked_sizes(file: Path) -> Iterator[int]:
     """
     import pyarrow.parquet as pq
 
-    about = pq.ParquetFile(open_file(file))
-    groups = [about.metadata.row_group(at) for at in range(about.metadata.num_row_groups)]
-    yield 8 * about.metadata.num_rows * about.metadata.num_columns
+    parquet_file = pq.ParquetFile(open_file(file))
+    groups = [parquet_file.metadata.row_group(at) for at in range(parquet_file.metadata.num_row_groups)]
+    yield 8 * parquet_file.metadata.num_rows * parquet_file.metadata.num_columns
     chunks = [group.column(at) for group in groups for at in range(group.num_columns)]
     if sum(chunk.num_values * chunk.total_uncompressed_size for chunk in chunks) <= total_memory():
         return
     texts = [
         field.name
-        for field in about.schema_arrow
+        for field in parquet_file.schema_arrow
         if pa.types.is_string(field.type) or pa.types.is_binary(field.type)
     ]
     reader = pq.ParquetFile(open_file(file), read_dictionary=texts)

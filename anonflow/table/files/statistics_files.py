@@ -87,16 +87,16 @@ def read_statistics(
 
     columns: dict[str, pd.Series] = {}
     try:
-        _, about = read_rows(metadataonly=True)
-        if not about.column_names:
+        _, metadata = read_rows(metadataonly=True)
+        if not metadata.column_names:
             raise DataError(f"{name}: has no columns; save it again with its variables")
-        widths = list(about.variable_storage_width.values())
+        widths = list(metadata.variable_storage_width.values())
         longest = 0
         if file.suffix.lower() == ".dta":
             with opener(file) if opener else file.open("rb") as stream:
                 longest = _longest_shared_text(stream)
         rows = max(1, PIECE // sum(TEXT_OBJECT + (width or longest) for width in widths))
-        fits(_held(read_rows, rows, about.variable_value_labels if labels else {}, columns))
+        fits(_held(read_rows, rows, metadata.variable_value_labels if labels else {}, columns))
     except (AnonflowError, MemoryError):
         raise
     except Exception as error:  # pyreadstat's own ones, and whatever damaged or invented numbers lead to

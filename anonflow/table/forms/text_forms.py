@@ -69,9 +69,9 @@ class Seen:
             for form in self.forms
         ]
         if len(answers) == 1 and not self.needs_pivot:
-            shown = f" ({'; '.join(self._shown(self.forms[0]))})" if examples else ""
+            example_text = f" ({'; '.join(self._shown(self.forms[0]))})" if examples else ""
             money = " and signs of a currency" if self.has_currency else ""
-            sentence = f"its {kind} are written with {answers[0].words}{money}{shown}"
+            sentence = f"its {kind} are written with {answers[0].words}{money}{example_text}"
             if self.partial:
                 sentence += f", and {self.partial:,} are a month or a year alone"
                 if not examples:
@@ -80,10 +80,15 @@ class Seen:
             return Sentence(sentence) if examples else sentence + ": " + add_keys(answers[0])
         ways = Sentence("")
         for number, (form, answer) in enumerate(zip(self.forms, answers, strict=True)):
-            shown = f" ({'; '.join(self._shown(answer))})" if examples else ""
-            ways = ways + ("" if not number else ", or ") + f"with {form.words}{shown}: " + add_keys(answer)
-        many = [f"can be read in {len(answers)} ways"] if len(answers) > 1 else []
-        problems = " and ".join((["have years of two digits"] if self.needs_pivot else []) + many)
+            example_text = f" ({'; '.join(self._shown(answer))})" if examples else ""
+            ways = (
+                ways
+                + ("" if not number else ", or ")
+                + f"with {form.words}{example_text}: "
+                + add_keys(answer)
+            )
+        ambiguity = [f"can be read in {len(answers)} ways"] if len(answers) > 1 else []
+        problems = " and ".join((["have years of two digits"] if self.needs_pivot else []) + ambiguity)
         end = (
             f"; with pivot: {PIVOT} the year {PIVOT} is {1900 + PIVOT}, and {PIVOT - 1} is {1999 + PIVOT}"
             if self.needs_pivot

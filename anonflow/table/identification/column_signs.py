@@ -184,8 +184,8 @@ def name_says(name: str) -> tuple[str, str] | None:
         return "identifier", "its name is that of a name of a person"
     if _SENSITIVE.search(name):
         return "sensitive", "its name is that of something people want to keep to themselves"
-    for meaning, known in _IDENTIFIERS.items():
-        if joined in known or set(words) & known:
+    for meaning, terms in _IDENTIFIERS.items():
+        if joined in terms or set(words) & terms:
             return "identifier", f"its name is that of {meaning}"
     if any(phrase in joined for phrase in _PHRASES):
         return "identifier", f"its name is that of {_NUMBER_OF_PERSON}"

@@ -212,7 +212,9 @@ class Earlier:
         DataError
             If what is kept cannot be read.
         """
-        shared = [each.people for each in self.shared(table, release) if each.people]
+        shared = [
+            shared_people.people for shared_people in self.shared(table, release) if shared_people.people
+        ]
         most, times = max(shared, default=0), len(shared)
         few, alone = self._left(table, release) if times and release is not None else (None, 0)
         people = table.n if table.unit is None else len(np.unique(table.unit))
@@ -243,7 +245,7 @@ class Earlier:
         if not self.kept or table.n > MOST_PEOPLE or not set(table.unit_columns).isdisjoint(table.qi_columns):
             return False
         by = _column_list(table.unit_columns)
-        return all(each.by == by for each in self.releases()) and not self.overlap(table)
+        return all(release.by == by for release in self.releases()) and not self.overlap(table)
 
     def shared(self, table: Table, release: Drawn | None = None) -> list[SharedPeople]:
         """Return how many of a table's people are in each earlier release, in the order of their dates.
@@ -261,7 +263,7 @@ class Earlier:
         """
         if not self.kept:
             return []
-        mine, count = np.unique(self.marks_of(table), return_counts=True)
+        marks, count = np.unique(self.marks_of(table), return_counts=True)
         if table.unit is not None:  # a person with several rows is one
             count = np.ones_like(count)
         same = None if release is None or release.frame is None else self.seal_of(release.frame)
@@ -269,10 +271,10 @@ class Earlier:
         for then in self.releases():
             if then.seal == same:
                 continue
-            theirs, often = np.unique(then.marks, return_counts=True)
-            _, at, where = np.intersect1d(mine, theirs, assume_unique=True, return_indices=True)
+            earlier_marks, often = np.unique(then.marks, return_counts=True)
+            _, at, where = np.intersect1d(marks, earlier_marks, assume_unique=True, return_indices=True)
             again = int(np.minimum(count[at], often[where]).sum())
-            released = len(then.marks) if table.unit is None else len(theirs)
+            released = len(then.marks) if table.unit is None else len(earlier_marks)
             shared.append(SharedPeople(then.when, released, again))
         return shared
 
@@ -316,16 +318,22 @@ class Earlier:
             )
         named = {place.path: place for place in (*places, self)}  # which is one of them, most often
         before = _distinct(place.releases() for place in named.values())
-        mine = replace(self.people_of(table, release), after=tuple(each.seal for each in before))
-        if not any(each.tracks is None or each.by != mine.by for each in [*before, mine]):
+        people = replace(
+            self.people_of(table, release), after=tuple(publication.seal for publication in before)
+        )
+        if not any(
+            publication.tracks is None or publication.by != people.by for publication in [*before, people]
+        ):
             noted = _histories.get(table)
-            if noted is None or {each.seal for each in noted.releases} != {each.seal for each in before}:
+            if noted is None or {publication.seal for publication in noted.releases} != {
+                publication.seal for publication in before
+            }:
                 noted = History(tuple(before))
-            few = int((noted.then(mine).people_left < mine.k).sum())
+            few = int((noted.then(people).people_left < people.k).sum())
             if not few:
-                return mine
+                return people
         raise VerificationError(
-            f"{self.path}: the releases there and this one may leave people fewer than k = {mine.k} people whose rows may be theirs; anonymize "
+            f"{self.path}: the releases there and this one may leave people fewer than k = {people.k} people whose rows may be theirs; anonymize "
             "again with earlier= and this folder"
         )
 
@@ -479,7 +487,7 @@ class Earlier:
         DataError
             If one cannot be read.
         """
-        return sorted((self._read(file) for file in self._files()), key=lambda each: each.when)
+        return sorted((self._read(file) for file in self._files()), key=lambda release: release.when)
 
     def history(self) -> History:
         """Return the releases of this folder with whose each row may be, in the order of their dates.
@@ -494,10 +502,10 @@ class Earlier:
             raise DataError(
                 f"{self.path}: has no earlier release; name the owner's folder in which releases were kept; a first release is made without earlier"
             )
-        for each in releases:
-            if each.tracks is None:
+        for release in releases:
+            if release.tracks is None:
                 raise DataError(
-                    f"{self.path}: the release of {each.when} does not say whose its rows may be: it was kept by an older version, "
+                    f"{self.path}: the release of {release.when} does not say whose its rows may be: it was kept by an older version, "
                     "without a certificate, is too large, or its people have no number of their own; only later releases can be counted together"
                 )
         return History(tuple(releases))
@@ -618,40 +626,40 @@ def history_of(folders: Any, table: Table) -> tuple[Earlier, History, np.ndarray
             raise DataError(
                 f"{place.path}: has another key than {places[0].path}, so people cannot be recognized; keep all releases in one owner's folder"
             )
-    releases = _distinct(each.releases for each in several)
+    releases = _distinct(folder_history.releases for folder_history in several)
     checked_order(releases)
-    absent = {seal for each in releases for seal in each.after} - {each.seal for each in releases}
+    absent = {seal for release in releases for seal in release.after} - {release.seal for release in releases}
     if absent:
         raise DataError(
             f"{places[-1].path}: its releases go on from {len(absent):,} earlier releases that are in none of the folders named; name their owner's "
             "folder as well, the oldest first"
         )
     by = _column_list(table.unit_columns)
-    for each in releases:
-        if each.by != by:
+    for release in releases:
+        if release.by != by:
             raise DataError(
-                f"{places[0].path}: people of the release of {each.when} are recognized by {each.by}, those of this table by {by}; give both "
+                f"{places[0].path}: people of the release of {release.when} are recognized by {release.by}, those of this table by {by}; give both "
                 "the same identifier, or keep releases of other people in another folder"
             )
         for name, generalized in _columns(table).items():
-            if generalized != each.columns.get(name, generalized):
+            if generalized != release.columns.get(name, generalized):
                 roles = "published as it is", "a quasi-identifier"
                 raise DataError(
-                    f"{name!r} is {roles[not generalized]} in the release of {each.when}, and {roles[generalized]} in this table; "
+                    f"{name!r} is {roles[not generalized]} in the release of {release.when}, and {roles[generalized]} in this table; "
                     "give it the same role, or leave it out"
                 )
     nameless = int(_nameless(table).sum())
     if nameless:
         raise DataError(f"{nameless:,} rows have no {by}; each person needs a number of their own")
     history = History(tuple(releases))
-    mine = places[0].marks_of(table)
-    if len(np.unique(mine)) < table.n:
+    marks = places[0].marks_of(table)
+    if len(np.unique(marks)) < table.n:
         raise DataError(f"two rows have the same {by}; each person needs one row, and a number of their own")
-    if not np.isin(mine, history.marks).any():
+    if not np.isin(marks, history.marks).any():
         raise DataError(
             f"{places[0].path}: nobody of this table is in an earlier release there; name the owner's folder of the same people"
         )
-    return places[0], history, mine
+    return places[0], history, marks
 
 
 def history_with(folders: Any, table: Table, release: Drawn) -> tuple[History | None, np.ndarray]:
@@ -676,9 +684,9 @@ def history_with(folders: Any, table: Table, release: Drawn) -> tuple[History | 
         As :func:`history_of`.
     """
     place, history, marks = history_of(folders, table)
-    mine = place.people_of(table, release)
-    if all(mine.seal != each.seal for each in history.releases):
-        return (None if mine.tracks is None else history.then(mine)), marks
+    people = place.people_of(table, release)
+    if all(people.seal != publication.seal for publication in history.releases):
+        return (None if people.tracks is None else history.then(people)), marks
     return history, marks
 
 
@@ -693,8 +701,8 @@ def _distinct(folders: Iterable[Iterable[ReleasedPeople]]) -> list[ReleasedPeopl
     """Return the releases of several folders, each once, in the order of their dates in each folder."""
     by_seal: dict[str, ReleasedPeople] = {}
     for releases in folders:
-        for each in releases:
-            by_seal.setdefault(each.seal, each)
+        for release in releases:
+            by_seal.setdefault(release.seal, release)
     return list(by_seal.values())
 
 

@@ -48,7 +48,9 @@ class History:
     def marks(self) -> np.ndarray:
         """The marks of everybody who has a row with other columns in some release, ascending, shape (u,), uint64."""
         return np.unique(
-            np.concatenate([np.zeros(0, np.uint64), *(each.marks[_listed(each)] for each in self.releases)])
+            np.concatenate(
+                [np.zeros(0, np.uint64), *(release.marks[_listed(release)] for release in self.releases)]
+            )
         )
 
     @cached_property
@@ -62,9 +64,9 @@ class History:
         """
         u = len(self.marks)
         present = np.zeros((len(self.releases), u), bool)
-        places = [np.searchsorted(self.marks, each.marks) for each in self.releases]
-        for there, each, at in zip(present, self.releases, places, strict=True):
-            there[at[_listed(each)]] = True
+        places = [np.searchsorted(self.marks, release.marks) for release in self.releases]
+        for there, release, at in zip(present, self.releases, places, strict=True):
+            there[at[_listed(release)]] = True
         fate = equal_columns(present, u)
         past, codes, begin = np.zeros(u, bool), np.zeros(0, np.int64), 0
         if self.before is not None:
@@ -72,11 +74,11 @@ class History:
             begin, at = len(self.before.releases), np.searchsorted(self.marks, self.before.marks)
             track, person = (at[ends] for ends in self.before.pairs)
             codes, past[at] = (track * u + person)[fate[track] == fate[person]], True
-        for there, each, at in zip(present[begin:], self.releases[begin:], places[begin:], strict=True):
-            assert each.tracks is not None
-            if each.tracks.sizes.sum() > _MOST:
+        for there, release, at in zip(present[begin:], self.releases[begin:], places[begin:], strict=True):
+            assert release.tracks is not None
+            if release.tracks.sizes.sum() > _MOST:
                 raise DataError(f"more than {_MOST:,} pairs of a row and a person; take smaller classes")
-            track, person = (at[ends] for ends in each.tracks.pairs())
+            track, person = (at[ends] for ends in release.tracks.pairs())
             alike = fate[track] == fate[person]
             track, person = track[alike], person[alike]
             code = np.sort(track * u + person, kind="stable")  # of tracks in order
@@ -108,15 +110,15 @@ class History:
         A track's value is that of its last release with the column; 0 where none has it.
         """
         value = np.zeros(len(self.marks), np.uint64)
-        known = np.zeros(len(self.marks), bool)
-        for each in self.releases:
-            if column in each.values:
-                listed = _listed(each)
-                at = np.searchsorted(self.marks, each.marks[listed])
-                value[at], known[at] = each.values[column][listed], True
+        has_value = np.zeros(len(self.marks), bool)
+        for release in self.releases:
+            if column in release.values:
+                listed = _listed(release)
+                at = np.searchsorted(self.marks, release.marks[listed])
+                value[at], has_value[at] = release.values[column][listed], True
         track, person = self.pairs
         kind = np.unique(value, return_inverse=True)[1].astype(np.int64)
-        some = known[track]
+        some = has_value[track]
         different = np.unique(person[some] * max(len(value), 1) + kind[track[some]])
         return np.bincount(different // max(len(value), 1), minlength=len(value))
 
@@ -139,7 +141,7 @@ class History:
 
     def then(self, release: ReleasedPeople) -> History:
         """Return the same releases and one more; as it is if it has the release, by its seal."""
-        if any(each.seal == release.seal for each in self.releases):
+        if any(predecessor.seal == release.seal for predecessor in self.releases):
             return self
         return History((*self.releases, release), self)
 

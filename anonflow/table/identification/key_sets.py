@@ -68,8 +68,8 @@ class KeySets:
         n = max(len(self.scores), 1)
         rows = pd.DataFrame(
             {
-                "columns": [", ".join(self.columns[a] for a in each) for each in self.sets],
-                "size": [len(each) for each in self.sets],
+                "columns": [", ".join(self.columns[a] for a in key_set) for key_set in self.sets],
+                "size": [len(key_set) for key_set in self.sets],
                 "uniques": self.uniques,
                 "minimal uniques": self.minimal,
                 "smallest class": self.smallest,
@@ -155,8 +155,8 @@ class KeySets:
     def contributions(self) -> pd.DataFrame:
         """Return how many minimal sample uniques each column is part of, and their share of all."""
         part = np.zeros(len(self.columns), np.int64)
-        for each, count in zip(self.sets, self.minimal.tolist(), strict=True):
-            part[list(each)] += count
+        for key_set, count in zip(self.sets, self.minimal.tolist(), strict=True):
+            part[list(key_set)] += count
         whole = max(int(self.minimal.sum()), 1)
         return pd.DataFrame({"column": self.columns, "minimal uniques": part, "share": part / whole})
 
@@ -206,10 +206,10 @@ def key_sets(frame: pd.DataFrame, columns: Sequence[str], most: int = 3) -> KeyS
         raise ParameterError("key_sets: name at least one column that others may know")
     q, n = len(columns), len(frame)
     most = min(int(most), q)
-    wanted = sum(math.comb(q, size) for size in range(1, most + 1))
-    if wanted > MOST_SETS:
+    set_count = sum(math.comb(q, size) for size in range(1, most + 1))
+    if set_count > MOST_SETS:
         raise ParameterError(
-            f"key_sets: {wanted:,} sets of up to {most} of {q} columns; name fewer columns or smaller sets"
+            f"key_sets: {set_count:,} sets of up to {most} of {q} columns; name fewer columns or smaller sets"
         )
     single = [class_labels(frame, [name]) for name in columns]
     labels: dict[tuple[int, ...], np.ndarray] = {(): np.zeros(n, np.int64)}
@@ -221,20 +221,22 @@ def key_sets(frame: pd.DataFrame, columns: Sequence[str], most: int = 3) -> KeyS
         weight = math.prod(max(q - i, 1) for i in range(size, most + 1))
         labels_here: dict[tuple[int, ...], np.ndarray] = {}
         unique_here: dict[tuple[int, ...], np.ndarray] = {}
-        for each in combinations(range(q), size):
-            label = refined(labels[each[:-1]], single[each[-1]])
-            many = np.bincount(label, minlength=1)
-            alone = many[label] == 1
+        for key_set in combinations(range(q), size):
+            label = refined(labels[key_set[:-1]], single[key_set[-1]])
+            class_sizes = np.bincount(label, minlength=1)
+            alone = class_sizes[label] == 1
             special = alone.copy()
-            for part in combinations(each, size - 1):
+            for part in combinations(key_set, size - 1):
                 special &= ~unique_on[part]
             scores += weight * special
             counts += special
             least[special & (least == 0)] = size
-            sets.append(each)
-            figures.append((int(alone.sum()), int(special.sum()), len(many), int(many.min(initial=n))))
+            sets.append(key_set)
+            figures.append(
+                (int(alone.sum()), int(special.sum()), len(class_sizes), int(class_sizes.min(initial=n)))
+            )
             if size < most:
-                labels_here[each], unique_here[each] = label, alone
+                labels_here[key_set], unique_here[key_set] = label, alone
         labels, unique_on = labels_here, unique_here
     table = np.array(figures, np.int64).reshape(-1, 4)
     whole = class_labels(frame, columns)

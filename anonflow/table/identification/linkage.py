@@ -98,7 +98,7 @@ class Link:
 def linkage(
     records: Records,
     originals: Mapping[str, pd.Series],
-    shown: Mapping[str, pd.Series],
+    published_columns: Mapping[str, pd.Series],
     candidates: Candidates,
     declared: Collection[str] = (),
 ) -> list[Link]:
@@ -110,7 +110,7 @@ def linkage(
         The n originals' quasi-identifiers (QIs).
     originals : mapping of str to pandas.Series, n values each
         Their other columns.
-    shown : mapping of str to pandas.Series, m values each
+    published_columns : mapping of str to pandas.Series, m values each
         The same columns, as the rows show them.
     candidates : Candidates
         Of the m rows.
@@ -145,13 +145,13 @@ def linkage(
     left_out = _LeftOut.of(candidates, records.n)
     fits: dict[str, tuple[_Form, np.ndarray]] = {}
     for name, cells in originals.items():
-        if name not in shown:
+        if name not in published_columns:
             continue
-        texts, own, published = joint_codes(cells, shown[name])
+        texts, codes, published = joint_codes(cells, published_columns[name])
         form: _Form = (
-            _Declared(own)
+            _Declared(codes)
             if name in declared
-            else _best_form(records, own, list(texts), left_out, bool(missing_cells(cells).all()))
+            else _best_form(records, codes, list(texts), left_out, bool(missing_cells(cells).all()))
         )
         fits[name] = form, published
     highest = {name: np.full(len(candidates.row_list), np.nan) for name in fits}
@@ -256,17 +256,17 @@ class _Form(Protocol):
     @property
     def uses(self) -> tuple[str, ...]: ...
 
-    def at(self, shown: np.ndarray, original: np.ndarray, row: np.ndarray) -> np.ndarray:
+    def at(self, published: np.ndarray, original: np.ndarray, row: np.ndarray) -> np.ndarray:
         """Return f for each pair of a published value (its code) and an original; the pair's row determines the left-out originals."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Declared:
-    own: np.ndarray
+    codes: np.ndarray
     uses: tuple[str, ...] = ()
 
-    def at(self, shown: np.ndarray, original: np.ndarray, row: np.ndarray) -> np.ndarray:
-        return (self.own[original] == shown).astype(float)
+    def at(self, published: np.ndarray, original: np.ndarray, row: np.ndarray) -> np.ndarray:
+        return (self.codes[original] == published).astype(float)
 
 
 @dataclass(frozen=True, eq=False)
@@ -277,26 +277,26 @@ class _Contexts:
     ----------
     bin : numpy.ndarray, shape (V,), int64
         The bin of each value's code.
-    own : numpy.ndarray, shape (n,), int64
+    original_bins : numpy.ndarray, shape (n,), int64
         The bin of each original's value.
     levels : list of numpy.ndarray, shape (n,), int64
         The context of each original, each level finer than the one before.
     """
 
     bin: np.ndarray
-    own: np.ndarray
+    original_bins: np.ndarray
     levels: list[np.ndarray]
     left_out: _LeftOut
     uses: tuple[str, ...]
 
-    def at(self, shown: np.ndarray, original: np.ndarray, row: np.ndarray) -> np.ndarray:
+    def at(self, published: np.ndarray, original: np.ndarray, row: np.ndarray) -> np.ndarray:
         bins = int(self.bin.max()) + 1
-        y = self.bin[shown]
-        f: np.ndarray = (np.bincount(self.own, minlength=bins) / len(self.own))[y]
-        f = np.maximum(f, 0.1 / len(self.own))  # values without an original
+        y = self.bin[published]
+        f: np.ndarray = (np.bincount(self.original_bins, minlength=bins) / len(self.original_bins))[y]
+        f = np.maximum(f, 0.1 / len(self.original_bins))  # values without an original
         group, label, member = self.left_out.groups(original, row)
         for context in self.levels:
-            kinds, cell, count = ranked_values(context * bins + self.own)
+            kinds, cell, count = ranked_values(context * bins + self.original_bins)
             of_context = np.bincount(context)
             distinct = np.bincount(kinds // bins, minlength=len(of_context))
             # what the left-out originals contribute to each cell, and to each context
@@ -309,12 +309,12 @@ class _Contexts:
             z = context[original]
             at_place, is_place = _find(places, group * len(of_context) + z)
             m = of_context[z] - np.where(is_place, less[at_place], 0)
-            kept = distinct[z] - np.where(is_place, no_more[at_place], 0)
+            distinct_left = distinct[z] - np.where(is_place, no_more[at_place], 0)
             at_cell, is_cell = _find(kinds, z * bins + y)
-            mine = np.where(is_cell, count[at_cell], 0)
+            support = np.where(is_cell, count[at_cell], 0)
             at_gone, is_gone = _find(gone, group * len(kinds) + at_cell)
-            mine = mine - np.where(is_cell & is_gone, gone_count[at_gone], 0)
-            f = np.where(m > 0, (np.maximum(mine - 1, 0) + kept * f) / np.maximum(m, 1), f)
+            support = support - np.where(is_cell & is_gone, gone_count[at_gone], 0)
+            f = np.where(m > 0, (np.maximum(support - 1, 0) + distinct_left * f) / np.maximum(m, 1), f)
         return f
 
 
@@ -341,8 +341,8 @@ class _Curve:
     scale: float
     uses: tuple[str, ...]
 
-    def at(self, shown: np.ndarray, original: np.ndarray, row: np.ndarray) -> np.ndarray:
-        rank = self.rank[shown]
+    def at(self, published: np.ndarray, original: np.ndarray, row: np.ndarray) -> np.ndarray:
+        rank = self.rank[published]
         within = _laplace((self.ends[rank + 1] - self.middle[original]) / self.scale) - _laplace(
             (self.ends[rank] - self.middle[original]) / self.scale
         )
@@ -361,7 +361,7 @@ def _find(sorted_keys: np.ndarray, keys: np.ndarray) -> tuple[np.ndarray, np.nda
 
 
 def _best_form(
-    records: Records, own: np.ndarray, texts: Sequence[str], left_out: _LeftOut, is_empty: bool
+    records: Records, codes: np.ndarray, texts: Sequence[str], left_out: _LeftOut, is_empty: bool
 ) -> _Form:
     """Return the form of f that explains most of a column."""
     some = np.arange(0, records.n, -(-records.n // _FITTED))
@@ -372,15 +372,15 @@ def _best_form(
     )
     if is_empty:
         return best[1]
-    for code in _codings(texts, own, records.domains):
-        y = code[own]
+    for code in _codings(texts, codes, records.domains):
+        y = code[codes]
         if y.max() == 0:
             continue
         gain, chosen, levels = _chain(y, some, contexts)
         if gain > best[0]:
             uses = tuple(dict.fromkeys(records.domains[a].column for a in chosen))
             best = gain, _Contexts(code, y, levels, left_out, uses)
-    for gain, curve in _curves(records, own, texts, left_out):
+    for gain, curve in _curves(records, codes, texts, left_out):
         if gain > best[0]:
             best = gain, curve
     return best[1]
@@ -422,9 +422,11 @@ def _left_one_out(context: np.ndarray, y: np.ndarray, bins: int, before: np.ndar
     of_context = np.bincount(context)
     distinct = np.bincount(kinds // bins)
     others = of_context[context] - 1
-    mine = count[cell] - 1
-    kept = distinct[context] - (mine == 0)
-    return np.where(others > 0, (np.maximum(mine - 1, 0) + kept * before) / np.maximum(others, 1), before)
+    support = count[cell] - 1
+    distinct_left = distinct[context] - (support == 0)
+    return np.where(
+        others > 0, (np.maximum(support - 1, 0) + distinct_left * before) / np.maximum(others, 1), before
+    )
 
 
 def _qi_contexts(records: Records) -> Iterator[tuple[int, np.ndarray]]:
@@ -445,9 +447,9 @@ def _binned(codes: np.ndarray, counts: np.ndarray, bins: int) -> np.ndarray:
     return np.asarray(np.unique(run, return_inverse=True)[1], np.int64)[codes]
 
 
-def _codings(texts: Sequence[str], own: np.ndarray, domains: Sequence[Domain]) -> Iterator[np.ndarray]:
+def _codings(texts: Sequence[str], codes: np.ndarray, domains: Sequence[Domain]) -> Iterator[np.ndarray]:
     """Yield codings of a column: a code for each of its values, shape (values,), int64."""
-    n, counts = len(own), np.bincount(own, minlength=len(texts))
+    n, counts = len(codes), np.bincount(codes, minlength=len(texts))
     if len(texts) < 0.9 * n or n < 50:
         yield np.arange(len(texts))
     numbers = _numbers_or_days(texts)
@@ -465,8 +467,8 @@ def _codings(texts: Sequence[str], own: np.ndarray, domains: Sequence[Domain]) -
         yield from _coarser(first, counts)
     words = [re.findall(r"[^\W_]+(?:[-.][^\W_]+)*", text.casefold()) for text in texts]
     for domain in domains:
-        known = {label.casefold(): code for code, label in enumerate(domain.labels) if label}
-        mentioned = [next((known[word] for word in some if word in known), -1) for some in words]
+        code_of = {label.casefold(): code for code, label in enumerate(domain.labels) if label}
+        mentioned = [next((code_of[word] for word in some if word in code_of), -1) for some in words]
         if sum(code >= 0 for code in mentioned) > len(texts) / 10:
             yield _labelled(mentioned)
 
@@ -518,17 +520,17 @@ def _seconds(text: str) -> float:
 
 
 def _curves(
-    records: Records, own: np.ndarray, texts: Sequence[str], left_out: _LeftOut
+    records: Records, codes: np.ndarray, texts: Sequence[str], left_out: _LeftOut
 ) -> Iterator[tuple[float, _Curve]]:
     """Yield a curve for each numeric QI, and the nats a record that it explains."""
     numbers = _numbers_or_days(texts)
     if numbers is None or len(np.unique(numbers)) <= _BINS[-1]:
         return
     values, rank = np.unique(numbers, return_inverse=True)
-    share = np.bincount(rank[own], minlength=len(values)) / len(own)
+    share = np.bincount(rank[codes], minlength=len(values)) / len(codes)
     ends = np.concatenate([[-np.inf], values[:-1] + np.diff(values) / 2, [np.inf]])
     least = 1e-9 * float(values[-1] - values[0])
-    y = numbers[own]
+    y = numbers[codes]
     group = left_out.own_group()
     for a, domain in enumerate(records.domains):
         if domain.kind != "numeric" or domain.size <= _BINS[-1] or domain.has_missing or domain.has_codes:
@@ -537,8 +539,8 @@ def _curves(
         residual = np.abs(y - middle)
         for scale in (*np.quantile(residual, [0.5, 0.75]).tolist(), float(residual.mean())):
             curve = _Curve(ends, rank, share, middle, max(scale, least), (domain.column,))
-            f = curve.at(own, np.arange(records.n), np.arange(records.n))
-            yield float(np.log(f / share[rank[own]]).mean()), curve
+            f = curve.at(codes, np.arange(records.n), np.arange(records.n))
+            yield float(np.log(f / share[rank[codes]]).mean()), curve
 
 
 def _through_others(points: np.ndarray, codes: np.ndarray, y: np.ndarray, group: np.ndarray) -> np.ndarray:

@@ -90,7 +90,7 @@ def _parts(file: Path, name: str, most: int) -> tuple[bytes, dict[str, bytes]]:
 
     for member, content in members(
         file, f"{name}:", _MOST_ENTRIES, most, most_of,
-        many=f"; pack the folder {MEMORY} of the owner's folder alone",
+        ending=f"; pack the folder {MEMORY} of the owner's folder alone",
         damaged=f"{name}: is damaged, or no ZIP file; pack the owner's folder as a .zip",
     ):  # fmt: skip
         part = PurePosixPath(member).name

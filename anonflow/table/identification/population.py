@@ -130,9 +130,11 @@ def zayatz(sizes: np.ndarray, fraction: float) -> Estimate:
     chance = np.exp(chance)
 
     def uniques(counts: np.ndarray) -> np.ndarray:
-        shown = (counts * chance).sum(axis=-1)
-        good = shown > 0
-        share = np.divide(counts[..., 0] * chance[0], shown, out=np.zeros_like(shown), where=good)
+        sample_uniques = (counts * chance).sum(axis=-1)
+        good = sample_uniques > 0
+        share = np.divide(
+            counts[..., 0] * chance[0], sample_uniques, out=np.zeros_like(sample_uniques), where=good
+        )
         result: np.ndarray = counts[..., 0] * share / fraction
         return result
 
@@ -450,8 +452,8 @@ def individual_risk(sizes: np.ndarray, people: np.ndarray) -> np.ndarray:
     p, rest = p[slow], rest[slow]
     # with I(f) = integral of u^(f-1) / (p + rest u) over 0..1: p I(f) + rest I(f + 1) = 1 / f, and the risk is p I(f)
     integral = -np.log(p) / rest
-    for known in (1, 2):
-        integral = np.where(f[slow] > known, (1.0 / known - p * integral) / rest, integral)
+    for order in (1, 2):
+        integral = np.where(f[slow] > order, (1.0 / order - p * integral) / rest, integral)
     risk[slow] = p * integral
     return risk
 

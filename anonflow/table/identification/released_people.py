@@ -58,10 +58,10 @@ class ReleasedPeople:
     @property
     def arrays(self) -> dict[str, np.ndarray]:
         """What its file holds: with its description, which is JSON, in `about`."""
-        about: dict[str, Any] = {"version": 1, "when": self.when, "seal": self.seal}
+        description: dict[str, Any] = {"version": 1, "when": self.when, "seal": self.seal}
         arrays = {"units": self.marks}
         if self.tracks is not None:
-            about |= {
+            description |= {
                 "by": self.by,
                 "k": self.k,
                 "criterion": self.criterion,
@@ -71,7 +71,7 @@ class ReleasedPeople:
             }
             arrays |= {name: getattr(self.tracks, name) for name in _TRACKS}
             arrays |= {f"{_VALUES}{number}": marks for number, marks in enumerate(self.values.values())}
-        return {**arrays, "about": np.array(json.dumps(about))}
+        return {**arrays, "about": np.array(json.dumps(description))}
 
     @classmethod
     def of_arrays(cls, arrays: Mapping[str, np.ndarray]) -> ReleasedPeople:
@@ -82,14 +82,14 @@ class ReleasedPeople:
         ValueError, KeyError, TypeError
             If the file does not have what it should.
         """
-        marks, about = arrays["units"], json.loads(str(arrays["about"]))
-        if marks.dtype != np.uint64 or marks.ndim != 1 or not isinstance(about, dict):
+        marks, description = arrays["units"], json.loads(str(arrays["about"]))
+        if marks.dtype != np.uint64 or marks.ndim != 1 or not isinstance(description, dict):
             raise ValueError
-        when = str(about.get("when", ""))
+        when = str(description.get("when", ""))
         if when:
             datetime.fromisoformat(when)
-        people = cls(marks, str(about["seal"]), when)
-        if "criterion" not in about:
+        people = cls(marks, str(description["seal"]), when)
+        if "criterion" not in description:
             return people
         parts = {name: arrays[name] for name in _TRACKS}  # once: each look into a file reads it
         tracks = Candidates(**parts)
@@ -103,20 +103,25 @@ class ReleasedPeople:
             or not _lists_everybody(tracks)
         ):
             raise ValueError
-        values = {str(name): arrays[f"{_VALUES}{number}"] for number, name in enumerate(about["sensitive"])}
-        if any(each.shape != (n,) or each.dtype != np.uint64 for each in values.values()):
+        values = {
+            str(name): arrays[f"{_VALUES}{number}"] for number, name in enumerate(description["sensitive"])
+        }
+        if any(
+            column_marks.shape != (n,) or column_marks.dtype != np.uint64 for column_marks in values.values()
+        ):
             raise ValueError
         return replace(
             people,
-            by=str(about["by"]),
-            k=int(about["k"]),
-            criterion=str(about["criterion"]),
+            by=str(description["by"]),
+            k=int(description["k"]),
+            criterion=str(description["criterion"]),
             tracks=tracks,
             values=values,
             columns={
-                str(name): bool(generalized) for name, generalized in dict(about.get("columns", {})).items()
+                str(name): bool(generalized)
+                for name, generalized in dict(description.get("columns", {})).items()
             },
-            after=tuple(map(str, about.get("after", ()))),
+            after=tuple(map(str, description.get("after", ()))),
         )
 
 
@@ -125,5 +130,5 @@ def _lists_everybody(tracks: Candidates) -> bool:
     n, sizes = tracks.rows, np.diff(tracks.offsets)
     codes = np.repeat(np.arange(len(sizes)), sizes) * n + tracks.originals
     rows = np.flatnonzero(tracks.sizes > 0)
-    mine = tracks.row_list[rows].astype(np.int64) * n + rows
-    return bool(np.isin(mine, codes, assume_unique=True).all())
+    diagonal = tracks.row_list[rows].astype(np.int64) * n + rows
+    return bool(np.isin(diagonal, codes, assume_unique=True).all())

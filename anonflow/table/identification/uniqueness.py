@@ -120,7 +120,7 @@ def keys_of_owners(labels: np.ndarray, owner: np.ndarray) -> np.ndarray:
     A person's rows, all together, are one quasi-identifier. O(n log n).
     """
     order = np.lexsort((labels, owner))
-    own, whose = labels[order], owner[order]
+    row_labels, whose = labels[order], owner[order]
     rows = np.bincount(whose)
     start = np.cumsum(rows) - rows
     keys = np.zeros(len(rows), np.int64)
@@ -128,7 +128,7 @@ def keys_of_owners(labels: np.ndarray, owner: np.ndarray) -> np.ndarray:
     classes = int(labels.max(initial=0)) + 1
     for place in range(int(rows.max(initial=0))):
         live = live[rows[live] > place]
-        pairs = keys[live] * classes + own[start[live] + place]
+        pairs = keys[live] * classes + row_labels[start[live] + place]
         keys[live] = np.unique(pairs, return_inverse=True)[1]
     # keys were compared among owners with at least as many rows: equal ones count with as many
     return np.unique(np.stack([rows, keys]), axis=1, return_inverse=True)[1].ravel().astype(np.int64)

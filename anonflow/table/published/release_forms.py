@@ -66,11 +66,11 @@ def plain_release(
     DataError
         If the file or the description cannot be read, or cells are not written as the description says.
     """
-    about = read_metadata(as_path(path), ignore_others=True)
-    shape = PLAIN if about is None else CsvShape(header=True)
+    metadata = read_metadata(as_path(path), ignore_others=True)
+    shape = PLAIN if metadata is None else CsvShape(header=True)
     frame = read_published(path, delimiter=delimiter, encoding=encoding, shape=shape, arrays=arrays)
-    forms = forms_of(about)
-    if about is None and schema is not None:
+    forms = forms_of(metadata)
+    if metadata is None and schema is not None:
         forms = {c.name: c.release_form for c in schema.columns.values() if c.release_form is not None}
     changed, problems = {}, []
     for name, form in forms.items():
@@ -78,7 +78,7 @@ def plain_release(
             continue
         plain = changed_texts(frame[name], partial(_plain_cells, form=form))
         wrong = int((plain.isna() & frame[name].notna()).sum())
-        if wrong and about is None:
+        if wrong and metadata is None:
             continue
         if wrong:
             problems.append(

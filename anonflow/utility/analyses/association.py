@@ -74,12 +74,12 @@ def matrices(comparison: Comparison) -> tuple[list[str], np.ndarray, np.ndarray]
         return strength
 
     before = matrix_of(comparison.original, coded.original)
-    each = [
+    table_matrices = [
         matrix_of(table, codes)
         for table, codes in zip(comparison.tables, coded.tables, strict=True)
         if len(table)
     ]
-    after = np.mean(each, axis=0) * comparison.kept if each else np.zeros_like(before)
+    after = np.mean(table_matrices, axis=0) * comparison.kept if table_matrices else np.zeros_like(before)
     return names, before, after
 
 
@@ -132,8 +132,8 @@ def _cramer(a: np.ndarray, b: np.ndarray) -> float:
 
 
 def _ratio(numbers: np.ndarray, groups: np.ndarray) -> float:
-    known = ~np.isnan(numbers)
-    numbers, groups = numbers[known], groups[known]
+    has_number = ~np.isnan(numbers)
+    numbers, groups = numbers[has_number], groups[has_number]
     if not len(numbers):
         return 0.0
     groups = np.unique(groups, return_inverse=True)[1]

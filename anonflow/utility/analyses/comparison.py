@@ -98,31 +98,31 @@ class Comparison:
                 words = pd.concat(
                     [texts(self.original[name]), *(texts(table[name]) for table in self.tables)]
                 )
-                codes, known = pd.factorize(words)
+                codes, values = pd.factorize(words)
                 ends = np.cumsum([len(self.original), *map(len, self.tables)])
                 parts = np.split(codes.astype(np.int64), ends[:-1])
-                sizes.append(len(known))
+                sizes.append(len(values))
             columns.append(parts[0])
-            for own, part in zip(per_table, parts[1:], strict=True):
-                own.append(part)
+            for table_columns, part in zip(per_table, parts[1:], strict=True):
+                table_columns.append(part)
         return ComparedCodes(
             tuple(sizes),
             np.column_stack(columns),
-            tuple(np.column_stack(own) for own in per_table),
+            tuple(np.column_stack(table_columns) for table_columns in per_table),
         )
 
     def subgroup(self, name: str, value: str) -> Comparison:
         """Return the same for the records with a value in a column."""
-        own = (texts(self.original[name]) == value).to_numpy()
+        members = (texts(self.original[name]) == value).to_numpy()
         masks = [(texts(table[name]) == value).to_numpy() for table in self.tables]
         tables = tuple(
             table[mask].reset_index(drop=True) for table, mask in zip(self.tables, masks, strict=True)
         )
         sources = None
         if self.sources is not None:
-            place = np.where(own, np.cumsum(own) - 1, -1)
+            place = np.where(members, np.cumsum(members) - 1, -1)
             sources = tuple(place[source[mask]] for source, mask in zip(self.sources, masks, strict=True))
-        original = self.original[own].reset_index(drop=True)
+        original = self.original[members].reset_index(drop=True)
         lost = 0.0
         if self.lost:
             # share of the subgroup, not of all: its missing records are suppressed, or have another value now
@@ -153,11 +153,11 @@ class Comparison:
 
 def _edges(numbers: np.ndarray) -> np.ndarray:
     """Return where intervals of numbers begin but the first: at distinct values, or equally full."""
-    known = numbers[~np.isnan(numbers)]
-    distinct = np.unique(known)
+    values = numbers[~np.isnan(numbers)]
+    distinct = np.unique(values)
     if len(distinct) <= BINS:
         return np.asarray(distinct[1:] / 2 + distinct[:-1] / 2)
-    return np.unique(np.quantile(known, np.linspace(0, 1, BINS + 1)[1:-1], method="lower"))
+    return np.unique(np.quantile(values, np.linspace(0, 1, BINS + 1)[1:-1], method="lower"))
 
 
 def _binned(numbers: np.ndarray, edges: np.ndarray) -> np.ndarray:
@@ -195,8 +195,8 @@ def comparison_of(part: Part, m: int, seed: int) -> Comparison:
     # a frame may change between two measurements, an anonymization does not
     owner = part.subject if hasattr(part.subject, "algorithm") else part
     if _latest is not None:
-        other, table, wanted, comparison = _latest
-        if other() is owner and table() is part.table and wanted == (m, seed):
+        other, table, settings, comparison = _latest
+        if other() is owner and table() is part.table and settings == (m, seed):
             return comparison
     comparison = _compared(part, m, seed)
     _latest = ref(owner), ref(part.table), (m, seed), comparison
@@ -221,21 +221,21 @@ def _compared(part: Part, m: int, seed: int) -> Comparison:
         )
     hidden = part.generalization.suppressed_rows() if release is subject else None
     rows = rows_of_stars(frame, table.qi_columns) if hidden is None else hidden
-    kept = np.flatnonzero(~rows)
+    visible_rows = np.flatnonzero(~rows)
     original = originals_of(table)
-    if not len(kept):
+    if not len(visible_rows):
         return Comparison(original, (original.iloc[:0],) * m, 1.0)
     trees = {
         d.column: d.hierarchy.gathered()
         for d in table.domains
         if d.kind == "hierarchy" and d.hierarchy is not None
     }
-    shown = frame[list(table.frame.columns)].iloc[kept].reset_index(drop=True)
+    visible_frame = frame[list(table.frame.columns)].iloc[visible_rows].reset_index(drop=True)
     certificate = getattr(release, "certificate", None)
-    candidates = CandidateTable.of(Release(shown, certificate), table.schema, trees=trees)
+    candidates = CandidateTable.of(Release(visible_frame, certificate), table.schema, trees=trees)
     tables = tuple(_as_originals(drawn, table.domains) for drawn in plausible_of(candidates, m, seed).tables)
     truth = getattr(release, "truth", None)
-    sources = None if truth is None else (np.asarray(truth)[kept],) * m
+    sources = None if truth is None else (np.asarray(truth)[visible_rows],) * m
     return Comparison(original, tables, float(rows.mean()), sources)
 
 
@@ -296,6 +296,6 @@ def by_group(
     """
     numbers: dict[str, float] = dict(value(comparison))
     if by is not None:
-        each = [value(comparison.subgroup(by, group))[""] for group in comparison.groups(by)]
-        numbers[f"worst-by-{by}"] = max(each) if better == "lower" else min(each)
+        group_values = [value(comparison.subgroup(by, group))[""] for group in comparison.groups(by)]
+        numbers[f"worst-by-{by}"] = max(group_values) if better == "lower" else min(group_values)
     return numbers

@@ -50,10 +50,10 @@ def propensity(comparison: Comparison) -> dict[str, float]:
     """
     _, tree = scikit_learn()
     coded = comparison.coded
-    own = [_told_apart(tree, coded.original, table, comparison.lost) for table in coded.tables if len(table)]
+    pmse = [_told_apart(tree, coded.original, table, comparison.lost) for table in coded.tables if len(table)]
     pairs = list(itertools.combinations([table for table in coded.tables if len(table)], 2))[:10]
     null = [_told_apart(tree, first, second, 0.0) for first, second in pairs]
-    return {"": float(np.mean(own)) if own else 0.25, "null": float(np.mean(null)) if null else 0.0}
+    return {"": float(np.mean(pmse)) if pmse else 0.25, "null": float(np.mean(null)) if null else 0.0}
 
 
 def _told_apart(tree: Any, first: np.ndarray, second: np.ndarray, lost: float) -> float:
@@ -90,10 +90,10 @@ def classification(comparison: Comparison, target: str, seed: int) -> dict[str, 
             f"classification: there is no column {target!r}{did_you_mean(str(target), tuple(names))}"
         )
     answers = texts(comparison.original[target]).to_numpy()
-    known = np.unique(answers)
-    if not 2 <= len(known) <= 50:
+    classes = np.unique(answers)
+    if not 2 <= len(classes) <= 50:
         raise ParameterError(
-            f"classification: {target!r} has {len(known)} values; name a column of 2 to 50 with the option target"
+            f"classification: {target!r} has {len(classes)} values; name a column of 2 to 50 with the option target"
         )
     coded = comparison.coded
     features = [at for at, name in enumerate(names) if name != target]
@@ -113,15 +113,15 @@ def classification(comparison: Comparison, target: str, seed: int) -> dict[str, 
             (forest.fit(rows, labels).predict(coded.original[held][:, features]) == answers[held]).mean()
         )
 
-    each = []
+    scores = []
     for number, codes in enumerate(coded.tables[:RATERS]):
         labels = texts(comparison.tables[number][target]).to_numpy()
         seen = np.ones(len(codes), bool)
         if comparison.sources is not None:
             source = comparison.sources[number]
             seen = (source < 0) | ~held[source]
-        each.append(score(codes[seen][:, features], labels[seen]))
-    release = comparison.kept * float(np.mean(each)) + comparison.lost * base
+        scores.append(score(codes[seen][:, features], labels[seen]))
+    release = comparison.kept * float(np.mean(scores)) + comparison.lost * base
     return {
         "": release,
         "originals": score(coded.original[~held][:, features], answers[~held]),

@@ -37,15 +37,15 @@ def distances(comparison: Comparison, ways: int, most: int | None = None) -> np.
     distances = []
     for columns in chosen:
         key = _keys(coded.original, columns, coded.sizes)
-        each = []
+        table_distances = []
         for table in coded.tables:
             other = _keys(table, columns, coded.sizes)
             _, cell = np.unique(np.concatenate([key, other]), return_inverse=True)
             p = np.bincount(cell[: len(key)], minlength=cell.max() + 1) / len(key)
             q = np.bincount(cell[len(key) :], minlength=cell.max() + 1) / max(len(other), 1)
             lost = comparison.lost if len(other) else 1.0
-            each.append((np.abs(p - (1 - lost) * q).sum() + lost) / 2)
-        distances.append(np.mean(each))
+            table_distances.append((np.abs(p - (1 - lost) * q).sum() + lost) / 2)
+        distances.append(np.mean(table_distances))
     return np.array(distances)
 
 

@@ -31,26 +31,26 @@ def regression(comparison: Comparison, formula: str) -> dict[str, float]:
     """
     from scipy import stats
 
-    own = Design.of(formula, [comparison.original])  # a wrong formula is always an error
-    value, variance, df = own.fit(comparison.original)
-    used = [name for term in own.terms for name in term]
+    design = Design.of(formula, [comparison.original])  # a wrong formula is always an error
+    value, variance, df = design.fit(comparison.original)
+    used = [name for term in design.terms for name in term]
     if len(comparison.tables) < 2 or not all(map(len, comparison.tables)):
         return {"": 0.0, "coverage": 0.0, "signs": 0.0}
-    if any(stars(table[name]).all() for table in comparison.tables for name in (own.outcome, *used)):
+    if any(stars(table[name]).all() for table in comparison.tables for name in (design.outcome, *used)):
         return {"": 0.0, "coverage": 0.0, "signs": 0.0}
     reach = stats.t.ppf(0.975, df) * np.sqrt(variance.to_numpy())
-    each = []
+    estimates = []
     for table in comparison.tables:
         try:
-            each.append(own.fit(table))
+            estimates.append(design.fit(table))
         except ParameterError:  # its columns are the same in the release
             return {"": 0.0, "coverage": 0.0, "signs": 0.0}
     if any(
-        estimate.isna().any() for estimate, _, _ in each
+        estimate.isna().any() for estimate, _, _ in estimates
     ):  # a value of the originals is in no row of the release
         return {"": 0.0, "coverage": 0.0, "signs": 0.0}
-    population = combine(each, target="population")
-    originals = combine(each, target="originals")
+    population = combine(estimates, target="population")
+    originals = combine(estimates, target="originals")
     overlap = [
         _overlap(*pair)
         for pair in zip(value - reach, value + reach, population["low"], population["high"], strict=True)
@@ -66,8 +66,8 @@ def regression(comparison: Comparison, formula: str) -> dict[str, float]:
 
 def _same_signs(value: np.ndarray, reach: np.ndarray, other: np.ndarray) -> float:
     """Return the share of coefficients with another's sign, of those whose interval ``value`` ± ``reach`` is without 0."""
-    known = np.abs(value) > reach
-    return float((np.sign(other) == np.sign(value))[known].mean()) if known.any() else 1.0
+    has_sign = np.abs(value) > reach
+    return float((np.sign(other) == np.sign(value))[has_sign].mean()) if has_sign.any() else 1.0
 
 
 def _overlap(low: float, high: float, other_low: float, other_high: float) -> float:
