@@ -12,6 +12,7 @@ from anonflow.criteria.evidence import Evidence
 from anonflow.criteria.guarantee import promises_classes
 from anonflow.criteria.verification import Finding
 from anonflow.errors import ParameterError
+from anonflow.hierarchy.wording import plural
 from anonflow.option import Option
 from anonflow.table import Table
 from anonflow.table.identification.population import check_fraction, dankar, individual_risk
@@ -43,7 +44,11 @@ def k_anonymity(evidence: Evidence) -> Finding:
     sizes = class_sizes(evidence)
     kept = sizes[~evidence.exempt]
     failing = (sizes < k) & ~evidence.exempt
-    detail = f"the smallest class has {int(kept.min())} rows" if len(kept) else "every row is * throughout"
+    detail = (
+        f"the smallest class has {plural(int(kept.min()), 'row')}"
+        if len(kept)
+        else "every row is * throughout"
+    )
     return Finding.of("k-anonymity", failing, "published", detail, {"k": k})
 
 
