@@ -15,6 +15,7 @@ import pandas as pd
 
 from anonflow.errors import DataError
 from anonflow.hierarchy import number_text
+from anonflow.hierarchy.wording import plural
 from anonflow.table.domain import Domain, coded_texts
 from anonflow.table.forms.text_columns import categories_at, texts_at
 from anonflow.table.published.notation import ColumnReader, readers_of
@@ -567,7 +568,7 @@ class Generalization:
             if not read.bad.any() or domain.position:
                 return None
             return (
-                f"column {domain.column!r}: {published.count(read.bad)} cells are no generalization of its values; "
+                f"column {domain.column!r}: {plural(published.count(read.bad), 'cell', 'are')} no generalization of its values; "
                 "use the schema and the original table that the release was made with"
                 + (", or say that another tool made it" if canonical else "")
             )

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from anonflow.errors import InfeasibleError, ParameterError
+from anonflow.hierarchy.wording import plural
 from anonflow.table import Domain, Records, equal_columns
 
 MOST_RECORDS = 1 << 53
@@ -19,8 +20,10 @@ ORDERS = ("lexicographic", "input", "random")
 def too_few(n: int, k: int) -> InfeasibleError:
     """Return the error for n < k records; it names a possible k if there is one."""
     if n < 2:
-        return InfeasibleError(f"{n} records cannot hide anybody; take a table of at least k = {k} records")
-    return InfeasibleError(f"{n} records cannot hide among k = {k}; use a k of at most {n}")
+        return InfeasibleError(
+            f"{plural(n, 'record')} cannot hide anybody; take a table of at least k = {k} records"
+        )
+    return InfeasibleError(f"{plural(n, 'record')} cannot hide among k = {k}; use a k of at most {n}")
 
 
 def lexicographic_order(records: Records) -> np.ndarray:
@@ -83,7 +86,9 @@ def limited(records: Records) -> tuple[int, ...]:
         a
         for a, domain in enumerate(records.domains)
         if domain.limit is not None
-        and domain.limit < (domain.size if domain.shape == "set" else domain.width)
+        and domain.size
+        and domain.limit
+        < (domain.size if domain.shape == "set" else domain.exact_points[-1] - domain.exact_points[0])
     )
 
 

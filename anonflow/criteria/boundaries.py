@@ -93,7 +93,8 @@ def _over_limit(domains: Sequence[Domain], published: Generalization, suppressed
         if domain.limit is not None:
             lo, hi = published.lo[t], published.hi[t]
             sound = lo <= hi
-            over[a, sound] = domain.points[hi[sound]] - domain.points[lo[sound]] > domain.limit
+            points = domain.exact_points
+            over[a, sound] = points[hi[sound]] - points[lo[sound]] > domain.limit
     for t, a in enumerate(layout.sets):
         limit = domains[a].limit
         if limit is not None:

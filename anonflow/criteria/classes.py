@@ -12,6 +12,7 @@ from anonflow.criteria.evidence import Evidence
 from anonflow.criteria.guarantee import promises_classes
 from anonflow.criteria.verification import Finding
 from anonflow.errors import ParameterError
+from anonflow.hierarchy.wording import plural
 from anonflow.option import Option
 from anonflow.table import Table
 from anonflow.table.identification.population import check_fraction, dankar, individual_risk
@@ -44,7 +45,7 @@ def k_anonymity(evidence: Evidence) -> Finding:
     nonexempt_sizes = sizes[~evidence.exempt]
     failing = (sizes < k) & ~evidence.exempt
     detail = (
-        f"the smallest class has {int(nonexempt_sizes.min())} rows"
+        f"the smallest class has {plural(int(nonexempt_sizes.min()), 'row')}"
         if len(nonexempt_sizes)
         else "every row is * throughout"
     )

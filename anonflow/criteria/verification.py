@@ -12,6 +12,7 @@ import pandas as pd
 
 from anonflow.drawing import grid, view
 from anonflow.errors import ParameterError, VerificationError
+from anonflow.hierarchy.wording import plural
 from anonflow.table.forms.text_columns import text_array
 
 POSITIONS = 20
@@ -94,7 +95,7 @@ class Finding:
         if self.holds:
             return f"{self.criterion}: holds" + (f" ({self.detail})" if self.detail else "")
         where = f"; {self.side} records at {_where(self)}" if self.positions else ""
-        extent = f" for {self.failed} records{where}" if self.failed else ""
+        extent = f" for {plural(self.failed, 'record')}{where}" if self.failed else ""
         return f"{self.criterion}: fails{extent}" + (f" ({self.detail})" if self.detail else "")
 
 

@@ -23,6 +23,7 @@ from anonflow.criteria.repeated import REPEATED, released_people
 from anonflow.criteria.request import CriterionRequest, read_criteria
 from anonflow.criteria.verification import Finding, Verification
 from anonflow.errors import DataError, ParameterError
+from anonflow.hierarchy.wording import plural
 from anonflow.option import check_whole
 from anonflow.table import Schema, Table, row_marks
 from anonflow.table.files.metadata_file import read_metadata
@@ -360,7 +361,7 @@ def _wrong_length(
     table: Table, published: Subject, names: list[str], certificate: Any
 ) -> tuple[Finding, ...]:
     """Return a failed finding for every criterion; a certificate shows the first row that does not belong to it."""
-    detail = f"the release has {published.rows} rows, the original {table.n}"
+    detail = f"the release has {plural(published.rows, 'row')}, the original {table.n}"
     place = min(table.n, published.rows)
     changed = _changed(table, published, certificate)
     if changed is not None:

@@ -20,6 +20,7 @@ from anonflow.engine.owner import record
 from anonflow.engine.owner.folder import OwnerFolder
 from anonflow.engine.owner.resume import ResumeStore, StoredResults
 from anonflow.errors import ParameterError
+from anonflow.hierarchy.wording import plural
 from anonflow.release.randomness import GUESSABLE, checked_seed, seed_can_be_guessed
 from anonflow.system import release_memory
 from anonflow.threads import default_threads
@@ -254,9 +255,12 @@ class Session:
                 + (", ..." if len(unnamed) > 10 else "")
             )
         if filtered:
-            self.warn(f"{filtered} rows are left out by a filter under prepare, as the flow says")
+            self.warn(
+                f"{plural(filtered, 'row', 'are')} left out by a filter under prepare, as the flow says"
+            )
         if dropped:
-            self.warn(f"{dropped} records with a missing value are left out, as the flow says")
+            left = "is" if dropped == 1 else "are"
+            self.warn(f"{plural(dropped, 'record')} with a missing value {left} left out, as the flow says")
 
     def warn(self, message: str) -> None:
         """Add a message to the report."""

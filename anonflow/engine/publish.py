@@ -111,16 +111,16 @@ def warn_of_earlier(session: Session, table: Table) -> None:
     """Warn of a second draw of one table, or of the same people; not of a table of people who are in no earlier release."""
     if session.flow.earlier or session.owner is None or session.replayed:
         return
-    interrupted = session.owner.has_interrupted(session.resumes_publication)
-    if not interrupted and not session.owner.has_release:
+    released = session.owner.has_release
+    if not released and not session.owner.has_interrupted(session.resumes_publication):
         return
     if Earlier(session.owner.path.parent).has_others_alone(table):
         session.events.log(f"the earlier releases are of other people, by {', '.join(table.unit_columns)}")
         return
     before = (
-        "the publication of another draw of this flow was interrupted, and its files may be out"
-        if interrupted
-        else "this flow has been released before"
+        "this flow has been released before"
+        if released
+        else "the publication of another draw of this flow was interrupted, and its files may be out"
     )
     session.warn(
         f"{before}: an attacker with two draws of one table can intersect them; publish one of them only"

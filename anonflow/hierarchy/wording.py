@@ -8,10 +8,14 @@ import numpy as np
 
 from anonflow.errors import HierarchyError
 
+_SINGULAR = {"are": "is", "have": "has", "were": "was", "do": "does"}
 
-def plural(count: int, noun: str) -> str:
-    """`1 value`, `2 values`."""
-    return f"{count:,} {noun}" + ("" if count == 1 else "s")
+
+def plural(count: int, noun: str, verb: str = "") -> str:
+    """`1 value`, `2 values`; with a verb, as several take it: `1 cell begins`, `2 cells begin`."""
+    if verb:
+        verb = " " + (verb if count != 1 else _SINGULAR.get(verb, verb + "s"))
+    return f"{count:,} {noun}" + ("" if count == 1 else "s") + verb
 
 
 def some(lines: Sequence[int], limit: int = 5) -> str:

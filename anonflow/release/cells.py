@@ -9,6 +9,7 @@ import pandas as pd
 
 from anonflow.errors import DataError, ParameterError, setting
 from anonflow.hierarchy import Hierarchy
+from anonflow.hierarchy.wording import plural
 from anonflow.table.published.published_cells import (
     WHOLE,
     PublishedCells,
@@ -155,7 +156,7 @@ def shares(
             table[u, list(places)] = 1 / len(places)
     if unknown.any():
         raise DataError(
-            f"column {cells.name!r}: {published.count(unknown)} cells name a value that is not among those given"
+            f"column {cells.name!r}: {plural(published.count(unknown), 'cell', 'name')} a value that is not among those given"
         )
     return pd.DataFrame(table[published.rows], index=cells.index, columns=list(values))
 

@@ -10,6 +10,7 @@ import pandas as pd
 
 from anonflow.candidate_lists import Candidates
 from anonflow.generalization import Generalization
+from anonflow.hierarchy.wording import plural
 from anonflow.table import Table
 from anonflow.table.identification.linkage import TOGETHER, linkage
 from anonflow.table.identification.uniqueness import unique_as_added
@@ -159,7 +160,7 @@ def _told_by_column(name: str, cells: pd.Series) -> str | None:
     alone = int((counts == 1).sum())
     if len(counts) > 1 and alone >= _OWN_VALUE * counts.sum():
         return (
-            f"column {name!r} is nearly unique: {alone} records have a value "
+            f"column {name!r} is nearly unique: {plural(alone, 'record', 'have')} a value "
             "that nobody else has, which undoes the shuffle; leave it out or make it coarser"
         )
     if len(counts) > 1 and stands_in_order(counts, extra_runs):

@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from anonflow.errors import ParameterError, VerificationError
+from anonflow.hierarchy.wording import plural
 from anonflow.kernels.draw import components_jit, draw_batch_jit, halve_jit, walk_jit
 from anonflow.kernels.lanes import permute_batch_jit
 from anonflow.release.randomness import RandomWords
@@ -69,7 +70,7 @@ def draw_assignment(
     faulty, offsets, rows, columns, degrees = components_jit(graph)
     if faulty.any():
         raise VerificationError(
-            f"the matches of {int(faulty.sum())} records are not regular; "
+            f"the matches of {plural(int(faulty.sum()), 'record')} are not regular; "
             "every record needs equally many matches on both sides to be drawn from"
         )
     smallest = columns[offsets[:-1]]
@@ -408,7 +409,7 @@ def decompose(matches: np.ndarray) -> np.ndarray:
     graph = _int32_rows(matches)
     faulty, _, _, _, degrees = components_jit(graph)
     if faulty.any():
-        raise VerificationError(f"the matches of {int(faulty.sum())} records are not regular")
+        raise VerificationError(f"the matches of {plural(int(faulty.sum()), 'record')} are not regular")
     kinds = np.unique(degrees[degrees > 1])
     if len(kinds) > 1:
         raise ParameterError(
@@ -454,7 +455,7 @@ def assignments(matches: np.ndarray) -> np.ndarray:
     graph = _int32_rows(matches)
     faulty, _, _, _, degrees = components_jit(graph)
     if faulty.any():
-        raise VerificationError(f"the matches of {int(faulty.sum())} records are not regular")
+        raise VerificationError(f"the matches of {plural(int(faulty.sum()), 'record')} are not regular")
     kinds = [int(degree) for degree in np.unique(degrees) if degree > 1]
     if len(kinds) < 2:
         return decompose(graph)

@@ -13,6 +13,7 @@ import pandas as pd
 
 from anonflow.errors import DataError, ParameterError
 from anonflow.hierarchy import Hierarchy
+from anonflow.hierarchy.wording import plural
 from anonflow.table.forms.text_columns import value_text
 from anonflow.table.published.metadata import AGGREGATED, CODED, ColumnMetadata
 from anonflow.table.published.published_cells import (
@@ -645,7 +646,7 @@ class PublishedColumn:
         if wrong.any():
             count = int(wrong[self.codes].sum())
             raise DataError(
-                f"column {self.name!r}: {count:,} cells are not {kind}, as its description says (notation "
+                f"column {self.name!r}: {plural(count, 'cell', 'are')} not {kind}, as its description says (notation "
                 f"{self.about.notation!r}); read the release with the description that belongs to it"
             )
 

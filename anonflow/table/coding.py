@@ -13,6 +13,7 @@ import pandas as pd
 from anonflow.errors import DataError, HierarchyError, SchemaError
 from anonflow.hierarchy import EMPTY, Hierarchy, number_text
 from anonflow.hierarchy.calendar import is_partial, partial_leaf
+from anonflow.hierarchy.wording import plural
 from anonflow.table.domain import NUMBER_MEMBER, Domain, Kind, missing_cells
 from anonflow.table.forms.numbers import numbers_of
 from anonflow.table.forms.text_columns import check_characters, factorized, value_text
@@ -170,7 +171,8 @@ def _check_missing(column: Column, count: int) -> None:
         rules = {"numeric": "suppress, drop or value", "positions": "drop"}
         rest = rules.get(str(column.kind), "value or drop")
         raise DataError(
-            f"column {column.name!r}: {count} missing values; " + say_missing(rest, " in the schema")
+            f"column {column.name!r}: {plural(count, 'missing value')}; "
+            + say_missing(rest, " in the schema")
         )
 
 

@@ -133,6 +133,16 @@ class Domain:
         return float(self.points[-1] - self.points[0]) if self.size else 0.0
 
     @cached_property
+    def exact_points(self) -> np.ndarray:
+        """`points`, as Python's integers where whole numbers are too large for a float64: differences of them are exact."""
+        if self.kind != "numeric" or self.dates is not None or not (np.abs(self.points) >= 2.0**53).any():
+            return self.points
+        try:
+            return np.array([int(label) for label in self.labels], object)
+        except ValueError:  # not whole numbers
+            return self.points
+
+    @cached_property
     def steps(self) -> int:
         """How many equal steps apart the ends of a numeric domain are, if all its values lie on a step; 0 if they lie on none.
 

@@ -14,6 +14,7 @@ import pandas as pd
 
 from anonflow.drawing import share
 from anonflow.errors import SHOWN, AnonflowError, DataError, ParameterError, SchemaError
+from anonflow.hierarchy.wording import plural
 from anonflow.large_arrays import IN_MEMORY, Arrays
 from anonflow.strict_yaml import suggest
 from anonflow.table.arrow import pandas_frame
@@ -587,7 +588,7 @@ def check_units(schema: Schema, unit: np.ndarray | None, household: np.ndarray |
         blank = 0 if labels is None else int(np.count_nonzero(labels < 0))
         if blank:
             raise DataError(
-                f"column {name!r}: {blank:,} rows have no {role}; every row needs one: fill them in, or leave these rows out"
+                f"column {name!r}: {plural(blank, 'row', 'have')} no {role}; every row needs one: fill them in, or leave these rows out"
             )
     if unit is not None and household is not None:
         first = np.full(int(unit.max()) + 1, -1)
@@ -595,5 +596,5 @@ def check_units(schema: Schema, unit: np.ndarray | None, household: np.ndarray |
         torn = len(np.unique(unit[first[unit] != household]))
         if torn:
             raise DataError(
-                f"column {schema.household_column!r}: {torn:,} units are in several households; a unit has one"
+                f"column {schema.household_column!r}: {plural(torn, 'unit', 'are')} in several households; a unit has one"
             )

@@ -441,7 +441,8 @@ def _possible_codes(values: pd.Series, numeric: bool, dates: bool, mixed: bool =
         codes = sorted({int(number) for number in below if number in _NUMBER_CODES}, reverse=True)
         if len(codes) > 1 and np.isin(below, codes).all() and len(numbers) - len(below) >= 5:
             return [
-                f"{len(below):,} values are {', '.join(map(str, codes))}, and no other is below 0: " + name_it
+                f"{plural(len(below), 'value', 'are')} {', '.join(map(str, codes))}, and no other is below 0: "
+                + name_it
             ]
         for code in _NUMBER_CODES:
             others = numbers[numbers != code]
@@ -452,7 +453,7 @@ def _possible_codes(values: pd.Series, numeric: bool, dates: bool, mixed: bool =
             low, high = float(others.min()), float(others.max())
             gap = low - code if code < low else code - high if code > high else 0.0
             if gap > max(high - low, 1.0) * 0.5 or (code < 0 <= low):
-                return [f"{count:,} values are {code}, far from all others: " + name_it]
+                return [f"{plural(count, 'value', 'are')} {code}, far from all others: " + name_it]
         return []
     texts = values.astype(str)
     coded = texts.str.strip().str.lower().isin(CODES)
@@ -460,7 +461,7 @@ def _possible_codes(values: pd.Series, numeric: bool, dates: bool, mixed: bool =
     if numbers.mean() < 0.5:  # among words, such a number is not a code for a missing value
         coded |= texts.str.strip().isin([str(code) for code in _NUMBER_CODES])
     reasons: list[str] = (
-        [f"{int(coded.sum()):,} values look like codes (?, N, NA, -9 and the like): " + name_it]
+        [f"{plural(int(coded.sum()), 'value', 'look')} like codes (?, N, NA, -9 and the like): " + name_it]
         if coded.any()
         else []
     )

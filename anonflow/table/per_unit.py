@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from anonflow.errors import DataError, ParameterError
+from anonflow.hierarchy.wording import plural
 from anonflow.option import check_whole
 from anonflow.table.forms.numbers import numbers_of
 from anonflow.table.forms.text_columns import text_array
@@ -71,7 +72,7 @@ def one_row_per_unit(
         several = int((cells.distinct() > 1).sum()) if recipe == "same" else 0
         if several:
             raise DataError(
-                f"column {name!r}: {several:,} units have several values, and the recipe is same; take another one"
+                f"column {name!r}: {plural(several, 'unit', 'have')} several values, and the recipe is same; take another one"
             )
     if rows is not None:
         columns[rows] = np.bincount(label, minlength=len(first))
@@ -195,7 +196,7 @@ def first_labels(cells: Any, unit: str) -> np.ndarray:
     blank = int(np.count_nonzero(label < 0))
     if blank:
         raise DataError(
-            f"column {unit!r}: {blank:,} rows have no unit; every row needs one: fill them in, or leave these rows out"
+            f"column {unit!r}: {plural(blank, 'row', 'have')} no unit; every row needs one: fill them in, or leave these rows out"
         )
     return label
 

@@ -23,6 +23,7 @@ import pandas as pd
 from anonflow.errors import DataError, Problem, SchemaError, setting
 from anonflow.hierarchy import number_text
 from anonflow.hierarchy.calendar import is_partial, period_labels
+from anonflow.hierarchy.wording import plural
 from anonflow.option import NEEDED, Option, options_of
 from anonflow.strict_yaml import unknown
 from anonflow.table.domain import missing_cells
@@ -207,7 +208,7 @@ def recode(
         absent = int((~_cells(cells).isin(list(table)) & ~missing_cells(cells)).sum())
         if absent:
             raise DataError(
-                f"column {cells.name!r}: {absent} cells have a value that `recode` does not name; add it to its "
+                f"column {cells.name!r}: {plural(absent, 'cell', 'have')} a value that `recode` does not name; add it to its "
                 "values, or say others: keep or missing"
             )
     return _changed_texts(cells, lambda text: table.get(text, text if others == "keep" else None))
@@ -273,7 +274,7 @@ def date_part(
             ages = at.year - years - not_yet
             if (ages < 0).any():
                 raise DataError(
-                    f"column {cells.name!r}: {int((ages < 0).sum())} dates are after {at}, where date-part takes the "
+                    f"column {cells.name!r}: {plural(int((ages < 0).sum()), 'date', 'are')} after {at}, where date-part takes the "
                     "age; take a later date"
                 )
             out[~missing] = [str(age) for age in ages.tolist()]

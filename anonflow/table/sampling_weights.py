@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from anonflow.errors import DataError
+from anonflow.hierarchy.wording import plural
 from anonflow.table.forms.text_forms import other_form, texts_of
 from anonflow.table.schema import Schema
 
@@ -126,7 +127,7 @@ def weights_of_owners(name: str | None, weights: np.ndarray, owner: np.ndarray) 
     torn = len(np.unique(owner[unit_weights[owner] != weights]))
     if torn:
         raise DataError(
-            f"column {name!r}: {torn:,} units have rows of different weights; give all rows of a unit the same weight"
+            f"column {name!r}: {plural(torn, 'unit', 'have')} rows of different weights; give all rows of a unit the same weight"
         )
     return unit_weights
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from anonflow.hierarchy.wording import plural
 from anonflow.large_arrays import IN_MEMORY, Arrays
 from anonflow.table.files.csv_head import PLAIN, CsvShape
 from anonflow.table.files.read import read_frame
@@ -64,7 +65,7 @@ def formula_sentence(count: int, path: str | PathLike[str]) -> str | None:
     if not count or Path(path).suffix.lower() != _CSV:
         return None
     return (
-        f"{count:,} cells begin like a formula (=, +, -, @, tab or return); in the CSV file an apostrophe stands before "
+        f"{plural(count, 'cell', 'begin')} like a formula (=, +, -, @, tab or return); in the CSV file an apostrophe stands before "
         "them, so that no spreadsheet executes them; read_release and verify remove it"
     )
 

@@ -115,7 +115,7 @@ def test_a_second_spelling_is_refused() -> None:
     for column, cell in SPELLINGS:
         frame = release.copy()
         frame.loc[7, column] = cell
-        with pytest.raises(DataError, match="1 cells are no generalization"):
+        with pytest.raises(DataError, match="1 cell is no generalization"):
             af.verify(people, frame, ["covers"], k=4)
 
 

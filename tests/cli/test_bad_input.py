@@ -89,8 +89,8 @@ GOOD_TREE = "Athens;main;*\nPatras;main;*\nVolos;main;*\nChania;island;*\n"
 
 case("csv: empty file", 2, "is empty", flow(data=b""))
 case("csv: header only", 2, "no rows", flow(data=b"age,city,zip,income\n"))
-case("csv: short row", 2, "1 rows have more or fewer than 4 cells", table(changed(f"30,{SECRET}")))
-case("csv: long row", 2, "1 rows have more or fewer", table(changed(f"30,{SECRET},1,low,more")))
+case("csv: short row", 2, "1 row has more or fewer than 4 cells", table(changed(f"30,{SECRET}")))
+case("csv: long row", 2, "1 row has more or fewer", table(changed(f"30,{SECRET},1,low,more")))
 case("csv: another delimiter", 2, "delimiter", table([line.replace(",", ";") for line in people()]))
 case(
     "csv: latin-1 read as utf-8",
@@ -195,7 +195,7 @@ case("k greater than the table", 1, "60 records cannot hide among k = 61", flow(
     partition="{}", anonymize="{algorithm: greedy, k: 61}"
 ))  # fmt: skip
 case("k greater than a partition", 2, "smaller than k", flow(anonymize="{algorithm: greedy, k: 21}"))
-case("one record", 1, "1 records cannot hide", table(people()[:2]))
+case("one record", 1, "1 record cannot hide", table(people()[:2]))
 case("unknown algorithm", 2, "did you mean 'greedy'", flow(anonymize="{algorithm: greddy, k: 3}"))
 case("algorithm is code", 2, "unknown algorithm", flow(anonymize="{algorithm: 'os.system', k: 3}"))
 case("unknown option", 2, "unknown option", flow(anonymize="{algorithm: greedy, k: 3, speed: 9}"))
@@ -580,7 +580,7 @@ _DOORS = {
 """Every command that reads the original."""
 
 for _door, _line in _DOORS.items():
-    case(f"{_door}: a unit with a blank", 2, "1 rows have no unit", _with(
+    case(f"{_door}: a unit with a blank", 2, "1 row has no unit", _with(
         _line, "who", "", OWNED, more_of_flow="target: {loss: 0.9, time: 10s}\n" if _door == "search" else ""
     ))  # fmt: skip
 for _fault, _cell, _says in (

@@ -359,7 +359,7 @@ def test_a_column_that_does_not_fit_is_named() -> None:
         "'pay'": frame.drop(columns="pay"),
         "'name'": frame.assign(name="x"),
         "'work'": pd.concat([frame, frame[["work"]]], axis=1),
-        "1 cells": frame.assign(work=["Zebra", *frame["work"][1:]]),
+        "1 cell is": frame.assign(work=["Zebra", *frame["work"][1:]]),
     }
     for message, wrong in cases.items():
         with pytest.raises(DataError, match=message) as caught:

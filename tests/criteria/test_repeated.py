@@ -97,7 +97,7 @@ def test_whoever_has_no_number_is_nobody_of_another_year(tmp_path: Path) -> None
     unnamed = people(60)
     unnamed.loc[7, "name"] = None
     table, release = released(people(60), tmp_path / "owner")
-    with pytest.raises(DataError, match="1 rows have no 'name'; each person needs a number of their own"):
+    with pytest.raises(DataError, match="1 row has no 'name'; each person needs a number of their own"):
         finding(af.Table(unnamed, NAMED), release, tmp_path / "owner")
     released(unnamed, tmp_path / "unnamed")
     with pytest.raises(DataError, match="or its people have no number of their own"):

@@ -216,9 +216,9 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_file_of_an_address_is_named_by_it(tmp_path: Path, bucket: str) -> None:
     """The copy in the owner's folder is deleted by then."""
     for name, text, words in (
-        ("ragged.csv", "age,city,pay\n1\n", "1 rows have more or fewer than 3 cells"),
+        ("ragged.csv", "age,city,pay\n1\n", "1 row has more or fewer than 3 cells"),
         ("unlike.csv", "age,city\n1,Ulm\n", "column 'pay': not in the table"),
-        ("words.csv", "age,city,pay\nold,Ulm,low\n", "column 'age': 1 values are not numbers"),
+        ("words.csv", "age,city,pay\nold,Ulm,low\n", "column 'age': 1 value is no number"),
     ):
         with fsspec.open(f"{bucket}/{name}", "wt", encoding="utf-8") as stream:
             stream.write(text)

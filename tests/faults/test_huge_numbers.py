@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -105,6 +106,26 @@ def test_intervals_of_whole_numbers_beyond_every_float_are_exact(width: float) -
     ends = [[int(end) for end in cell.split("-")] for cell in cells if cell != "*"]
     assert len(ends) > 1
     assert all(low // Fraction(width) == high // Fraction(width) for low, high in ends)
+
+
+@pytest.mark.parametrize("method", ["mondrian", "greedy", "k-member"])
+def test_widths_of_whole_numbers_beyond_every_float_are_exact(method: str) -> None:
+    """Of 2**60 a float64 has every 256th whole number only: rounded, ranges were wider than max-width, and the verifier agreed."""
+    first, limit = 2**60, 100
+    table = af.Table(
+        pd.DataFrame({"x": [first + 101 * (at // 2) + at % 2 for at in range(16)]}),
+        {"x": {"role": "quasi-identifier", "kind": "numeric", "max-width": limit}},
+    )
+    anonymization = af.anonymize(table, method, k=2, seed=SEED)
+    cells = anonymization.frame()["x"]
+    ends = [[int(end) for end in cell.split("-")] for cell in cells if cell != "*"]
+    assert ends
+    assert all(high - low <= limit for low, high in ends)
+    assert af.verify(table, anonymization, ["boundary"])
+    narrow = replace(table.schema["x"], limit=0.5)
+    assert not af.verify(
+        af.Table(table.frame, {"x": narrow.to_mapping()}), pd.DataFrame({"x": cells}), ["boundary"]
+    )
 
 
 @pytest.mark.parametrize("pieces", ["false", "30"])

@@ -91,7 +91,7 @@ def test_dates_numbers_stars_and_an_index() -> None:
         (lambda: af.ranges(pd.Series(["1-2"], name="a"), domain=(3, 1)), "the lowest and the highest"),
         (lambda: af.ranges(pd.Series(["1-2"], name="a"), domain=("x", 1)), "the lowest and the highest"),
         (lambda: af.shares(pd.Series(["*"], name="a")), "'a': contains nothing but"),
-        (lambda: af.shares(pd.Series(["marker"], name="a"), values=["b"]), "'a': 1 cells name a value"),
+        (lambda: af.shares(pd.Series(["marker"], name="a"), values=["b"]), "'a': 1 cell names a value"),
         (lambda: af.shares(pd.Series(["b"], name="a"), values=["b", "b"]), "given twice"),
     ],
 )

@@ -123,10 +123,10 @@ def test_cells_in_another_spelling_are_refused(tmp_path: Path) -> None:
     assert changed != text
     path.write_text(changed)
     with pytest.raises(
-        DataError, match="'rate': 1 cells are not written with a decimal comma and percent signs"
+        DataError, match="'rate': 1 cell is not written with a decimal comma and percent signs"
     ):
         read_release(path)
-    with pytest.raises(DataError, match="'rate': 1 cells"):
+    with pytest.raises(DataError, match="'rate': 1 cell"):
         af.verify(people, path, ["covers"], k=3)
 
 

@@ -383,9 +383,9 @@ def test_units_and_households_are_never_published() -> None:
 @loop(
     ("change", "problem"),
     [
-        ({"person": None}, "have no unit; every row needs one"),
-        ({"home": None}, "have no household; every row needs one"),
-        ({"home": "moved"}, "1 units are in several households"),
+        ({"person": None}, "has no unit; every row needs one"),
+        ({"home": None}, "has no household; every row needs one"),
+        ({"home": "moved"}, "1 unit is in several households"),
     ],
 )
 def test_units_that_are_none(change: dict[str, Any], problem: str) -> None:

@@ -103,7 +103,7 @@ def test_covers_numbers_or_the_code() -> None:
 )  # fmt: skip
 def test_one_way_to_write_it(text: str) -> None:
     table = alone(CELLS)
-    with pytest.raises(DataError, match="1 cells are no generalization"):
+    with pytest.raises(DataError, match="1 cell is no generalization"):
         Generalization.parse(pd.DataFrame({"income": [text]}), table.domains, canonical=True)
 
 
@@ -269,11 +269,11 @@ def test_codes_that_cannot_be_used_are_refused(entry: dict[str, Any], sentence: 
 
 def test_refusal_stays_the_default() -> None:
     frame = pd.DataFrame({"income": [1.0, None]})
-    with pytest.raises(DataError, match="1 missing values; say missing: suppress, drop or value"):
+    with pytest.raises(DataError, match="1 missing value; say missing: suppress, drop or value"):
         Table(frame, {"income": {**QI, "kind": "numeric"}})
-    with pytest.raises(DataError, match="1 values are not numbers"):
+    with pytest.raises(DataError, match="1 value is no number"):
         Table(pd.DataFrame({"income": ["1", "X", "N"]}), {"income": {**INCOME, "missing": "refuse"}})
-    with pytest.raises(DataError, match="1 missing values"):
+    with pytest.raises(DataError, match="1 missing value"):
         Table(pd.DataFrame({"income": ["1", None, "N"]}), {"income": {**INCOME, "missing": "refuse"}})
     with pytest.raises(DataError, match="no number at all"):
         Table(pd.DataFrame({"income": ["N", None]}), {"income": INCOME})

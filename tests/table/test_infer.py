@@ -147,7 +147,7 @@ def test_weights_dates_and_codes() -> None:
     assert "36 numbers are mixed with 3 codes" in " ".join(answers["pay"].reasons)
     assert "20 values look like codes" in " ".join(answers["job"].reasons)
     assert "2 values are -9" in " ".join(answers["size"].reasons)
-    assert "1 values are 999" in " ".join(answers["kids"].reasons)
+    assert "1 value is 999" in " ".join(answers["kids"].reasons)
     assert role_of("fnlwgt", [-1.0, 2.0, 3.0] * 20) == "quasi-identifier"
 
 

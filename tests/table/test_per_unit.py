@@ -129,8 +129,8 @@ def test_every_recipe_is_tried() -> None:
         ("who", {"y": "max"}, None, "has a recipe, and is not in the table"),
         ("who", {"x": "maximum"}, None, "unknown recipe 'maximum'"),
         ("who", {"t": "mean"}, None, "needs numbers"),
-        ("who", {"t": "same"}, None, "1 units have several values"),
-        ("t", {"x": "max"}, None, "1 rows have no unit"),
+        ("who", {"t": "same"}, None, "1 unit has several values"),
+        ("t", {"x": "max"}, None, "1 row has no unit"),
         ("who", {"x": "max"}, "x", "is in the result already"),
     ],
 )

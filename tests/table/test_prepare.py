@@ -70,7 +70,7 @@ def test_values_are_recoded_by_a_table() -> None:
     assert after(["farmer", "clerk", "boss", None], "recode", values=table) == ["field", None, "boss", None]
     assert after(["farmer", "boss"], "recode", values=table, others="missing") == ["field", None]
     assert after([1, 2, 3], "recode", values={1: "one", 2: 7}) == ["one", "7", "3"]
-    with pytest.raises(DataError, match=r"1 cells have a value that `recode` does not name") as refused:
+    with pytest.raises(DataError, match=r"1 cell has a value that `recode` does not name") as refused:
         after(["farmer", "boss"], "recode", values=table, others="refuse")
     assert "boss" not in str(refused.value)
 
@@ -237,7 +237,7 @@ def test_bad_steps_are_a_sentence(steps: Any, words: str) -> None:
         ([{"top-code": {"column": "town", "at": 3}}], "not numbers; recode them in a step before"),
         ([{"top-code": {"column": "born", "at": 3}}], "take date-part before"),
         ([{"date-part": {"column": "age", "part": "year"}}], "has no dates"),
-        ([{"date-part": {"column": "born", "part": "age", "on": "1990-01-01"}}], "1 dates are after"),
+        ([{"date-part": {"column": "born", "part": "age", "on": "1990-01-01"}}], "1 date is after"),
         ([{"normalize-text": {"column": "age"}}], "holds no text"),
         ([{"rename": {"column": "age", "to": "town"}}], "is taken"),
         ([{"filter": {"column": "age", "at-least": 1000}}], "leave no row"),
@@ -255,7 +255,7 @@ def test_the_advice_about_codes_in_a_sensitive_column_is_taken() -> None:
     frame = pd.DataFrame({"age": [1, 2, 3], "dose": ["12", "N", "27"]})
     steps = [{"round": {"column": "dose", "to": 10}}]
     columns = {"age": {**QI, "kind": "numeric"}, "dose": {"role": "sensitive"}}
-    with pytest.raises(DataError, match="'dose': 1 values are not numbers; recode them in a step before, or"):
+    with pytest.raises(DataError, match="'dose': 1 value is no number; recode them in a step before, or"):
         af.Table(frame, af.Schema(columns, prepare=steps))
     before = {"recode": {"column": "dose", "values": {"N": None}}}
     table = af.Table(frame, af.Schema(columns, prepare=[before, *steps]))

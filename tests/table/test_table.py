@@ -87,7 +87,7 @@ def test_an_unused_category_is_in_no_domain() -> None:
     [
         ([1.0, None], "numeric", {}, DataError, "1 missing"),
         ([1.0, np.inf], "numeric", {}, DataError, "1 infinite"),
-        (["1", "inf"], "numeric", {}, DataError, "1 values are not numbers"),
+        (["1", "inf"], "numeric", {}, DataError, "1 value is no number"),
         (["1", "x", "x"], "numeric", {}, DataError, "2 values are not numbers"),
         ([1, "2"], "numeric", {}, DataError, "mixes"),
         ([1, "1"], "categorical", {}, DataError, "same as text"),

@@ -300,7 +300,7 @@ def _check_limits(anon: Anonymization, diverse: Anonymization) -> None:
     if records:
         columns = ", ".join(repr(anon.table.domains[a].column) for a in names)
         raise InfeasibleError(
-            f"{records} records would be generalized beyond max-width or max-set "
+            f"{plural(records, 'record')} would be generalized beyond max-width or max-set "
             f"of {columns}; ask for less diversity, allow more, or give boundaries ({{width: w}}) instead",
             subject="diversify",
         )

@@ -100,11 +100,11 @@ def broken(records: Records, matches: np.ndarray, block: np.ndarray, slot: np.nd
         assert domain.limit is not None
         codes = records.codes[:, a]
         if domain.shape == "range":
-            points = domain.points[codes]
+            points = domain.exact_points[codes]
             inside, outside = points[rest], points[lost]
             low = np.minimum(outside[:, None], inside.min(axis=1)[None, :])
             high = np.maximum(outside[:, None], inside.max(axis=1)[None, :])
-            over |= high - low > domain.limit
+            over |= (high - low > domain.limit).astype(bool)
             continue
         held = np.zeros((size, domain.size), bool)
         held[np.arange(size)[:, None], codes[rest]] = True

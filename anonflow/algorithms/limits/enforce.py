@@ -148,7 +148,7 @@ def limit_blocks(records: Records, k: int) -> np.ndarray:
         if domain.shape == "set":
             piece = _value_sets(counts, int(limit))[at]
         else:
-            piece = _runs(domain.points[present], counts, limit, k)[at]
+            piece = _runs(domain.exact_points[present], counts, limit, k)[at]
         todo += [rows[piece == number] for number in range(int(piece.max()) + 1)]
     return labels
 
@@ -163,7 +163,7 @@ def _excess(domain: Domain, codes: np.ndarray) -> float:
     limit = float(domain.limit or 0)
     if domain.shape == "set":
         return len(np.unique(codes)) / max(1.0, np.floor(limit))
-    width = domain.points[codes.max()] - domain.points[codes.min()]
+    width = domain.exact_points[codes.max()] - domain.exact_points[codes.min()]
     if width <= limit:
         return 1.0 if width else 0.0
     return max(float(width / limit), np.nextafter(1.0, 2.0)) if limit else np.inf
@@ -252,8 +252,8 @@ def _within(generalization: Generalization, names: Sequence[int]) -> np.ndarray:
     layout = generalization.layout
     for t, a in enumerate(layout.ranges.tolist()):
         if a in names:
-            domain = generalization.domains[a]
-            good &= domain.points[generalization.hi[t]] - domain.points[generalization.lo[t]] <= domain.limit
+            points, limit = generalization.domains[a].exact_points, generalization.domains[a].limit
+            good &= (points[generalization.hi[t]] - points[generalization.lo[t]] <= limit).astype(bool)
     if any(a in names for a in layout.sets.tolist()):
         counts = generalization.counts()
         for t, a in enumerate(layout.sets.tolist()):

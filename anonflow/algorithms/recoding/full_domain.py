@@ -11,6 +11,7 @@ from anonflow.algorithms.method import Algorithm, Outcome, Partition
 from anonflow.algorithms.recoding.lattice import Groups, Lattice, column_levels, fixed_levels, option_problems
 from anonflow.errors import InfeasibleError
 from anonflow.generalization import Generalization
+from anonflow.hierarchy.wording import plural
 from anonflow.kernels.jit import method_clock
 from anonflow.option import Option
 from anonflow.partition import too_few
@@ -221,7 +222,7 @@ def search(
             )
         less = "" if part.sensitive is None else "ask for less diversity, "
         raise InfeasibleError(
-            f"no levels within {'the boundaries' if levels is None else '`levels`'} suppress at most {state.most} records; raise `limit`, lower k, "
+            f"no levels within {'the boundaries' if levels is None else '`levels`'} suppress at most {plural(state.most, 'record')}; raise `limit`, lower k, "
             f"{less}or allow wider generalizations",
             subject="full-domain",
         )

@@ -9,6 +9,7 @@ from anonflow.criteria.evidence import Evidence
 from anonflow.criteria.matching.covers import perfect_flow
 from anonflow.criteria.matching.max_flow import cyclic_edges
 from anonflow.criteria.verification import Finding
+from anonflow.hierarchy.wording import plural
 
 
 def match_edges(evidence: Evidence) -> np.ndarray | None:
@@ -63,7 +64,7 @@ def covers_k(evidence: Evidence) -> Finding:
     degree = graph.degrees()[1]
     few = np.flatnonzero((degree < k) & ~evidence.exempt_box)
     failing = graph.published.positions(few)
-    detail = f"at least {int(degree.min())} originals are covered by a row"
+    detail = f"at least {plural(int(degree.min()), 'original', 'are')} covered by a row"
     return Finding.of("(k,1)", failing, "published", detail, {"k": k})
 
 
@@ -130,7 +131,7 @@ def _originals(criterion: str, evidence: Evidence, edges: np.ndarray, k: int, co
             failing &= ~evidence.exempt
             detail += f"; {allowed} suppressed records need none"
         else:
-            detail += f"; {int(failing.sum())} originals have fewer, {allowed} rows are * throughout"
+            detail += f"; {plural(int(failing.sum()), 'original', 'have')} fewer, {plural(allowed, 'row', 'are')} * throughout"
             if failing.sum() <= allowed:
                 failing[:] = False
     return Finding.of(criterion, failing, "original", detail, {"k": k})

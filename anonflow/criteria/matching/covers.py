@@ -10,6 +10,7 @@ from anonflow.criteria.evidence import Evidence
 from anonflow.criteria.matching.graph import Bipartite, DistinctRows, merge, runs
 from anonflow.criteria.matching.max_flow import largest_flow, matched_all, unmet
 from anonflow.criteria.verification import Finding
+from anonflow.hierarchy.wording import plural
 
 _ROWS = 1 << 15
 """Rows whose lists are looked at together."""
@@ -34,7 +35,7 @@ def covers(evidence: Evidence) -> Finding:
         wrong = ~evidence.own_covers
         return Finding.of("covers", wrong, "published", "each row against its own original")
     crowd = int(evidence.blank.sum())
-    remark = f"; {crowd} rows are * throughout" if crowd else ""
+    remark = f"; {plural(crowd, 'row', 'are')} * throughout" if crowd else ""
     if crowd and not evidence.exempt.any():
         remark += f", allowed for fewer than k = {evidence.k}"
     if evidence.certified and evidence.listing is not None:

@@ -9,6 +9,7 @@ from anonflow.criteria.criterion import Criterion
 from anonflow.criteria.evidence import Evidence
 from anonflow.criteria.matching.max_flow import largest_flow
 from anonflow.criteria.verification import Finding
+from anonflow.hierarchy.wording import plural
 
 
 def k_regular(evidence: Evidence) -> Finding:
@@ -54,7 +55,7 @@ def regular_by_flow(evidence: Evidence) -> Finding:
     if len(failing):
         short = np.flatnonzero(flow.unsent)
         count = int(np.minimum(flow.unsent[short], people[short]).sum())
-        detail += f"; {count} originals have too few matches as well"
+        detail += f"; {plural(count, 'original', 'have')} too few matches as well"
     return Finding.of("k-regular", failing, "published", detail, {"k": k})
 
 
@@ -91,7 +92,7 @@ def regular_by_listing(evidence: Evidence, listing: Candidates) -> Finding:
     if uncovered:
         parts.append(f"{uncovered} rows do not cover an original that they list")
     if bad.sum() > uncovered:
-        parts.append(f"{int(bad.sum()) - uncovered} rows are not in k = {k} assignments")
+        parts.append(f"{plural(int(bad.sum()) - uncovered, 'row', 'are')} not in k = {k} assignments")
     return Finding.of("k-regular", bad, "published", "; ".join(parts), parameters)
 
 

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from pyarrow import csv
 
 from anonflow.errors import DataError, setting
-from anonflow.hierarchy.wording import some
+from anonflow.hierarchy.wording import plural, some
 from anonflow.option import check_text, check_texts
 from anonflow.strict_yaml import shorten
 from anonflow.table.files.csv_form import AUTO, BEGINNING, CsvForm, complete_lines, form_of
@@ -189,7 +189,7 @@ def csv_batches(
         lines, halves = _ragged_lines(path, encoding, opener, head, shape)
         look = ", as decimal commas without quotes make them" if halves else ""
         raise DataError(
-            f"{name}: {ragged} rows have more or fewer than {len(places)} cells ({some(lines, 10)}){look}; "
+            f"{name}: {plural(ragged, 'row', 'have')} more or fewer than {len(places)} cells ({some(lines, 10)}){look}; "
             + (
                 "put these numbers in quotes, or save the file with another delimiter"
                 if halves

@@ -12,6 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from anonflow.hierarchy.wording import plural
+
 _ORDERS = {"dmy": "the day before the month", "mdy": "the month before the day", "ymd": "the year first"}
 _SERIALS = {"excel": "1899-12-30", "excel-1904": "1904-01-01"}
 DATES = (*(sign.join(order) for order in _ORDERS for sign in "./-"), *_ORDERS, *_SERIALS)
@@ -339,7 +341,7 @@ class DateReading:
         if not self.short.any():
             return None
         return (
-            f"has {int(counts[self.short].sum()):,} dates with a year of two digits; say the first year that two digits can "
+            f"has {plural(int(counts[self.short].sum()), 'date')} with a year of two digits; say the first year that two digits can "
             f"mean, such as pivot: {PIVOT}"
         )
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonflow.hierarchy import number_text
+from anonflow.hierarchy.wording import plural
 
 _BLANK = "[ \\t\u00a0\u2007\u2009\u202f]"
 _DECIMALS = {".": "a decimal point", ",": "a decimal comma"}
@@ -215,7 +216,7 @@ class Reading:
         with_sign = int(counts[self.percent].sum())
         without = int(counts[read & ~self.percent].sum())
         if with_sign and without:
-            return f"has {with_sign:,} values with a percent sign and {without:,} without; write all of them in one way"
+            return f"has {plural(with_sign, 'value')} with a percent sign and {without:,} without; write all of them in one way"
         over = np.zeros(len(self.plain), bool)
         over[read] = np.abs(self.plain[read].astype(np.float64)) > 100
         if over.any():

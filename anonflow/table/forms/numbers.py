@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from anonflow.errors import DataError
+from anonflow.hierarchy.wording import plural
 from anonflow.table.forms.text_columns import factorized
 from anonflow.table.forms.text_forms import other_form
 from anonflow.table.named_settings import NAME_MISSING
@@ -70,7 +71,7 @@ def numbers_of(cells: pd.Series, name: str, advice: str | None = _ADVICE) -> tup
     values = cells.to_numpy(dtype=np.float64)
     infinite = int(np.isinf(values).sum())
     if infinite:
-        raise DataError(f"column {name!r}: {infinite} infinite values; replace or drop them")
+        raise DataError(f"column {name!r}: {plural(infinite, 'infinite value')}; replace or drop them")
     return values + 0.0, None  # -0.0 becomes 0.0
 
 
@@ -125,7 +126,9 @@ def _read_numbers(cells: pd.Series, name: str, advice: str | None) -> tuple[np.n
             numbers.append(0)
     bad = int(wrong[at].sum())
     if bad:
-        problem = f"column {name!r}: {bad} values are not numbers"
+        problem = (
+            f"column {name!r}: {'1 value is no number' if bad == 1 else f'{bad:,} values are not numbers'}"
+        )
         if advice is None:
             raise DataError(problem)
         words = [value for value in values if isinstance(value, str)]
@@ -141,7 +144,7 @@ def _read_numbers(cells: pd.Series, name: str, advice: str | None) -> tuple[np.n
     array = np.array(numbers, np.int64 if all(isinstance(number, int) for number in numbers) else np.float64)
     infinite = 0 if array.dtype == np.int64 else int(np.isinf(array)[at].sum())
     if infinite:
-        raise DataError(f"column {name!r}: {infinite} infinite values; replace or drop them")
+        raise DataError(f"column {name!r}: {plural(infinite, 'infinite value')}; replace or drop them")
     return array[at] + 0, None
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from anonflow.errors import Sentence, setting
+from anonflow.hierarchy.wording import plural
 from anonflow.table.forms.date_forms import PIVOT, DateForm, are_digits, date_forms
 from anonflow.table.forms.number_forms import NumberForm, number_forms
 
@@ -206,7 +207,7 @@ def mixture(texts: Sequence[str], counts: np.ndarray | None = None) -> str | Non
             return f"it has {numbers} and {both:,} with {words}; write all of them in one way"
         if best and rest.any():
             return (
-                f"it has {numbers}, and {int(times[rest].sum()):,} other values; correct those, then "
+                f"it has {numbers}, and {plural(int(times[rest].sum()), 'other value')}; correct those, then "
                 + add_keys(first)
             )
     return None

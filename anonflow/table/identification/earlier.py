@@ -22,6 +22,7 @@ import pandas as pd
 
 from anonflow.candidate_lists import Candidates
 from anonflow.errors import DataError, ParameterError, VerificationError, setting
+from anonflow.hierarchy.wording import plural
 from anonflow.table.identification.history import History, checked_order
 from anonflow.table.identification.released_people import ReleasedPeople
 from anonflow.table.records import places_in
@@ -650,7 +651,7 @@ def history_of(folders: Any, table: Table) -> tuple[Earlier, History, np.ndarray
                 )
     nameless = int(_nameless(table).sum())
     if nameless:
-        raise DataError(f"{nameless:,} rows have no {by}; each person needs a number of their own")
+        raise DataError(f"{plural(nameless, 'row', 'have')} no {by}; each person needs a number of their own")
     history = History(tuple(releases))
     marks = places[0].marks_of(table)
     if len(np.unique(marks)) < table.n:

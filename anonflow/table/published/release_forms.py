@@ -9,6 +9,7 @@ from os import PathLike, fspath
 import pandas as pd
 
 from anonflow.errors import DataError
+from anonflow.hierarchy.wording import plural
 from anonflow.large_arrays import IN_MEMORY, Arrays
 from anonflow.table.files.csv_head import PLAIN, CsvShape
 from anonflow.table.files.metadata_file import read_metadata
@@ -82,7 +83,7 @@ def plain_release(
             continue
         if wrong:
             problems.append(
-                f"column {name!r}: {wrong:,} cells are not written with {form.words}, as the description says"
+                f"column {name!r}: {plural(wrong, 'cell', 'are')} not written with {form.words}, as the description says"
             )
         changed[name] = plain
     if problems:

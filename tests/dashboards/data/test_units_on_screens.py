@@ -69,7 +69,7 @@ def test_a_unit_column_with_blanks_is_one_sentence(tmp_path: Path) -> None:
     workspace, choice = opened(tmp_path, VISITS.replace("p3,", ",", 1))
     choice.choose("patient", "role", "unit")
     messages = [str(problem) for problem in workspace.data.problems]
-    assert any("1 rows have no unit; every row needs one" in text for text in messages), messages
+    assert any("1 row has no unit; every row needs one" in text for text in messages), messages
     workspace.close()
 
 

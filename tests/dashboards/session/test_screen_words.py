@@ -165,8 +165,8 @@ ERRORS: dict[str, tuple[Callable[[Path], Any], str, str]] = {
     ),
     "no numbers": (
         lambda folder: Table(pd.DataFrame({"age": ["?", "3"]}), Schema({"age": AGE})),
-        "column 'age': 1 values are not numbers; use kind categorical, or name them under 'missing' of the source",
-        "column 'age': 1 values are not numbers; use kind categorical, or name them under Texts that stand for a missing value, on "
+        "column 'age': 1 value is no number; use kind categorical, or name them under 'missing' of the source",
+        "column 'age': 1 value is no number; use kind categorical, or name them under Texts that stand for a missing value, on "
         "the screen Data",
     ),
     "another encoding": (
@@ -176,8 +176,8 @@ ERRORS: dict[str, tuple[Callable[[Path], Any], str, str]] = {
     ),
     "ragged rows": (
         of_file(b"age,sex\n1,2\n1\n"),
-        "{folder}/x.csv: 1 rows have more or fewer than 2 cells (line 3); check the delimiter and quotes",
-        "{folder}/x.csv: 1 rows have more or fewer than 2 cells (line 3); check the delimiter, under How the CSV file is written",
+        "{folder}/x.csv: 1 row has more or fewer than 2 cells (line 3); check the delimiter and quotes",
+        "{folder}/x.csv: 1 row has more or fewer than 2 cells (line 3); check the delimiter, under How the CSV file is written",
     ),
     "no levels": (
         anonymized("full-domain", pd.DataFrame({"job": list("aabb")}), {"job": {**AGE, "kind": "categorical"}}),

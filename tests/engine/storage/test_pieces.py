@@ -592,9 +592,9 @@ def test_rows_per_unit_that_cannot_be_had_in_pieces(tmp_path: Path) -> None:
 def test_units_in_pieces_that_are_none(tmp_path: Path) -> None:
     """The sentences of a run in memory."""
     changes: list[tuple[dict[str, list[Any]], str]] = [
-        ({"name": [None]}, "1 rows have no unit; every row needs one"),
-        ({"home": [None]}, "1 rows have no household"),
-        ({"home": ["elsewhere"]}, "1 units are in several households"),
+        ({"name": [None]}, "1 row has no unit; every row needs one"),
+        ({"home": [None]}, "1 row has no household"),
+        ({"home": ["elsewhere"]}, "1 unit is in several households"),
         ({"name": [2**60 + 5] * 200}, "one unit has .* more than n/k"),
     ]
     for number, (change, words) in enumerate(changes):

@@ -137,10 +137,10 @@ def test_codes_and_blanks_beside_such_numbers_stay() -> None:
             {},
             "1 numbers with a decimal point and 1 with a decimal comma; write all of them in one way",
         ),
-        (["1,25", "x", "2,5"], {}, "2 numbers with a decimal comma, and 1 other values"),
+        (["1,25", "x", "2,5"], {}, "2 numbers with a decimal comma, and 1 other value"),
         (["12%", "15%"], {}, "percent signs: add percent: true to the column"),
         (["12%", "115%"], {"percent": True}, "1 percents above 100; correct them"),
-        (["12%", "15"], {"percent": True}, "1 values with a percent sign and 1 without"),
+        (["12%", "15"], {"percent": True}, "1 value with a percent sign and 1 without"),
         (["€1", "$2"], {"decimal": "."}, "amounts in 2 currencies"),
         (
             ["1.25", "2.5"],

@@ -80,10 +80,10 @@ def test_all_readers_of_a_set_understand_the_same(text: str) -> None:
 def test_a_date_that_does_not_exist_is_refused_like_other_cells_that_are_no_range() -> None:
     about = ColumnMetadata("a", "quasi-identifier", "range", "date")
     column = PublishedColumn(pd.Series(["2020-01-01", "2020-02-30"], name="a"), about)
-    with pytest.raises(DataError, match="1 cells are not a range"):
+    with pytest.raises(DataError, match="1 cell is not a range"):
         _ = column.low
     plain = ColumnMetadata("a", "insensitive", "exact", "date")
-    with pytest.raises(DataError, match="1 cells are not a date"):
+    with pytest.raises(DataError, match="1 cell is not a date"):
         _ = PublishedColumn(pd.Series(["2020-01-01", "53"], name="a"), plain).low
 
 
