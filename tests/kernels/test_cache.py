@@ -195,7 +195,8 @@ def test_a_cache_filled_by_many_processes_holds_what_the_plain_kernels_do(tmp_pa
     for path in filled.glob("*.kernel"):
         shutil.copy(path, copy)
     copied = len(list(copy.iterdir()))
-    result = ended(start({"NUMBA_CACHE_DIR": str(tmp_path)}, "compare"))
+    # all that is compiled there are calls of kernels that Python cannot call: what these do has been optimized already
+    result = ended(start({"NUMBA_CACHE_DIR": str(tmp_path), "NUMBA_OPT": "0"}, "compare"))
     assert len(result["files"] + result["others"]) == copied
     files = [copy / name for name in result["files"]]
     assert len(files) > len(result["kernels"])
@@ -246,9 +247,11 @@ def test_a_kernel_that_is_another_one_is_noticed(home: Path, other: Any) -> None
     for value in (room.filled_jit, room.filled):
         value(np.zeros(2), 7)
     assert (seen.calls["filled"], len(seen.strange)) == (3, 1)
-    wrong = kernel_runs.beside("filled", jit(other), filled, True, seen)
-    with pytest.raises(AssertionError, match="compiled is not plain: filled"):
-        wrong(np.zeros(2), 7)
+    twin = jit(other)
+    for entries in ({}, {id(twin): kernel_runs.called_from_python(twin, filled)}):
+        wrong = kernel_runs.beside("filled", twin, filled, True, kernel_runs.Seen(entries))
+        with pytest.raises(AssertionError, match="compiled is not plain: filled"):
+            wrong(np.zeros(2), 7)
 
 
 def start(place: dict[str, str], *arguments: str) -> subprocess.Popen[str]:
