@@ -168,7 +168,7 @@ class Workspace(param.Parameterized):
         self,
         id: int,
         again: bool = False,
-        tell: Callable[[str, int, int], None] = lambda words, done, of: None,
+        tell: Callable[[str, int, int], None] = lambda words, count, of: None,
     ) -> Publication:
         """Return the release of a run, and all that goes with it; verified again, and empty if a check fails.
 
