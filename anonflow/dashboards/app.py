@@ -142,7 +142,7 @@ def four_numbers(
     k = min(workspace.data.ks, default=2) if run is None else run.result.k
     before, n = at_risk(k)
     people, loss, failing, seconds = f"{before:,}" if n else "–", "–", "–", "–"
-    about = (
+    meaning = (
         f"Records that share their quasi-identifiers with fewer than {k - 1:,} others, before anonymization"
     )
     # a person may have several records
@@ -153,13 +153,13 @@ def four_numbers(
         result, noted = run.result, workspace.runs.noted
         judged = noted.publications.get(run.id) or noted.attacks.get(run.id)
         people = f"{people} → {result.at_risk(before):,}" if n else "–"
-        about += "; and of the chosen run, by its checks"
+        meaning += "; and of the chosen run, by its checks"
         loss = f"{float(result.measures['gcp']):.3f}" if "gcp" in result.measures else "–"
         of_card = None if judged is None else judged.card
         failing = str(result.failing if of_card is None else len(of_card.failing))
         seconds = f"{result.seconds:.1f} s"
     return [
-        (people, f"{unit} at risk", about),
+        (people, f"{unit} at risk", meaning),
         (loss, "loss (GCP)", "Information loss of the chosen run: 0 is none, 1 is all"),
         (failing, "failing lines", lines),
         (seconds, "time", "Seconds that the chosen run took"),
@@ -279,7 +279,7 @@ class App(pn.viewable.Viewer):
     def _refresh(self) -> None:
         opened, starts = self.workspace.data, self.workspace.starts
         shares = list(starts.progress.values())
-        shown = {
+        bar_params = {
             "captions": captions(self.workspace),
             "can_undo": self.workspace.draft.can_undo,
             "can_redo": self.workspace.draft.can_redo,
@@ -292,8 +292,8 @@ class App(pn.viewable.Viewer):
             "unsaved": opened.frame is not None and not self.kept,
         }
         # one edit comes as several changes; a notebook's browser is told of each: what it has drawn is counted by them
-        if not self.page or any(getattr(self.bar, name) != value for name, value in shown.items()):
-            self.bar.param.update(version=self.bar.version + 1, **shown)
+        if not self.page or any(getattr(self.bar, name) != value for name, value in bar_params.items()):
+            self.bar.param.update(version=self.bar.version + 1, **bar_params)
 
     @param.depends("workspace.drawings", watch=True)
     def _release_drawn(self) -> None:
@@ -307,9 +307,9 @@ class App(pn.viewable.Viewer):
             before = _watchers_of(self.workspace)
             with pn.config.set(design=Theme):
                 self._screens[at] = pn.panel(SCREENS[at](workspace=self.workspace))
-            known = {id(watcher) for _, watcher in before}
+            earlier_ids = {id(watcher) for _, watcher in before}
             self._watchers += [
-                watched for watched in _watchers_of(self.workspace) if id(watched[1]) not in known
+                watched for watched in _watchers_of(self.workspace) if id(watched[1]) not in earlier_ids
             ]
             self._main.append(self._screens[at])
         for number, screen in enumerate(self._screens):

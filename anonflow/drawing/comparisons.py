@@ -66,8 +66,8 @@ def pairs(
     title: str,
 ) -> Markup:
     """Return two horizontal bars for each label, for shares between 0 and 1; the second ones are hatched."""
-    shown = [shortened(label, 24) for label in labels]
-    left = 16 + _LETTER * max(map(len, shown), default=0)
+    short_labels = [shortened(label, 24) for label in labels]
+    left = 16 + _LETTER * max(map(len, short_labels), default=0)
     room = _PAIR - left - 66
     inside = [
         f'<defs><pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">'
@@ -79,7 +79,7 @@ def pairs(
             f'<rect x="2" y="{2 + 18 * at}" width="13" height="13" rx="2" fill="{fill}"/>'
             f'<text x="21" y="{13 + 18 * at}">{escape(shortened(name, 60))}</text>'
         )
-    for i, (label, a, b) in enumerate(zip(shown, first, second, strict=True)):
+    for i, (label, a, b) in enumerate(zip(short_labels, first, second, strict=True)):
         y = 46 + i * 40
         inside.append(f'<text x="{left - 10}" y="{y + 19}" text-anchor="end">{escape(label)}</text>')
         for at, (share, fill) in enumerate(((a, BLUE), (b, "url(#hatch)"))):

@@ -79,28 +79,28 @@ def against_k(
     width : int
         In pixels.
     """
-    shown = [point for point in points if math.isfinite(point.y)]
-    ks = sorted({point.x for point in shown})
+    marks = [point for point in points if math.isfinite(point.y)]
+    ks = sorted({point.x for point in marks})
     if len(ks) > 1:
         x = k_axis(ks)
-        xs = [point.x for point in shown]
+        xs = [point.x for point in marks]
     else:
-        methods = list(dict.fromkeys(point.algorithm for point in shown))
+        methods = list(dict.fromkeys(point.algorithm for point in marks))
         x = _side_by_side(f"method (k = {ks[0]:g})" if ks else "", methods)
-        xs = [methods.index(point.algorithm) + 0.5 for point in shown]
+        xs = [methods.index(point.algorithm) + 0.5 for point in marks]
     height = 290 + x.slant(width) // 2
-    place, inside = framed(x, _measure_axis(up, [point.y for point in shown]), height, 20, width)
+    place, inside = framed(x, _measure_axis(up, [point.y for point in marks]), height, 20, width)
     if len(ks) > 1:
-        for algorithm, group in dict.fromkeys((point.algorithm, point.group) for point in shown):
-            own = [point for point in shown if (point.algorithm, point.group) == (algorithm, group)]
-            latest = {point.x: point.y for point in sorted(own, key=lambda point: point.id)}
+        for algorithm, group in dict.fromkeys((point.algorithm, point.group) for point in marks):
+            series = [point for point in marks if (point.algorithm, point.group) == (algorithm, group)]
+            latest = {point.x: point.y for point in sorted(series, key=lambda point: point.id)}
             inside.append(_line([place(*at) for at in sorted(latest.items())], look_of(algorithm).colour))
-    for point, across in zip(shown, xs, strict=True):
+    for point, across in zip(marks, xs, strict=True):
         title = f"{point.name}: {up.split(',')[0]} {point.y:{number}}"
         inside.append(
             mark_at(look_of(point.algorithm), *place(across, point.y), title, point.key, point.id == chosen)
         )
-    return svg(width, height, f"{up} against k, {len(shown)} runs", inside, role="group")
+    return svg(width, height, f"{up} against k, {len(marks)} runs", inside, role="group")
 
 
 def k_axis(ks: Sequence[float]) -> Axis:
@@ -108,11 +108,11 @@ def k_axis(ks: Sequence[float]) -> Axis:
     log = ks[-1] > 8 * ks[0]  # otherwise small ks, which are close, would overlap
     places = [math.log(k) for k in ks] if log else list(ks)
     least = 0.09 * (places[-1] - places[0])  # a label's share of an axis
-    kept = [0]
+    indices = [0]
     for at in range(1, len(ks) - 1):
-        if places[at] - places[kept[-1]] >= least and places[-1] - places[at] >= least:
-            kept.append(at)
-    labelled = [(k, f"{k:g}") for k in (*(ks[at] for at in kept), ks[-1])]
+        if places[at] - places[indices[-1]] >= least and places[-1] - places[at] >= least:
+            indices.append(at)
+    labelled = [(k, f"{k:g}") for k in (*(ks[at] for at in indices), ks[-1])]
     margin = 0.06 * (ks[-1] - ks[0])
     low, high = (ks[0] / 1.25, ks[-1] * 1.25) if log else (ks[0] - margin, ks[-1] + margin)
     return Axis("k", low, high, labelled, log)

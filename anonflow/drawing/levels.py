@@ -62,9 +62,9 @@ def lattice(nodes: Sequence[LatticeBox], edges: Sequence[tuple[int, int]], title
     width = max(320.0, most * (wide + _GAP) + 2 * _MARGIN)
     place: dict[int, tuple[float, float]] = {}
     for line, row in enumerate(rows):
-        own = members[row]
-        start = (width - len(own) * (wide + _GAP) + _GAP) / 2
-        for t, at in enumerate(own):
+        row_members = members[row]
+        start = (width - len(row_members) * (wide + _GAP) + _GAP) / 2
+        for t, at in enumerate(row_members):
             place[at] = start + t * (wide + _GAP), 26 + line * (_HIGH + _BETWEEN)
     marked = {at for at, node in enumerate(nodes) if node.mark}
     lines = []

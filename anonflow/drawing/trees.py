@@ -140,21 +140,21 @@ class TreeDrawing:
         return 1 + sum(len(few) for few in self.shown.values()) == self.tree.n_nodes
 
     def _place(self) -> None:
-        """Rows of drawn nodes, and of what stands for those that are not: ``more``."""
+        """Rows of drawn nodes, and of what stands for those that are not: ``rest_rows``."""
         self.at: dict[int, float] = {}
-        self.more: dict[int, float] = {}
+        self.rest_rows: dict[int, float] = {}
         self.levels: dict[int, int] = {0: 0}
         row = 0
         small = self.rows <= FITS or not self.clicked
         stack: list[tuple[int, bool]] = [(0, False)]
         while stack:
-            node, done = stack.pop()
+            node, is_revisit = stack.pop()
             few = self.shown.get(node)
             if few is None:
                 self.at[node] = row
                 row += 1
-            elif done:
-                last = self.more.get(node, self.at[few[-1]])
+            elif is_revisit:
+                last = self.rest_rows.get(node, self.at[few[-1]])
                 # where the picture is scrolled, the root is to be seen first
                 self.at[node] = (self.at[few[0]] + last) / 2 if small else self.at[few[0]]
             else:
@@ -166,7 +166,7 @@ class TreeDrawing:
                 stack += [(child, False) for child in reversed(few)]
                 continue
             while stack and stack[-1][0] < 0:
-                self.more[~stack.pop()[0]] = row
+                self.rest_rows[~stack.pop()[0]] = row
                 row += 1
         self.rows = row
 
@@ -196,7 +196,7 @@ class TreeDrawing:
         high, size = (28, 13.0) if self.rows <= 40 else (20, 11.5)
         letter = size * 0.6
         labels = {node: self._text(node) for node in self.at}
-        left_out = {node: self._rest(node) for node in self.more}
+        left_out = {node: self._rest(node) for node in self.rest_rows}
         wide = [0.0] * (max(self.levels.values()) + 2)
         for texts, deeper in ((labels, 0), (left_out, 1)):
             for node, text in texts.items():
@@ -245,8 +245,8 @@ class TreeDrawing:
         x, y = self._xy(self.levels[node], self.at[node])
         x += self._size[2][self.levels[node]]
         ends = [(child, self.at[child]) for child in self.shown[node]]
-        if node in self.more:
-            ends.append((-1, self.more[node]))
+        if node in self.rest_rows:
+            ends.append((-1, self.rest_rows[node]))
         edges = []
         for child, row in ends:
             u, v = self._xy(self.levels[node] + 1, row)
@@ -281,12 +281,12 @@ class TreeDrawing:
             drawn += self._opener(node, x + self._size[2][level] + 4, y)
         if bars and self.counts is not None and is_leaf:
             leaf = int(self.tree.first[node])
-            many = int(self.counts[leaf + 1] - self.counts[leaf])
+            count = int(self.counts[leaf + 1] - self.counts[leaf])
             most = int(np.diff(self.counts).max()) or 1
-            long = 44 * many / most
+            long = 44 * count / most
             drawn += (
                 f'<rect class="bar" fill="{SKY}" x="{right + 8:.1f}" y="{y - 4:.1f}" width="{max(long, 1.0):.1f}" height="8" rx="2"/>'
-                f'<text class="small" x="{right + 14 + long:.1f}" y="{y:.1f}" font-size="10.5">{many:,}</text>'
+                f'<text class="small" x="{right + 14 + long:.1f}" y="{y:.1f}" font-size="10.5">{count:,}</text>'
             )
         return drawn
 
@@ -299,7 +299,7 @@ class TreeDrawing:
         )
 
     def _stub(self, node: int, text: str) -> str:
-        level, row = self.levels[node] + 1, self.more[node]
+        level, row = self.levels[node] + 1, self.rest_rows[node]
         x, y = self._xy(level, row)
         opens = self.clicked and node not in self.opened
         says = f' data-key="open:{node}" tabindex="-1" role="button"' if opens else ""

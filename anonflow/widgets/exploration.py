@@ -338,8 +338,8 @@ class Exploration:
             new = [run for run in self.finished[before:] if run.result.anonymization is not None]
             if new:
                 self._chosen = min(new, key=lambda run: run.result.measures["gcp"]).number
-            done = f"{len(self.finished) - before} of {len(flows)} runs are done"
-            self.status = f"Cancelled; {done}." if self._stop.is_set() else f"{done}."
+            summary = f"{len(self.finished) - before} of {len(flows)} runs are done"
+            self.status = f"Cancelled; {summary}." if self._stop.is_set() else f"{summary}."
             self.progress = {}
             # a listener that reads ``running`` must read False; who waits, waits until the listeners were told
             self._at_work = False
@@ -390,8 +390,8 @@ class Exploration:
     @property
     def chosen(self) -> Anonymization | None:
         """Return the anonymization of the chosen run, for the owner only, or None if there is no run."""
-        shown = self.shown
-        return None if shown is None else shown.result.anonymization
+        run = self.shown
+        return None if run is None else run.result.anonymization
 
     def choose(self, number: int) -> None:
         """Choose a run by its number.

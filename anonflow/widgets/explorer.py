@@ -258,8 +258,8 @@ class Explorer:
         self.panel = w.HBox([left, right], layout=w.Layout(flex_flow="row wrap", width="100%"))
 
     def _sizes(self) -> list[tuple[str, int | None]]:
-        n, own = len(self.exploration._whole), self.exploration.partition_size
-        sizes = sorted({size for size in SIZES if size < n} | ({own} if own is not None else set()))
+        n, cut_size = len(self.exploration._whole), self.exploration.partition_size
+        sizes = sorted({size for size in SIZES if size < n} | ({cut_size} if cut_size is not None else set()))
         return [(f"{size:,} records", size) for size in sizes] + [("whole table", None)]
 
     # ------------------------------------------------------------------------------- both directions
@@ -331,8 +331,8 @@ class Explorer:
                 for name in model.progress
             }
             self.bars.children = tuple(self._bars.values())
-        for name, done in model.progress.items():
-            self._bars[name].value = done
+        for name, fraction in model.progress.items():
+            self._bars[name].value = fraction
 
     def _hint(self) -> str:
         model = self.exploration
@@ -347,29 +347,29 @@ class Explorer:
 
     def _show_results(self) -> None:
         model = self.exploration
-        shown = model.shown
-        now = (model.status, len(model.finished), None if shown is None else shown.number)
+        visible_run = model.shown
+        now = (model.status, len(model.finished), None if visible_run is None else visible_run.number)
         if now[1:] == self._drawn[1:]:
             self._drawn = now
             return
         self._drawn = now
-        self.numbers.value = self._four_numbers(shown)
-        self.results.value = _runs_table(model.finished, shown)
+        self.numbers.value = self._four_numbers(visible_run)
+        self.results.value = _runs_table(model.finished, visible_run)
         ready = [run for run in model.finished if run.result.anonymization is not None]
         options: list[tuple[str, int | None]] = [(run.name, run.number) for run in ready]
         options = options or [("none yet", None)]
         if list(self.pick.options) != options:
             self.pick.options = options
-        self.pick.value = None if shown is None and not ready else (shown or ready[0]).number
+        self.pick.value = None if visible_run is None and not ready else (visible_run or ready[0]).number
         for plot, draw in zip(self.plots, _PLOTS.values(), strict=True):
-            plot.value = draw(model.finished, shown)
+            plot.value = draw(model.finished, visible_run)
 
-    def _four_numbers(self, shown: Finished | None) -> str:
+    def _four_numbers(self, run: Finished | None) -> str:
         """Return people at risk before and after, loss, failing checks and seconds of the run that is shown."""
         unique = self.exploration.unique
-        if shown is None or unique is None:
+        if run is None or unique is None:
             return ""
-        result = shown.result
+        result = run.result
         before = unique.at_risk(result.k)
         return view(
             "",
@@ -387,21 +387,21 @@ class Explorer:
 
     def _repr_mimebundle_(self, **options: Any) -> Any:
         """Return the widgets if the front end can show them, otherwise the results so far."""
-        shown = self.panel._repr_mimebundle_(**options)
-        bundle, more = shown if isinstance(shown, tuple) else (shown, {})
+        representation = self.panel._repr_mimebundle_(**options)
+        bundle, metadata = representation if isinstance(representation, tuple) else (representation, {})
         bundle = {**bundle, "text/plain": repr(self), "text/html": self._still()}
-        return bundle, more
+        return bundle, metadata
 
     def _still(self) -> str:
         model = self.exploration
-        shown = model.shown
+        visible_run = model.shown
         return view(
             "Explorer",
             facts(
                 [("records", f"{len(model._whole):,}"), ("k", model.k), ("methods", ", ".join(model.methods))]
             ),
-            _runs_table(model.finished, shown),
-            *(draw(model.finished, shown) for draw in _PLOTS.values() if model.finished),
+            _runs_table(model.finished, visible_run),
+            *(draw(model.finished, visible_run) for draw in _PLOTS.values() if model.finished),
             owner=True,
         )
 
@@ -416,11 +416,11 @@ class Explorer:
 # ------------------------------------------------------------------------------------ what is drawn
 
 
-def _title(text: str, more: str = "") -> Any:
-    return w.HTML(Markup('<b>{}</b> <span style="opacity:.7;padding-left:1em">{}</span>').format(text, more))
+def _title(text: str, hint: str = "") -> Any:
+    return w.HTML(Markup('<b>{}</b> <span style="opacity:.7;padding-left:1em">{}</span>').format(text, hint))
 
 
-def _runs_table(finished: tuple[Finished, ...], shown: Finished | None) -> str:
+def _runs_table(finished: tuple[Finished, ...], visible_run: Finished | None) -> str:
     if not finished:
         return _paragraphs("Results appear here, a row for each run.")
     hidden = any(run.result.suppressed for run in finished)
@@ -439,9 +439,9 @@ def _runs_table(finished: tuple[Finished, ...], shown: Finished | None) -> str:
             f"{result.seconds:.2f}",
             result.checks,
         ]
-        rows.append([Markup("<b>{}</b>").format(cell) for cell in row] if run is shown else row)
-    more = ["suppressed"] if hidden else []
-    header = ["run", "method", "k", "partition", "GCP", "usefulness", *more, "seconds", "checks"]
+        rows.append([Markup("<b>{}</b>").format(cell) for cell in row] if run is visible_run else row)
+    suppressed_header = ["suppressed"] if hidden else []
+    header = ["run", "method", "k", "partition", "GCP", "usefulness", *suppressed_header, "seconds", "checks"]
     table = grid(
         header, rows, numbers=[at for at, name in enumerate(header) if name not in ("method", "checks")]
     )
@@ -457,11 +457,11 @@ def _paragraphs(*sentences: str) -> str:
     return Markup('<div style="line-height:1.4;padding:.3em 0">{}</div>').format(lines)
 
 
-def _against_k(finished: tuple[Finished, ...], shown: Finished | None) -> str:
+def _against_k(finished: tuple[Finished, ...], visible_run: Finished | None) -> str:
     series: dict[str, list[tuple[float, float]]] = {}
-    done = [run for run in finished if run.result.problem is None]
-    kinds = list(dict.fromkeys(map(_columns_of, done)))
-    for run in done:
+    successful_runs = [run for run in finished if run.result.problem is None]
+    kinds = list(dict.fromkeys(map(_columns_of, successful_runs)))
+    for run in successful_runs:
         # losses over different quasi-identifiers are not comparable, so they are not points of one line
         number = kinds.index(_columns_of(run)) + 1
         name = f"{run.result.algorithm}, columns {number}" if len(kinds) > 1 else run.result.algorithm
@@ -481,33 +481,31 @@ def _columns_of(run: Finished) -> tuple[str, ...]:
     return tuple(column.column for column in run.result.columns)
 
 
-def _by_column(finished: tuple[Finished, ...], shown: Finished | None) -> str:
-    if shown is None:
+def _by_column(finished: tuple[Finished, ...], run: Finished | None) -> str:
+    if run is None:
         return _paragraphs("Run something first.")
-    columns = shown.result.columns
-    return _paragraphs(f"Run {shown.name}: 0% is the value itself, 100% is published as *.") + plots.bars(
+    columns = run.result.columns
+    return _paragraphs(f"Run {run.name}: 0% is the value itself, 100% is published as *.") + plots.bars(
         [column_loss.column for column_loss in columns],
         [column_loss.loss for column_loss in columns],
         "Information loss by column",
     )
 
 
-def _by_size(finished: tuple[Finished, ...], shown: Finished | None) -> str:
-    if shown is None:
+def _by_size(finished: tuple[Finished, ...], run: Finished | None) -> str:
+    if run is None:
         return _paragraphs("Run something first.")
-    sizes, anonymization = shown.result.sizes, shown.result.anonymization
+    sizes, anonymization = run.result.sizes, run.result.anonymization
     unit = (
         "matches"
         if anonymization is not None and anonymization.matches is not None
         else "records in the class"
     )
     if not sizes:
-        return _paragraphs(f"Run {shown.name}: this method has neither matches nor classes.")
+        return _paragraphs(f"Run {run.name}: this method has neither matches nor classes.")
     if len(sizes) == 1:
-        return _paragraphs(
-            f"Run {shown.name}: each of the {sizes[0][1]:,} records has {sizes[0][0]:,} {unit}."
-        )
-    return _paragraphs(f"Run {shown.name}") + plots.columns(sizes, "How many records have how many", unit)
+        return _paragraphs(f"Run {run.name}: each of the {sizes[0][1]:,} records has {sizes[0][0]:,} {unit}.")
+    return _paragraphs(f"Run {run.name}") + plots.columns(sizes, "How many records have how many", unit)
 
 
 _PLOTS = {"loss against k": _against_k, "loss by column": _by_column, "class sizes": _by_size}

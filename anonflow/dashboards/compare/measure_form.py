@@ -55,8 +55,8 @@ class ConditionForm:
             return None
         if self.low.visible:
             ends = {key: plain_number(field.value) for key, field in (("from", self.low), ("to", self.high))}
-            known = {key: value for key, value in ends.items() if value is not None}
-            return {name: known} if known else None
+            bounds = {key: value for key, value in ends.items() if value is not None}
+            return {name: bounds} if bounds else None
         values = (
             self.values.value
             if self.values.visible
@@ -68,12 +68,12 @@ class ConditionForm:
         name = self.column.value
         cells = self._table.frame[name] if name else None
         numeric = cells is not None and pd.api.types.is_numeric_dtype(cells) and cells.dtype != bool
-        known = [] if cells is None or numeric else sorted(map(str, cells.dropna().unique()))
+        distinct_values = [] if cells is None or numeric else sorted(map(str, cells.dropna().unique()))
         self.low.visible = self.high.visible = numeric
-        self.values.visible = 0 < len(known) <= LISTED
-        self.typed.visible = len(known) > LISTED
+        self.values.visible = 0 < len(distinct_values) <= LISTED
+        self.typed.visible = len(distinct_values) > LISTED
         if self.values.visible:
-            self.values.options, self.values.value = known, []
+            self.values.options, self.values.value = distinct_values, []
 
 
 class MeasureForm:
@@ -86,7 +86,7 @@ class MeasureForm:
             for key, option in self._options.items()
             if key in CONDITIONS
         }
-        names = [str(each) for each in table.frame.columns]
+        names = [str(column) for column in table.frame.columns]
         self.fields = {
             key: _field(key, option, names)
             for key, option in self._options.items()

@@ -193,9 +193,9 @@ class CompareModel(ScreenModel):
 
         def done(rate: float) -> dict[str, Any]:
             still = {remaining.id for remaining in self.workspace.runs.finished}
-            kept = {id: known for id, known in {**self.measured, run.id: rate}.items() if id in still}
-            self.noted.risks = dict(kept)
-            return {"measured": kept}
+            rates = {id: run_rate for id, run_rate in {**self.measured, run.id: rate}.items() if id in still}
+            self.noted.risks = dict(rates)
+            return {"measured": rates}
 
         words = f"attacking {run.name}: {len(waiting)} of {plural(of, 'run')} left"
         self.compute(lambda: measured_risk(run.seed, run.result), done, words)
@@ -204,10 +204,10 @@ class CompareModel(ScreenModel):
 
     def pair(self) -> tuple[FinishedRun, FinishedRun] | None:
         """Return the two runs side by side, or None as long as there are no two."""
-        known = {run.id: run for run in self.results}
-        if self.first not in known or self.second not in known or self.first == self.second:
+        runs_by_id = {run.id: run for run in self.results}
+        if self.first not in runs_by_id or self.second not in runs_by_id or self.first == self.second:
             return None
-        return known[self.first], known[self.second]
+        return runs_by_id[self.first], runs_by_id[self.second]
 
     def what_differs(self) -> list[tuple[str, str, str]]:
         """Return settings and results in which the two runs differ: name, the first's, the second's."""
@@ -261,8 +261,8 @@ class CompareModel(ScreenModel):
             first = chosen if chosen in ids else next(iter(ids), None)
         if second not in ids or second == first:
             second = next((id for id in reversed(ids) if id != first), None)
-        known = {id: rate for id, rate in self.noted.risks.items() if id in ids}
-        self.param.update(first=first, second=second, measured=known)
+        rates = {id: rate for id, rate in self.noted.risks.items() if id in ids}
+        self.param.update(first=first, second=second, measured=rates)
         if not ids:
             self.background.forget()
             self.busy = False

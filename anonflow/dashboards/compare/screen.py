@@ -342,10 +342,10 @@ class CompareScreen(Screen):
         options = {name: name for name in labels}
         if self.drawn.options == options:
             return
-        kept = [name for name in self.drawn.value if name in labels]
+        names = [name for name in self.drawn.value if name in labels]
         first = [name for name in labels if name != "seconds"][: DRAWN - 1]
         # labels stand at the axes; here the names are enough
-        self.drawn.param.update(options=options, value=kept if len(kept) >= DRAWN else [*first, "seconds"])
+        self.drawn.param.update(options=options, value=names if len(names) >= DRAWN else [*first, "seconds"])
         self.drawn_box.visible = len(labels) > DRAWN
 
     def _draw_figures(self, *names: Any) -> None:
@@ -353,8 +353,8 @@ class CompareScreen(Screen):
         if not self.model.results:
             return
         labels = self.model.measures()
-        shown = [name for name in labels if name in self.drawn.value]
-        self.figures = {name: self.figures.get(name) or self._clickable(name) for name in shown}
+        selection = [name for name in labels if name in self.drawn.value]
+        self.figures = {name: self.figures.get(name) or self._clickable(name) for name in selection}
         for name, figure in self.figures.items():
             figure.html = against_k(
                 self.model.points(name),
@@ -461,9 +461,9 @@ class CompareScreen(Screen):
         self.undo.disabled, self.redo.disabled = not draft.can_undo, not draft.can_redo
         entries = self.model.history()
         items = Markup("").join(Markup("<li>{}</li>").format(entry) for entry in entries[:12])
-        more = soft(f"and {plural((len(entries) - 12), 'earlier edit')}") if len(entries) > 12 else ""
+        remainder = soft(f"and {plural((len(entries) - 12), 'earlier edit')}") if len(entries) > 12 else ""
         self.edits.object = (
-            str(Markup('<ol class="history">{}</ol>{}').format(items, more))
+            str(Markup('<ol class="history">{}</ol>{}').format(items, remainder))
             if entries
             else "<p class='soft'>Nothing was changed since the table was opened.</p>"
         )

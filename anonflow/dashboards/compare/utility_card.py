@@ -30,7 +30,7 @@ class UtilityCard(pn.viewable.Viewer):
         self.measure = pn.widgets.Select(
             label="Measure", options=[EVERYTHING, *self.model.offered()], value=EVERYTHING, width=330
         )
-        self.about = html("")
+        self.explanation = html("")
         self.settings = stack()
         self.start = button("Measure every run", self._start, css="af-measure", color="primary", width=190)
         self.stop = button("Stop", self.model.stop, width=100)
@@ -48,7 +48,7 @@ class UtilityCard(pn.viewable.Viewer):
             "What analyses lose",
             html(badge(False, "Owner's view")),
             self.measure,
-            self.about,
+            self.explanation,
             self.settings,
             pn.Row(self.start, self.stop, self.clear),
             self.status,
@@ -73,7 +73,7 @@ class UtilityCard(pn.viewable.Viewer):
         self.form = None if name == EVERYTHING or table is None else MeasureForm(name, table)
         self.settings.objects = [] if self.form is None else self.form.rows
         words = ", ".join(self.model.without_settings()) if name == EVERYTHING else about(name)
-        self.about.object = str(soft(words))
+        self.explanation.object = str(soft(words))
 
     def _start(self) -> None:
         name = self.measure.value
@@ -136,12 +136,12 @@ def _cell(title: str, numbers: dict[str, float] | None, best: bool) -> Markup:
     if numbers is None:
         return Markup("–")
     name = title.partition(":")[0]
-    own = Markup("<b>● {}</b>" if best else "{}").format(_number(numbers.get(name)))
+    main_number = Markup("<b>● {}</b>" if best else "{}").format(_number(numbers.get(name)))
     beside = [
         f"{key.removeprefix(f'{name}-')} {_number(value)}" for key, value in numbers.items() if key != name
     ]
-    lines = Markup("").join(Markup("<br><small class='soft'>{}</small>").format(each) for each in beside)
-    return own + lines
+    lines = Markup("").join(Markup("<br><small class='soft'>{}</small>").format(line) for line in beside)
+    return main_number + lines
 
 
 def _number(value: float | None) -> str:

@@ -36,8 +36,8 @@ def _words(value: Any) -> str:
     if not isinstance(value, Mapping):
         return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
     return " and ".join(
-        f"{column} {_range(wanted)}" if isinstance(wanted, Mapping) else f"{column} = {_words(wanted)}"
-        for column, wanted in value.items()
+        f"{column} {_range(limit)}" if isinstance(limit, Mapping) else f"{column} = {_words(limit)}"
+        for column, limit in value.items()
     )
 
 
@@ -93,14 +93,14 @@ class UtilityModel(ScreenModel):
         """Measure every run that was not measured like this, by a measure or `EVERYTHING`, aside, one after the other."""
         if self.busy:
             return
-        everything: list[tuple[str, dict[str, Any]]] = [(each, {}) for each in self.without_settings()]
-        wanted = everything if name == EVERYTHING else [(name, dict(settings))]
+        everything: list[tuple[str, dict[str, Any]]] = [(key, {}) for key in self.without_settings()]
+        requests = everything if name == EVERYTHING else [(name, dict(settings))]
         # run by run: all measures of a run look at the same plausible tables
         self._waiting = deque(
-            (run, each, own)
+            (run, key, measure_settings)
             for run in self.results
-            for each, own in wanted
-            if run.id not in self.numbers.get(request_title(each, own), {})
+            for key, measure_settings in requests
+            if run.id not in self.numbers.get(request_title(key, measure_settings), {})
         )
         self._all = len(self._waiting)
         self.problem = ""
@@ -166,7 +166,7 @@ class UtilityModel(ScreenModel):
 
         def failed(problem: str) -> None:
             # the other runs would fail alike
-            self._waiting = deque(each for each in self._waiting if each[1] != name)
+            self._waiting = deque(measurement for measurement in self._waiting if measurement[1] != name)
             self.problem = f"{self.problem} {name}: {problem}.".strip()
             self._next()
 

@@ -30,8 +30,8 @@ def notice(*classes: str) -> pn.pane.HTML:
 
 def say(pane: pn.pane.HTML, text: str | Markup = "") -> None:
     """Show plain text as a paragraph of a pane, and markup as it is; hide the pane where there is none."""
-    shown = text if isinstance(text, Markup) else Markup("<p>{}</p>").format(text)
-    pane.param.update(object=str(shown) if text else "", visible=bool(text))
+    markup = text if isinstance(text, Markup) else Markup("<p>{}</p>").format(text)
+    pane.param.update(object=str(markup) if text else "", visible=bool(text))
 
 
 def soft(text: str, role: str = "") -> Markup:
@@ -168,10 +168,10 @@ def progress(lines: Iterable[tuple[str, float | None, str]], role: str = "") -> 
 
 def cards(pairs: Iterable[tuple[str, str]]) -> Markup:
     """Return numbers with their labels below."""
-    each = Markup("").join(
+    numbers = Markup("").join(
         Markup("<div><b>{}</b><span>{}</span></div>").format(n, label) for n, label in pairs
     )
-    return Markup('<div class="cards">{}</div>').format(each)
+    return Markup('<div class="cards">{}</div>').format(numbers)
 
 
 def verdict_of(holds: bool, good: str = "holds", bad: str = "fails") -> Markup:

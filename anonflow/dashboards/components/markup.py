@@ -22,24 +22,24 @@ FAMILIES = {
 def unique_bars(bars: Sequence[tuple[str, int, str, float]]) -> str:
     """Return how many records are unique as quasi-identifiers are added, a bar for each: column, number, share in words, and from 0 to 1."""
     rows = []
-    for at, (name, many, words, part) in enumerate(bars):
-        shown = escape(name)
+    for at, (name, count, words, part) in enumerate(bars):
+        escaped_name = escape(name)
         rows.append(
-            f'<div class="name" title="{shown}">{"+ " if at else ""}{shown}</div>'
+            f'<div class="name" title="{escaped_name}">{"+ " if at else ""}{escaped_name}</div>'
             f'<div class="track" aria-hidden="true"><div class="fill" style="width:{100 * part:.2f}%"></div></div>'
-            f'<div class="number">{many:,} · {words}</div>'
+            f'<div class="number">{count:,} · {words}</div>'
         )
     return f'<div class="bars">{"".join(rows)}</div>'
 
 
-def risk(many: int, n: int, words: str, sentence: str) -> str:
+def risk(count: int, n: int, words: str, sentence: str) -> str:
     """Return the count of records at risk, large, with a bar, their share in words, and a sentence."""
     if not n:
         return f'<div class="risk"><div class="told">{escape(sentence)}</div></div>'
     return (
-        f'<div class="risk" role="status"><div><span class="big">{many:,}</span> record{"" if many == 1 else "s"} at risk ({words})</div>'
+        f'<div class="risk" role="status"><div><span class="big">{count:,}</span> record{"" if count == 1 else "s"} at risk ({words})</div>'
         f'<div class="told">{escape(sentence)}</div>'
-        f'<div class="track" aria-hidden="true"><div class="fill" style="width:{100 * many / n:.2f}%"></div></div></div>'
+        f'<div class="track" aria-hidden="true"><div class="fill" style="width:{100 * count / n:.2f}%"></div></div></div>'
     )
 
 
@@ -65,10 +65,10 @@ def methods_list(chosen: Collection[str]) -> str:
         parts.append(
             f'<h4>{escape(FAMILIES.get(family, family))}</h4><div class="family">{"".join(cells)}</div>'
         )
-    wanted = dict.fromkeys(REGISTRY[name].guarantee for name in chosen if name in REGISTRY)
+    guarantees = dict.fromkeys(REGISTRY[name].guarantee for name in chosen if name in REGISTRY)
     promises = "".join(
         f"<p><b>{escape(guarantee)}</b> guarantees: {escape(promise_of(guarantee))}</p>"
-        for guarantee in wanted
+        for guarantee in guarantees
         if promise_of(guarantee)
     )
     return f'<div class="methods">{"".join(parts)}<div class="promises">{promises}</div></div>'

@@ -25,18 +25,18 @@ def field_value(option: Option, value: Any) -> Any:
     return ", ".join(strict_yaml.dumps(value or {}).splitlines()).strip("{}")
 
 
-def option_value(option: Option, shown: Any) -> Any:
+def option_value(option: Option, entry: Any) -> Any:
     """Return the option's value for what a field shows; text that is no mapping or no lists stays text, which the option refuses."""
     if not (option.mapping or option.lists):
-        return shown
+        return entry
     # the highest level is written without quotes, too
-    text = re.sub(r":\s*\*\s*(?=,|$)", ': "*"', shown.strip("{} "))
+    text = re.sub(r":\s*\*\s*(?=,|$)", ': "*"', entry.strip("{} "))
     try:
         if option.lists:
-            return strict_yaml.loads(f"{{value: [{shown}]}}").data["value"] or None
+            return strict_yaml.loads(f"{{value: [{entry}]}}").data["value"] or None
         return strict_yaml.loads(f"{{{text}}}").data or None
     except AnonflowError:
-        return shown
+        return entry
 
 
 def _name(column: Any) -> str:
@@ -54,16 +54,16 @@ _WIDGETS: dict[type[param.Parameter], Any] = {
 """What each kind of a form's param is chosen with."""
 
 
-def param_field(of: param.Parameter, label: str, width: int | None = None, **more: Any) -> Any:
+def param_field(of: param.Parameter, label: str, width: int | None = None, **widget_params: Any) -> Any:
     """Return the widget to choose a form's param with; both follow each other."""
     widget = next(widget for kind, widget in _WIDGETS.items() if isinstance(of, kind))
-    return widget.from_param(of, label=label, **({} if width is None else {"width": width}), **more)
+    return widget.from_param(of, label=label, **({} if width is None else {"width": width}), **widget_params)
 
 
 def explained(field: Any, option: Option) -> pn.Column:
     """Return a field of an option above the sentence that says what it is."""
-    about = html(Markup("<small class='soft'>{}</small>").format(option.sentence), margin=(0, 10))
-    return pn.Column(field, about, margin=0, width=290)
+    explanation = html(Markup("<small class='soft'>{}</small>").format(option.sentence), margin=(0, 10))
+    return pn.Column(field, explanation, margin=0, width=290)
 
 
 class OptionalSelect(pn.widgets.Select):

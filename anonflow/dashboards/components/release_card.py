@@ -52,7 +52,7 @@ def card_lines(card: ReleaseCard) -> Markup:
     signs = {"passed": verdict_of(True, "passed"), "failed": verdict_of(False, bad="failed")}
     rows = []
     for line in card.lines:
-        remedies = items(each.sentence() for each in line.remedies) if line.remedies else ""
+        remedies = items(remedy.sentence() for remedy in line.remedies) if line.remedies else ""
         finding = Markup("{}{}").format(line.says, remedies)
         rows.append([line.name.capitalize(), signs.get(line.verdict, line.verdict), finding])
     return facts(["line", "verdict", "what was found, and what to do"], rows)

@@ -55,7 +55,7 @@ class ReleasesModel(ScreenModel):
         self.counting.of_records(
             table.n,
             lambda: memory.known(table, release),
-            lambda known: self.param.update(known=known),
+            lambda releases: self.param.update(known=releases),
             lambda problem: self.param.update(known=KnownReleases(), problem=problem),
             "counting who was released before",
         )
@@ -124,8 +124,8 @@ class ReleasedCard(pn.viewable.Viewer):
 
     def show(self, n: int, beside: Markup | None = None) -> None:
         """Show the releases that have some of a table's n people; with it what stands `beside` them, else what another one gives away."""
-        known = self.model.known
-        if beside is None and not known.has_people:
+        releases = self.model.known
+        if beside is None and not releases.has_people:
             say(
                 self.people,
                 soft(
@@ -135,7 +135,7 @@ class ReleasedCard(pn.viewable.Viewer):
         else:
             say(
                 self.people,
-                releases_with_them(known.shared, n) + (outlook_of(known) if beside is None else beside),
+                releases_with_them(releases.shared, n) + (outlook_of(releases) if beside is None else beside),
             )
 
     def __panel__(self) -> pn.viewable.Viewable:
@@ -144,28 +144,28 @@ class ReleasedCard(pn.viewable.Viewer):
 
 def releases_with_them(shared: Sequence[SharedPeople], n: int) -> Markup:
     """Return a table of the earlier releases that have some of a table's n people, the latest first."""
-    some = [each for each in reversed(shared) if each.people]
+    some = [release for release in reversed(shared) if release.people]
     rows = [
         [
-            each.when[:16].replace("T", " ") or "of an older version",
-            f"{each.released:,}",
-            f"{each.people:,} of {n:,}",
+            release.when[:16].replace("T", " ") or "of an older version",
+            f"{release.released:,}",
+            f"{release.people:,} of {n:,}",
         ]
-        for each in some[:MOST]
+        for release in some[:MOST]
     ]
-    more = soft(f"and {len(some) - MOST:,} more") if len(some) > MOST else ""
-    return facts(("release of (UTC)", "people in it", "people of this table in it"), rows, [1, 2]) + more
+    remainder = soft(f"and {len(some) - MOST:,} more") if len(some) > MOST else ""
+    return facts(("release of (UTC)", "people in it", "people of this table in it"), rows, [1, 2]) + remainder
 
 
-def outlook_of(known: KnownReleases) -> Markup:
+def outlook_of(releases: KnownReleases) -> Markup:
     """Return what another release would give away, and what it costs to go on; nothing where nobody was released before."""
-    if known.problem:
+    if releases.problem:
         return Markup("<p class='af-warn'>{}</p>").format(
-            f"These releases cannot be counted together, so no run can go on from them: {known.problem}"
+            f"These releases cannot be counted together, so no run can go on from them: {releases.problem}"
         )
-    if known.outlook is None:
+    if releases.outlook is None:
         return Markup("")
-    outlook = known.outlook
+    outlook = releases.outlook
     cost = facts(
         ("people that all releases leave everybody", "people held back, at least"),
         [[f"{people:,}", f"{held:,}"] for people, held in outlook.held_back.items()],

@@ -39,7 +39,7 @@ class ScreenModel(param.Parameterized):
     def compute(
         self,
         work: Callable[[], Any],
-        done: Callable[[Any], Mapping[str, Any] | None],
+        take_result: Callable[[Any], Mapping[str, Any] | None],
         words: str = "",
         **before: Any,
     ) -> None:
@@ -47,7 +47,7 @@ class ScreenModel(param.Parameterized):
 
         Parameters
         ----------
-        done : callable
+        take_result : callable
             Takes the result, and returns what other params become by it. Where the work fails, ``problem`` says why.
         words : str
             What it is; without, the screen says nothing of it.
@@ -60,5 +60,9 @@ class ScreenModel(param.Parameterized):
 
         self.param.update(busy=True, problem="", **before)
         self.background.start(
-            work, lambda result: end(**(done(result) or {})), lambda problem: end(problem=problem), words, end
+            work,
+            lambda result: end(**(take_result(result) or {})),
+            lambda problem: end(problem=problem),
+            words,
+            end,
         )

@@ -78,15 +78,15 @@ class DataAdvice(ScreenModel):
             }
             trials = [
                 (name, way)
-                for name, many in blanks.items()
-                if many
+                for name, count in blanks.items()
+                if count
                 for way in ("value", "suppress", "drop")
                 if way in MISSING_RULES[str(spec.columns[name].kind)]
             ]
             losses: dict[str, dict[str, float | None]] = {}
             for at, (name, way) in enumerate(trials):
                 self.background.tell(f"{name}: {way}, run {at + 1} of {len(trials)}", at, len(trials))
-                ways = {other: _way(spec.columns[other]) for other, many in blanks.items() if many} | {
+                ways = {other: _way(spec.columns[other]) for other, count in blanks.items() if count} | {
                     name: way
                 }
                 loss = _quick_loss(some, with_ways(spec, ways), partial(code, folder=folder, source=source))

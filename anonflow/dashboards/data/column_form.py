@@ -72,7 +72,7 @@ class ColumnChoice(DraftForm):
     bars = param.List(default=[], doc="(column, unique records up to it, their share in words, 0 to 1).")
 
     def __init__(self, workspace: Any, **params: Any) -> None:
-        self._about: tuple[Any, dict[str, ColumnFacts], dict[str, Advice]] | None = None
+        self._facts: tuple[Any, dict[str, ColumnFacts], dict[str, Advice]] | None = None
         self._unique: tuple[Any, tuple[str, ...], list[int]] | None = None
         self.background = Background(workspace.turns, at_once=True)
         super().__init__(workspace, **params)
@@ -82,13 +82,13 @@ class ColumnChoice(DraftForm):
     def about(self) -> dict[str, ColumnFacts]:
         """Return what each column is like; nothing while they are counted."""
         frame = self.workspace.data.named
-        return {} if self._about is None or self._about[0] is not frame else self._about[1]
+        return {} if self._facts is None or self._facts[0] is not frame else self._facts[1]
 
     def table(self) -> pd.DataFrame:
         """Return a row for each column of the table, in its order: what it is, and what it is taken for."""
         import pandas as pd
 
-        rows, advice = [], {} if self._about is None else self._about[2]
+        rows, advice = [], {} if self._facts is None else self._facts[2]
         for name, (sort, distinct, missing, heights) in self.about().items():
             column = self.declared(name)
             rule, kind = column.missing, column.kind or ""
@@ -121,8 +121,8 @@ class ColumnChoice(DraftForm):
 
     def unique(self) -> list[int]:
         """Return unique records on the first quasi-identifier, the first two, and so on; nothing while they are counted."""
-        known, now = self._unique, (self.workspace.data.named, self.known)
-        return [] if known is None or known[0] is not now[0] or known[1] != now[1] else known[2]
+        cache, now = self._unique, (self.workspace.data.named, self.known)
+        return [] if cache is None or cache[0] is not now[0] or cache[1] != now[1] else cache[2]
 
     def sentence(self) -> str:
         """Return how many records are unique on the quasi-identifiers."""
@@ -162,10 +162,10 @@ class ColumnChoice(DraftForm):
                     "only role, kind, codes, form, who knows it and the rule for missing values are chosen here"
                 )
 
-        taken = self.attempt(edit)
-        if not taken:
+        success = self.attempt(edit)
+        if not success:
             self.param.trigger("rows")
-        return taken
+        return success
 
     def choose_many(self, columns: Sequence[str], field: str, value: Any) -> bool:
         """Take a role, a kind or an answer for several columns at once, as one edit; where it is not taken, `refusal` says why, and nothing is changed."""
@@ -208,9 +208,9 @@ class ColumnChoice(DraftForm):
             )
         declared: dict[str, Any] = {"role": "quasi-identifier", "kind": kind}
         if kind == "hierarchy":
-            known = self.workspace.data.given_hierarchy(column)
+            tree = self.workspace.data.given_hierarchy(column)
             values = column_values(self.workspace.data.named[column], column)[0]
-            declared["hierarchy"] = known or suggested_hierarchy([value for value in values if value], column)
+            declared["hierarchy"] = tree or suggested_hierarchy([value for value in values if value], column)
         if kind == "numeric":  # texts beside its numbers, which would keep it from being one
             cells, form = read_cells(self.workspace.data.named[column])
             guess = kind_of(cells)
@@ -264,10 +264,10 @@ class ColumnChoice(DraftForm):
         name = self.workspace.data.source.dataset
         if name is not None:
             columns = first_columns(name, frame, False)
-        elif self._about is not None and self._about[2]:
-            columns = entries_of(list(self._about[2].values()))
+        elif self._facts is not None and self._facts[2]:
+            columns = entries_of(list(self._facts[2].values()))
         else:  # cancelled, or still at work
-            self._about = None
+            self._facts = None
             self._read()
             return
         draft.put(self.flow.with_table(columns=columns_of(columns)))
@@ -281,26 +281,26 @@ class ColumnChoice(DraftForm):
             self.background.forget()
             self.param.update(counting=False, rows=None, bars=[])
             return
-        about, unique = self._about if self.about() else None, self.unique()
-        if about is not None and (unique or not names):
+        facts, unique = self._facts if self.about() else None, self.unique()
+        if facts is not None and (unique or not names):
             self.background.forget()
-            self._show(about, names, unique)
+            self._show(facts, names, unique)
             return
 
         def work() -> tuple[Any, list[int]]:
-            known, tell = about, self.background.tell
-            if known is None:
-                advice = {each.column: each for each in self.workspace.data.advice(frame, tell)}
+            result, tell = facts, self.background.tell
+            if result is None:
+                advice = {entry.column: entry for entry in self.workspace.data.advice(frame, tell)}
                 counts = {}
                 for at, name in enumerate(frame.columns):
                     tell(f"counting column {name}", at, frame.shape[1])
                     counts[str(name)] = _count(frame[name])
-                known = frame, counts, advice
+                result = frame, counts, advice
             tell("counting who is unique")
-            return known, unique_as_added(frame, names) if names else []
+            return result, unique_as_added(frame, names) if names else []
 
         self.counting = True
-        if about:
+        if facts:
             self._show_rows()
         self.background.of_records(
             len(frame),
@@ -315,19 +315,19 @@ class ColumnChoice(DraftForm):
         """Go on without the counts of the columns."""
         if not self.about():
             frame = self.workspace.data.named
-            self._about = frame, {str(name): ColumnFacts("not counted", 0, 0) for name in frame.columns}, {}
+            self._facts = frame, {str(name): ColumnFacts("not counted", 0, 0) for name in frame.columns}, {}
         self._failed("Counting was cancelled. First guess again counts, too.")
         self._show_rows()
 
-    def _show(self, about: Any, names: tuple[str, ...], unique: list[int]) -> None:
+    def _show(self, facts: Any, names: tuple[str, ...], unique: list[int]) -> None:
         frame = self.workspace.data.named
-        self._about, self._unique = about, (frame, names, unique)
+        self._facts, self._unique = facts, (frame, names, unique)
         n = len(frame)
         self.counting = False
         self._show_rows()
         self.bars = [
-            (name, many, share(many, n), many / n if n else 0.0)
-            for name, many in zip(names, unique, strict=True)
+            (name, count, share(count, n), count / n if n else 0.0)
+            for name, count in zip(names, unique, strict=True)
         ]
 
     @param.depends("workspace.data.answers", watch=True)

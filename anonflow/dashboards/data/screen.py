@@ -178,18 +178,18 @@ class DataScreen(pn.viewable.Viewer):
     # ---------------------------------------------------------------------------------- a table in
 
     def _opening(self) -> None:
-        self._about = about_datasets()
+        self._descriptions = about_datasets()
         self.way = pn.widgets.RadioButtonGroup(
             label="Where the table comes from",
             options=[BUILT_IN, OWN, PROJECT],
             value=BUILT_IN,
             sizing_mode="stretch_width",
         )
-        first = next(iter(self._about))
+        first = next(iter(self._descriptions))
         self.dataset = pn.widgets.Select(
-            label=BUILT_IN, options=list(self._about), value=first, sizing_mode="stretch_width"
+            label=BUILT_IN, options=list(self._descriptions), value=first, sizing_mode="stretch_width"
         )
-        self.about = html()
+        self.description = html()
         self.option_fields = in_lines(end=True)
         self.hierarchies = pn.widgets.Checkbox(label="with the hierarchies that go with it", value=False)
         self.open = button("Open this table", self._open_dataset, color="primary")
@@ -246,7 +246,7 @@ class DataScreen(pn.viewable.Viewer):
         self.waiting = notice("af-note")
         self.without = button("Open a table without it", self._forget_project, visible=False)
         ways = {
-            BUILT_IN: stack(self.dataset, self.about, self.option_fields, self.hierarchies, self.open),
+            BUILT_IN: stack(self.dataset, self.description, self.option_fields, self.hierarchies, self.open),
             OWN: stack(self.dropper, self.about_upload, written),
             PROJECT: stack(self.projects, about_projects),
         }
@@ -267,7 +267,7 @@ class DataScreen(pn.viewable.Viewer):
 
     def _about_dataset(self, *names: str) -> None:
         name = self.dataset.value
-        say(self.about, soft(self._about[name]))
+        say(self.description, soft(self._descriptions[name]))
         self._options = {
             option.name: option_field(option, option.default, width=190)
             for option in datasets.declared(name).values()
@@ -407,7 +407,7 @@ class DataScreen(pn.viewable.Viewer):
             (*self._attached.refusals, *now.refusals),
             (*self._attached.labelled, *now.labelled),
         )
-        lines = [Markup("<p>{}.</p>").format(each) for each in self._attached.sentences()[:12]]
+        lines = [Markup("<p>{}.</p>").format(sentence) for sentence in self._attached.sentences()[:12]]
         say(self.dropped, Markup("").join(lines))
         self._open_waiting()
 
@@ -464,15 +464,15 @@ class DataScreen(pn.viewable.Viewer):
             )
 
     def _open_project(self, name: str, path: Path) -> None:
-        kept = self.workspace.opener.set_aside(path)
+        file = self.workspace.opener.set_aside(path)
 
         def read() -> Any:
             try:
-                return self.workspace.opener.read_project_file(kept)
+                return self.workspace.opener.read_project_file(file)
             finally:
-                kept.unlink(missing_ok=True)
+                file.unlink(missing_ok=True)
 
-        self._ask(name, lambda: self._aside(f"Reading {name}.", read), lambda: kept.unlink(missing_ok=True))
+        self._ask(name, lambda: self._aside(f"Reading {name}.", read), lambda: file.unlink(missing_ok=True))
 
     def _aside(
         self,
@@ -582,7 +582,7 @@ class DataScreen(pn.viewable.Viewer):
             subset=["who"],
         )
         self.refusal, self.trouble = notice("af-bad"), notice("af-warn")
-        self._many = {
+        self._batch_fields = {
             name: pn.widgets.Select(
                 label=label,
                 options={CHOOSE: "", **dict(zip(CHOICES[name], CHOICES[name], strict=True))},
@@ -590,8 +590,8 @@ class DataScreen(pn.viewable.Viewer):
             )
             for name, (label, width) in MANY.items()
         }
-        self.many_answers, self.many_roles, self.many_kinds = self._many.values()
-        for field, widget in self._many.items():
+        self.many_answers, self.many_roles, self.many_kinds = self._batch_fields.values()
+        for field, widget in self._batch_fields.items():
             pn.bind(partial(self._chosen_for_many, field), widget, watch=True)
         self.confirm = button(CONFIRM, self.choice.confirm, color="primary")
         self.guessed, self.rules = notice("af-note"), html()
@@ -618,7 +618,7 @@ class DataScreen(pn.viewable.Viewer):
             self.refusal,
             self.trouble,
             self.code,
-            in_lines(*self._many.values()),
+            in_lines(*self._batch_fields.values()),
             self.guessed,
             in_lines(self.confirm, self.guess),
             self.linked,
@@ -667,7 +667,7 @@ class DataScreen(pn.viewable.Viewer):
         ticked = [] if rows is None else [str(rows["column"].iloc[at]) for at in self.columns.selection]
         if self.choice.choose_many(ticked, field, value):
             self.columns.selection = []
-        self._many[field].value = ""
+        self._batch_fields[field].value = ""
 
     def _edited(self, event: Any) -> None:
         rows = self.choice.rows
@@ -679,12 +679,12 @@ class DataScreen(pn.viewable.Viewer):
     def _show_columns(self) -> None:
         self._show_counts()
         rows = self.choice.rows
-        shown = pd.DataFrame(columns=list(COLUMNS)) if rows is None else rows.copy()
+        frame = pd.DataFrame(columns=list(COLUMNS)) if rows is None else rows.copy()
         before = self.columns.value
-        if len(before) == len(shown) and list(before["column"]) == list(shown["column"]):
+        if len(before) == len(frame) and list(before["column"]) == list(frame["column"]):
             # only the cells that changed, so that the keyboard stays where it is
             changes = {
-                name: [(at, new) for at, (old, new) in enumerate(zip(before[name], shown[name], strict=True))
+                name: [(at, new) for at, (old, new) in enumerate(zip(before[name], frame[name], strict=True))
                        if old != new]
                 for name in COLUMNS
                 if name != "column"
@@ -693,7 +693,7 @@ class DataScreen(pn.viewable.Viewer):
             if changes:
                 self.columns.patch(changes)
         else:
-            self.columns.value = shown
+            self.columns.value = frame
         self._say()
 
     @param.depends("choice.bars", "choice.counting", watch=True)
@@ -727,7 +727,7 @@ class DataScreen(pn.viewable.Viewer):
             self._above.objects, self._below.objects = [], [self._steps_card]
             self.first.value = pd.DataFrame()
             return
-        if self.workspace.data.source.dataset in self._about:
+        if self.workspace.data.source.dataset in self._descriptions:
             self.dataset.value = self.workspace.data.source.dataset
         self._show_counts()
         first = self.workspace.data.named.head(FIRST).reset_index(drop=True)
@@ -758,14 +758,14 @@ class DataScreen(pn.viewable.Viewer):
         advice = self.advice
         table = items(Markup("<b>{}</b>: {}.").format(*rule) for rule in RULES.items())
         if advice.prices:
-            ways = list(dict.fromkeys(way for each in advice.prices for way in each.losses))
+            ways = list(dict.fromkeys(way for column_prices in advice.prices for way in column_prices.losses))
             rows = [
                 (
-                    Markup("<b>{}</b>").format(each.column),
-                    f"{each.blanks:,}",
-                    *(self._price(each, way) for way in ways),
+                    Markup("<b>{}</b>").format(column_prices.column),
+                    f"{column_prices.blanks:,}",
+                    *(self._price(column_prices, way) for way in ways),
                 )
-                for each in advice.prices
+                for column_prices in advice.prices
             ]
             records = min(QUICK, len(self.workspace.data.frame))
             table += Markup("<p>{}</p>{}").format(
@@ -786,12 +786,12 @@ class DataScreen(pn.viewable.Viewer):
         return Markup("<b>{} ✓</b>").format(text) if is_chosen else text
 
     def _show_counts(self) -> None:
-        frame, about = self.workspace.data.frame, self.choice.about()
+        frame, column_facts = self.workspace.data.frame, self.choice.about()
         if frame is None:
             return
-        missing = sum(column.missing for column in about.values())
+        missing = sum(column.missing for column in column_facts.values())
         self._blanks_card.visible = bool(missing)
-        without = f", {plural(missing, 'cell')} without a value" if about else ""
+        without = f", {plural(missing, 'cell')} without a value" if column_facts else ""
         size = f"{plural(len(frame), 'record')}, {plural(frame.shape[1], 'column')}{without}."
         say(self.counts, soft(f"{size} These are your records as they are: nobody else sees them."))
 

@@ -50,7 +50,7 @@ class AssociationCard(ScreenModel, pn.viewable.Viewer):
         anonymization = run.result.anonymization
 
         def done(result: Associations) -> None:
-            if any(each.id == run.id for each in self.workspace.runs.finished):
+            if any(past_run.id == run.id for past_run in self.workspace.runs.finished):
                 self.noted.associations[run.id] = result
 
         self.compute(
@@ -62,13 +62,13 @@ class AssociationCard(ScreenModel, pn.viewable.Viewer):
     @param.depends("workspace.runs.chosen", "workspace.runs.finished", "busy", "problem", watch=True)
     def _show(self) -> None:
         run = self.run
-        shown: Associations | None = None if run is None else self.noted.associations.get(run.id)
+        associations: Associations | None = None if run is None else self.noted.associations.get(run.id)
         self.start.disabled = self.busy or run is None
-        self.start.visible = shown is None
+        self.start.visible = associations is None
         self.start.label = "Comparing…" if self.busy else COMPARE
         if run is not None:
             say(self.which, soft(f"Run: {run.name} (#{run.id})", "status"))
-        drawn = "" if shown is None else associations_markup(shown)
+        drawn = "" if associations is None else associations_markup(associations)
         say(self.picture, f"This cannot be compared: {self.problem}" if self.problem else drawn)
 
     def __panel__(self) -> pn.viewable.Viewable:

@@ -106,15 +106,15 @@ class ExploreModel(ScreenModel):
     def heat(self) -> tuple[list[str], list[str], list[list[float | None]]]:
         """Return loss by attribute and run: columns, runs, and the losses between 0 and 1."""
         runs = [run for run in self.workspace.runs.finished if run.result.anonymization is not None]
-        shown = runs[-HEAT:]
-        if self.run is not None and self.run not in shown:
-            shown = [self.run, *shown[1:]]
-        losses = [run.losses for run in shown]
+        visible_runs = runs[-HEAT:]
+        if self.run is not None and self.run not in visible_runs:
+            visible_runs = [self.run, *visible_runs[1:]]
+        losses = [run.losses for run in visible_runs]
         columns = list(dict.fromkeys(name for losses_of_run in losses for name in losses_of_run))
-        names = [f"{'▶ ' if run is self.run else ''}{run.name} (#{run.id})" for run in shown]
+        names = [f"{'▶ ' if run is self.run else ''}{run.name} (#{run.id})" for run in visible_runs]
         values = [
             [*(losses_of_run.get(name) for name in columns), run.result.measures.get("gcp")]
-            for losses_of_run, run in zip(losses, shown, strict=True)
+            for losses_of_run, run in zip(losses, visible_runs, strict=True)
         ]
         return [*columns, "all (GCP)"], names, values
 
@@ -138,10 +138,10 @@ class ExploreModel(ScreenModel):
         self,
         text: str,
         only_changed: bool,
-        done: Callable[[FoundRecords], None],
+        take_result: Callable[[FoundRecords], None],
         failed: Callable[[str], None],
     ) -> None:
-        """Look a text up in the records, and call `done` with those that have it; at once where there are few records."""
+        """Look a text up in the records, and call `take_result` with those that have it; at once where there are few records."""
         view = self.view()
         if view is None:
             self.searching.forget()
@@ -152,22 +152,22 @@ class ExploreModel(ScreenModel):
             at = records.containing(text, only_changed)
             return FoundRecords(at, int(records.changed[at].sum()))
 
-        self.searching.of_records(len(records.before), work, done, failed)
+        self.searching.of_records(len(records.before), work, take_result, failed)
 
-    def prepare(self, done: Callable[[], None], failed: Callable[[str], None]) -> None:
-        """Compute what takes its time of the chosen run, and call `done`; at once where there are few records."""
+    def prepare(self, callback: Callable[[], None], failed: Callable[[str], None]) -> None:
+        """Compute what takes its time of the chosen run, and call `callback`; at once where there are few records."""
         run, anonymization = self.run, self.anonymization
         if run is None or anonymization is None:
             self.aside.forget()
             return
         if self._view is not None and self._view[0] == run.id:
             self.aside.forget()
-            done()
+            callback()
             return
 
         def keep(view: RunView) -> None:
             self._view = run.id, view
-            done()
+            callback()
 
         self.aside.of_records(anonymization.n, lambda: RunView.of(anonymization), keep, failed)
 
@@ -218,11 +218,11 @@ class ExploreModel(ScreenModel):
                 insiders_draw(context, run.seed) or context
             )  # as the card has it: one figure on one screen
             for at, attacker in enumerate(attackers):
-                about = {"attacker": attacker.name, "column": getattr(attacker, "column", None)}
-                words = f"attacker {at + 1} of {len(attackers)}: {called(about)}"
+                labels = {"attacker": attacker.name, "column": getattr(attacker, "column", None)}
+                words = f"attacker {at + 1} of {len(attackers)}: {called(labels)}"
                 self.background.tell(words, at, len(attackers))
                 success = attacker.attack(fresh if isinstance(attacker, Insider) else context)
-                rows.append(row_of(attacker, success) | about)
+                rows.append(row_of(attacker, success) | labels)
             self.background.tell(STEPS["card"])
             values, counts = np.unique(context.covering()[context.people], return_counts=True)
             covering = tuple(zip(values.tolist(), counts.tolist(), strict=True))
@@ -260,7 +260,7 @@ class ExploreModel(ScreenModel):
     @param.depends("workspace.runs.chosen", "workspace.runs.finished", watch=True)
     def _chosen_changed(self) -> None:
         run, anonymization = self.run, self.anonymization
-        if self._view is not None and self._view[0] not in {each.id for each in self.workspace.runs}:
+        if self._view is not None and self._view[0] not in {past_run.id for past_run in self.workspace.runs}:
             self._view = None
         if run is None or anonymization is None:
             self.background.forget()

@@ -60,7 +60,7 @@ class ExploreScreen(Screen):
 
     def __init__(self, workspace: Workspace, **params: Any) -> None:
         super().__init__(workspace=workspace, model=ExploreModel(workspace), **params)
-        self._shown: Any = None
+        self._visible_run: Any = None
         self._make_loss()
         self._make_lattice()
         self._make_records()
@@ -81,8 +81,8 @@ class ExploreScreen(Screen):
             self._of_run("Risk: what attackers achieve", self.attack, AtWork(self.model.background), self.attacked, self.remedies, lead="Each attacker has the release and the knowledge that is named beside it."),
             visible=self.model.run is not None,
         )  # fmt: skip
-        about = "Everything here shows values of the table. Do not publish pictures of this screen."
-        self.lay_out(about, self.nothing, self.repeat, self.inside, badge=badge(False, "Owner's view"))
+        warning = "Everything here shows values of the table. Do not publish pictures of this screen."
+        self.lay_out(warning, self.nothing, self.repeat, self.inside, badge=badge(False, "Owner's view"))
         self.draw_after(workspace.runs, ["chosen", "finished"], self._show)
         self.draw_after(workspace.runs, "finished", self._offer_repeat)
         self.draw_after(workspace.starts, "running", self._offer_repeat)
@@ -110,9 +110,9 @@ class ExploreScreen(Screen):
         self.nothing.visible, self.inside.visible = run is None, run is not None
         names, runs, values = self.model.heat()
         self.losses.object = str(heat(names, runs, values))
-        if run is None or run is self._shown:
+        if run is None or run is self._visible_run:
             return
-        self._shown = run
+        self._visible_run = run
         self._name(f"Computing {run.name} (#{run.id})…", True)
         self.model.prepare(
             self._fill, lambda problem: self._name(f"This run cannot be shown: {problem}", True)
@@ -134,7 +134,7 @@ class ExploreScreen(Screen):
         lost = () if view is None else view.missing
         if lost:
             text += Markup("<h4>Records without a value</h4>{}").format(
-                items(each.sentence() for each in lost)
+                items(missing_loss.sentence() for missing_loss in lost)
             )
         self.facts.object = str(text)
         self.column.param.update(options=self.model.columns, value=self.model.column)
@@ -223,16 +223,16 @@ class ExploreScreen(Screen):
         records = view.records
         at = answer.at[:MOST]
         names = list(records.before.columns)
-        shown: dict[str, Any] = {"record": at}
+        cells_of: dict[str, Any] = {"record": at}
         groups: dict[str, list[str]] = {}
         titles = {"record": "record"}
         for name in names:
             both = [f"{name}{SEPARATOR}original", f"{name}{SEPARATOR}published"]
-            shown[both[0]] = records.before[name].iloc[at].to_numpy(object)
-            shown[both[1]] = records.after[name].iloc[at].to_numpy(object)
+            cells_of[both[0]] = records.before[name].iloc[at].to_numpy(object)
+            cells_of[both[1]] = records.after[name].iloc[at].to_numpy(object)
             groups[escape(name)] = both  # Tabulator takes titles for markup
             titles |= dict(zip(both, (ORIGINAL, "published"), strict=True))
-        frame = pd.DataFrame(shown)
+        frame = pd.DataFrame(cells_of)
         changed = records.changed[at]
         matching, cells = len(answer.at), len(answer.at) * len(names)
         first = f" The first {MOST:,} are listed: search for others." if matching > MOST else ""
@@ -396,8 +396,8 @@ def attacks_markup(attacks: Attacks, k: int) -> Markup:
                 in_plain_words(row),
             ]
         )
-    shown = [(called(row), row["success"], row["low"], row["high"], row["baseline"]) for row in attacks.rows]
-    picture = intervals(shown, "Success of each attacker, with its interval")
+    rates = [(called(row), row["success"], row["low"], row["high"], row["baseline"]) for row in attacks.rows]
+    picture = intervals(rates, "Success of each attacker, with its interval")
     return Markup(
         "{}<div class='attackers'>{}</div><h4>{}</h4><p class='soft'>{}</p>{}<h4>{}</h4><p class='soft'>{}</p>{}"
     ).format(
@@ -421,7 +421,7 @@ def attacks_markup(attacks: Attacks, k: int) -> Markup:
 
 def _hidden_among(kind: str, originals: int, rows: int, not_drawn: int) -> str:
     """Return what the graph of a record shows; `kind` is that of a neighbourhood."""
-    more = f" {not_drawn:,} more {'is' if not_drawn == 1 else 'are'} not drawn." if not_drawn > 0 else ""
+    remainder = f" {not_drawn:,} more {'is' if not_drawn == 1 else 'are'} not drawn." if not_drawn > 0 else ""
     return {
         "matches": "Thick orange: the {rows} published rows that may be this person's; each is the true one with the same "
         "probability. Dashed blue: the {originals} people whose values this generalized record covers. Thin: matches "
@@ -431,4 +431,4 @@ def _hidden_among(kind: str, originals: int, rows: int, not_drawn: int) -> str:
         "covers": "Dotted orange: the {rows} published rows that cover this person. k-concealment promises that at least k of "
         "them are matches, not that each is equally likely.",
         "suppressed": "This record is suppressed: it is published as * in every column, and reveals nothing.",
-    }[kind].format(originals=originals, rows=rows) + more
+    }[kind].format(originals=originals, rows=rows) + remainder

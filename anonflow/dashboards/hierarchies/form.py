@@ -187,9 +187,9 @@ class HierarchyChoice(DraftForm):
         if self.tree is None:
             return []
         values, counts = self.values()
-        known = dict(zip(values, counts.tolist(), strict=True))
-        known |= {_leaf(value): count for value, count in known.items()}
-        return [known.get(leaf, 0) for leaf in self.tree.leaves]
+        records_of = dict(zip(values, counts.tolist(), strict=True))
+        records_of |= {_leaf(value): count for value, count in records_of.items()}
+        return [records_of.get(leaf, 0) for leaf in self.tree.leaves]
 
     def drawing(self) -> TreeDrawing | None:
         """Return the tree with its boundary, as it is to be shown."""

@@ -48,7 +48,7 @@ class PrepareScreen(Screen):
         self.background = Background(self.workspace.turns, at_once=True)
         self._counted: tuple[Any, list[Any], Any] | None = None
         self.fields: dict[str, Any] = {}
-        self.about = html()
+        self.explanation = html()
         self._form = in_lines()
         self.add = button("Add the step", self._add)
         self.remove = button("Remove the last step", self._remove)
@@ -64,7 +64,7 @@ class PrepareScreen(Screen):
         self.steps = card(
             "Steps",
             in_lines(self.step, self.column),
-            self.about,
+            self.explanation,
             self._form,
             pn.Row(self.add, self.remove),
             self.codebook,
@@ -104,7 +104,7 @@ class PrepareScreen(Screen):
         self.fields = {name: _field(self.step.value, name, option) for name, option in options.items()}
         self._form.objects = [explained(field, options[name]) for name, field in self.fields.items()]
         first, _, _ = (STEPS[self.step.value].__doc__ or "").partition("\n\n")
-        say(self.about, soft(" ".join(first.replace("``", "").split())))
+        say(self.explanation, soft(" ".join(first.replace("``", "").split())))
         self._fill_codes()
 
     def _fill_codes(self, *columns: str) -> None:

@@ -69,10 +69,10 @@ class LimitTable(DraftForm, pn.viewable.Viewer):
 
     def choose(self, column: str, field: str, value: Any) -> bool:
         """Take a number that was typed, as the browser sent it; an empty one takes the limit away. `refusal` says why one is not taken."""
-        taken = self.attempt(lambda: self._take(column, field, _read(value)))
-        if not taken:
+        success = self.attempt(lambda: self._take(column, field, _read(value)))
+        if not success:
             self.param.trigger("rows")
-        return taken
+        return success
 
     def _take(self, column: str, field: str, number: float | None) -> None:
         if field not in FIELDS or column not in self.quasi_identifiers:
@@ -114,12 +114,12 @@ class LimitTable(DraftForm, pn.viewable.Viewer):
     def _show(self) -> None:
         rows = self.rows
         if rows is not None:
-            shown = rows.copy()
+            frame = rows.copy()
             for name in FIELDS:
-                shown[name] = [None if math.isnan(number) else number for number in shown[name]]
-            shown = shown.astype(dict.fromkeys(FIELDS, object))
-            if not shown.equals(self.table.value):
-                self.table.value = shown
+                frame[name] = [None if math.isnan(number) else number for number in frame[name]]
+            frame = frame.astype(dict.fromkeys(FIELDS, object))
+            if not frame.equals(self.table.value):
+                self.table.value = frame
         say(self.wrong, self.refusal)
 
     def __panel__(self) -> pn.viewable.Viewable:

@@ -65,7 +65,7 @@ class ExpectedCard(ScreenModel, pn.viewable.Viewer):
             answers = []
             for at, (name, flow) in enumerate(flows):
                 self.background.tell(f"running {name} on a few records", at, len(flows))
-                answers += [replace(each, name=name) for each in expected_of(flow, seconds=METHODS)]
+                answers += [replace(answer, name=name) for answer in expected_of(flow, seconds=METHODS)]
             return tuple(answers)
 
         self.compute(
@@ -86,11 +86,11 @@ class ExpectedCard(ScreenModel, pn.viewable.Viewer):
         """Keep what was expected of runs that are over now."""
         named = {answer.name: answer for answer in self.answers}
         ids = {run.id for run in self.workspace.runs.finished}
-        known = {id: answer for id, answer in self.known.items() if id in ids}
+        expectations = {id: answer for id, answer in self.known.items() if id in ids}
         for run in self.workspace.runs.finished:
-            if run.id not in known and run.result.name in named and not self.busy:
-                known[run.id] = named[run.result.name]
-        self.known = known
+            if run.id not in expectations and run.result.name in named and not self.busy:
+                expectations[run.id] = named[run.result.name]
+        self.known = expectations
 
     def errors(self) -> list[tuple[str, ExpectedRun, float]]:
         """Return the finished runs of which something was expected: name, what, and the seconds that it took."""

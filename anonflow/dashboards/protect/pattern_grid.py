@@ -30,7 +30,7 @@ def board(choice: PatternChoice) -> str:
     names = choice.names
     head = "".join(f'<th scope="col" title="{escape(name)}">{escape(name)}</th>' for name in names)
     suppressed, cost = grid.columns[-2:]
-    own = choice.form == "list"
+    is_list = choice.form == "list"
     rows = []
     for at, row in enumerate(grid.head(SHOWN).to_dict("records")):
         cells = []
@@ -47,7 +47,7 @@ def board(choice: PatternChoice) -> str:
         drop = (
             f'<td><div class="cross" data-key="drop:{at}" role="button" tabindex="-1" '
             f'aria-label="remove pattern {at + 1}">✕</div></td>'
-            if own and len(grid) > 1
+            if is_list and len(grid) > 1
             else "<td></td>"
         )
         rows.append(
@@ -185,7 +185,7 @@ class PatternBoard(ShownPart):
         if choice.form == "list" and n:
             n = len(dict.fromkeys(map(tuple, choice.rows)))
         used = [name for name in choice.workspace.data.algorithms if name in METHODS]
-        more = f" The first {SHOWN} are shown." if n > SHOWN else ""
+        remark = f" The first {SHOWN} are shown." if n > SHOWN else ""
         whom = (
             f"Used by {' and '.join(used)}."
             if used
@@ -193,7 +193,7 @@ class PatternBoard(ShownPart):
         )
         text = (
             f"{plural(n, 'pattern')}, tried in the order of their cost, and of the list where costs are equal; "
-            f"click a cell to hide or keep a column.{more} {whom}"
+            f"click a cell to hide or keep a column.{remark} {whom}"
         )
         say(self.summary, "" if choice.grid is None else soft(text))
         say(self.problem, choice.problem)

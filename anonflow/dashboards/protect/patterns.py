@@ -202,17 +202,17 @@ class PatternChoice(DraftForm):
         step = self.flow.method.without("patterns", "weights")
         weights = {name: number for name, number in self.weights.items() if number != 1}
         settings = {
-            key: more
-            for key, more in (("patterns", self.value()), ("weights", weights))
-            if more and more != "all"
+            key: setting
+            for key, setting in (("patterns", self.value()), ("weights", weights))
+            if setting and setting != "all"
         }
-        own = {}
+        of_methods = {}
         for name in METHODS:
             others = step.of_methods.get(name, {})
-            own[name] = {
-                key: more for key, more in others.items() if key not in ("patterns", "weights")
+            of_methods[name] = {
+                key: setting for key, setting in others.items() if key not in ("patterns", "weights")
             } | settings
-        self.workspace.draft.put(self.flow.with_steps(anonymize=step.with_own(own)))
+        self.workspace.draft.put(self.flow.with_steps(anonymize=step.with_own(of_methods)))
         self._judge()
 
     def _judge(self) -> None:

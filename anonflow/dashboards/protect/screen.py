@@ -86,17 +86,17 @@ class ProtectScreen(pn.viewable.Viewer):
         self._show_k()
 
     def _count(self, k: int) -> None:
-        many, n = self.protection.at_risk(k)
-        self.risk.object = risk(many, n, share(many, n), self.protection.sentence(k))
+        count, n = self.protection.at_risk(k)
+        self.risk.object = risk(count, n, share(count, n), self.protection.sentence(k))
 
     def _set_k(self, k: int | None) -> None:
         if k is not None and k >= 2:
             self.protection.k = k
 
     def _set_more(self, ks: list[int]) -> None:
-        more = sorted(int(k) for k in ks if int(k) != self.protection.k)
-        if more != sorted(self.protection.more):
-            self.protection.more = more
+        further_ks = sorted(int(k) for k in ks if int(k) != self.protection.k)
+        if further_ks != sorted(self.protection.more):
+            self.protection.more = further_ks
 
     @param.depends(
         "protection.k", "protection.more", "protection.uniqueness", "workspace.data.frame", "workspace.data.table", watch=True
@@ -129,14 +129,14 @@ class ProtectScreen(pn.viewable.Viewer):
 
     def _toggle(self, name: str) -> None:
         chosen = self.protection.algorithms
-        self.protection.algorithms = [each for each in chosen if each != name] + [name] * (name not in chosen)
+        self.protection.algorithms = [pick for pick in chosen if pick != name] + [name] * (name not in chosen)
 
     @param.depends("protection.algorithms", "protection.options", watch=True)
     def _show_methods(self) -> None:
         self.methods.html = methods_list(self.protection.algorithms)
         chosen = self.protection.asked_options()
-        wanted = [(method, option.name) for method, options in chosen.items() for option in options]
-        if list(self._fields) != wanted:
+        field_keys = [(method, option.name) for method, options in chosen.items() for option in options]
+        if list(self._fields) != field_keys:
             self._fields = {}
             groups = []
             for method, options in chosen.items():
@@ -193,9 +193,9 @@ class ProtectScreen(pn.viewable.Viewer):
             kind = "af-note"
             text = Markup("<p role='status'>The table is being coded under its columns…</p>")
         elif problems:
-            more = [f"and {len(problems) - 8:,} more"] if len(problems) > 8 else []
+            remainder = [f"and {len(problems) - 8:,} more"] if len(problems) > 8 else []
             kind = "af-bad"
-            text = Markup("<p><b>This cannot run yet.</b></p>") + items([*problems[:8], *more])
+            text = Markup("<p><b>This cannot run yet.</b></p>") + items([*problems[:8], *remainder])
         else:
             methods, ks = plural(len(opened.algorithms), "method"), plural(len(opened.ks), "value")
             possible = plural(self.workspace.starts.possible, "run")
@@ -205,7 +205,7 @@ class ProtectScreen(pn.viewable.Viewer):
                 f"{methods} × {ks} of k: {possible}, on the screen Compare."
             )
             if wrong:
-                text += items(Markup("<b>{}</b> cannot run: {}").format(*each) for each in wrong)
+                text += items(Markup("<b>{}</b> cannot run: {}").format(*pair) for pair in wrong)
         self.verdict.param.update(css_classes=[kind], object=str(text))
 
     # ------------------------------------------------------------------------------------ the pages

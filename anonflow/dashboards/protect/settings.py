@@ -73,10 +73,10 @@ class Protection(DraftForm):
             self._counted, self.uniqueness = None, None
         elif self._counted is None or self._counted[0] is not frame or self._counted[1] != names:
             noted, self._counted = self.workspace.runs.noted, (frame, names)
-            known = noted.uniqueness
-            if known is not None and known[0] is frame and known[1] == names:
+            last_count = noted.uniqueness
+            if last_count is not None and last_count[0] is frame and last_count[1] == names:
                 self.background.forget()
-                self.uniqueness = known[2]
+                self.uniqueness = last_count[2]
                 return
 
             def counted(counts: Uniqueness) -> None:
@@ -142,7 +142,7 @@ class Protection(DraftForm):
         k = self.k if self.k in spec.ks else next((k for k in spec.ks if k not in self.more), spec.ks[0])
         changes = {
             "k": k,
-            "more": [more for more in spec.ks if more != k],
+            "more": [further_k for further_k in spec.ks if further_k != k],
             "algorithms": [name for name in spec.algorithms if name in REGISTRY],
             "loss": method.loss if method.loss in LOSSES else None,
             "boundaries": method.boundaries,
@@ -181,8 +181,8 @@ class Protection(DraftForm):
 
     def _write_auto(self) -> None:
         """Leave the method to the budget: method, options and partition leave the draft; one edit."""
-        kept = self.flow.method.model_dump(include={"k", "loss", "boundaries"})
-        step = MethodSpec(algorithm=AUTO, guarantee=self.guarantee, budget=self.seconds, **kept)
+        settings = self.flow.method.model_dump(include={"k", "loss", "boundaries"})
+        step = MethodSpec(algorithm=AUTO, guarantee=self.guarantee, budget=self.seconds, **settings)
         spec = self.flow.with_steps(anonymize=step).with_partition().sweeping("algorithm", [AUTO])
         self.workspace.draft.put(spec)
 

@@ -148,8 +148,8 @@ class TargetChoice(ScreenModel):
         best = None if report is None or report.best is None else report.best.result
         if best is not None and self.workspace.runs.chosen in self._ids:
             # no run of the user's own is looked at: the next screens show what was picked
-            shown = zip(self._ids, results, strict=False)
-            picked = [id for id, (*_, result) in shown if result is best]
+            pairs = zip(self._ids, results, strict=False)
+            picked = [id for id, (*_, result) in pairs if result is best]
             self.workspace.runs.chosen = picked[0] if picked else self.workspace.runs.chosen
         self.param.update(trials=trials, doing=work.doing)
 
@@ -218,14 +218,14 @@ def trials_markup(choice: TargetChoice) -> Markup:
     """Return the trials as a table, the latest first."""
     trials: tuple[Trial, ...] = tuple(choice.trials)
     target = choice.target if choice.report is None else choice.report.target
-    shown, best = set(frontier_of(trials)), picked(target, trials)
+    frontier, best = set(frontier_of(trials)), picked(target, trials)
     rows = []
     for at in reversed(range(len(trials))):
         trial = trials[at]
         words = {
             "picked": at == best,
             "meets the target": trial.shortfall(target) == 0.0,
-            "on the frontier": at in shown,
+            "on the frontier": at in frontier,
         }
         rows.append(
             (

@@ -94,12 +94,12 @@ class TwoQuestions(pn.viewable.Viewer):
         """Return the flows of the candidates, with all other settings of a draft."""
         seconds, most = float(self.time.value), self.workspace.limits.seconds
         seconds = seconds if most is None else min(seconds, most)
-        kept = draft.method.model_dump(include={"loss", "boundaries"})
-        auto = MethodSpec(algorithm=AUTO, guarantee="k-regular", budget=seconds, k=self.protection.k, **kept)
+        rest = draft.method.model_dump(include={"loss", "boundaries"})
+        auto = MethodSpec(algorithm=AUTO, guarantee="k-regular", budget=seconds, k=self.protection.k, **rest)
         alone = draft.model_copy(update={"matrix": {}, "target": None}).with_partition()
         beside = tuple(
             alone.with_steps(
-                anonymize=MethodSpec(algorithm=name, k=self.protection.k, **kept)
+                anonymize=MethodSpec(algorithm=name, k=self.protection.k, **rest)
             ).with_partition(size=AUTO, budget=seconds)
             for name in BESIDE
         )

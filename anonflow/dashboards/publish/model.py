@@ -325,8 +325,8 @@ class PublishModel(ScreenModel):
         if publication is None or not publication.ok:
             return b""
         if file in ("public", "owner"):
-            own = PUBLIC if file == "public" else OWNER
-            parts = [part for part in own if part not in ("public", "owner", "releases", "seed")]
+            files = PUBLIC if file == "public" else OWNER
+            parts = [part for part in files if part not in ("public", "owner", "releases", "seed")]
             return zipped({self.file_name(part): self.content(part) for part in parts if self.content(part)})
         if file == "figures":
             return zipped({} if self.run is None else figures_of_run(self.run.result))
@@ -341,7 +341,7 @@ class PublishModel(ScreenModel):
         if file == "csv-metadata":
             return self._description(["csv"])
         if file == "package":
-            return self._description([each for each in TABLES if each != "csv" and self.content(each)])
+            return self._description([form for form in TABLES if form != "csv" and self.content(form)])
         if file in TABLES:
             return self._content_of_table(file)
         value = getattr(publication, file)
@@ -394,8 +394,8 @@ class PublishModel(ScreenModel):
         run = self.run
         if run is None:
             return ""
-        own = promise_of(run.result.guarantee, run.result.k) or f"Every row: {run.result.guarantee}."
-        return " ".join([own, *(f"{sentence}." for sentence in run.result.promises)])
+        main_promise = promise_of(run.result.guarantee, run.result.k) or f"Every row: {run.result.guarantee}."
+        return " ".join([main_promise, *(f"{sentence}." for sentence in run.result.promises)])
 
     def link(self) -> str:
         """Return the query that restores the draft's configuration: names and parameters, never data."""

@@ -117,10 +117,10 @@ class PublishScreen(Screen):
         "model.releases.known", "workspace.runs.chosen", "workspace.runs.finished", "workspace.starts.running", watch=True
     )  # fmt: skip
     def _show_released(self) -> None:
-        model, run, known = self.model, self.model.run, self.model.releases.known
+        model, run, earlier_releases = self.model, self.model.run, self.model.releases.known
         table = None if run is None or run.result.anonymization is None else run.result.anonymization.table
         self.released.card.visible = table is not None
-        self.go_on.visible = model.goes_on or known.has_people
+        self.go_on.visible = model.goes_on or earlier_releases.has_people
         # whoever has releases of these people decides about them before the draw; a first visitor has none
         parts = [part for part in self.inside if part is not self.released.card]
         parts.insert(1 if self.go_on.visible else len(parts), self.released.card)
@@ -133,8 +133,8 @@ class PublishScreen(Screen):
         beside = None
         if model.goes_on:
             beside = _costs(run, model.plain)
-        elif known.has_people:
-            beside = Markup("<p>{}</p>").format(obstacle or HOW[model.divides]) + outlook_of(known)
+        elif earlier_releases.has_people:
+            beside = Markup("<p>{}</p>").format(obstacle or HOW[model.divides]) + outlook_of(earlier_releases)
             self.people.visible = model.divides and not obstacle
         self.released.show(table.n, beside)
         self.people.end = run.result.k

@@ -40,12 +40,12 @@ def alone(risk: RiskBefore) -> Markup:
             (f"{risk.above():,}", f"records with a risk above {THRESHOLD:g}"),
         ]
     )
-    known = [(f"any {plural(s, 'column')}", count) for s, count in risk.unique_by_size()]
+    uniques = [(f"any {plural(s, 'column')}", count) for s, count in risk.unique_by_size()]
     if len(risk.columns) > m:
-        known.append((f"all {len(risk.columns)} columns", risk.unique))
+        uniques.append((f"all {len(risk.columns)} columns", risk.unique))
     picture = bars(
-        [name for name, _ in known],
-        [count / n for _, count in known],
+        [name for name, _ in uniques],
+        [count / n for _, count in uniques],
         "Records that are unique for somebody who knows so many columns",
     )
     return Markup("{}<h4>{}</h4>{}<p class='soft'>{}</p>").format(
@@ -62,9 +62,9 @@ def column_sets_of(risk: RiskBefore, size: int | None = None) -> Markup:
     n = max(risk.records, 1)
     sets = risk.sets
     rows = [
-        (sets.sets[each], sets.uniques[each] / n, sets.minimal[each] / n,
-         f"{(sets.uniques[each] / n):.1%}, {plural(int(sets.uniques[each]), 'record')}")
-        for each in at
+        (sets.sets[index], sets.uniques[index] / n, sets.minimal[index] / n,
+         f"{(sets.uniques[index] / n):.1%}, {plural(int(sets.uniques[index]), 'record')}")
+        for index in at
     ]  # fmt: skip
     used = sorted({column for members, *_ in rows for column in members})
     place = {column: number for number, column in enumerate(used)}
@@ -92,18 +92,18 @@ def sets_table(risk: RiskBefore, size: int | None = None) -> Markup:
     sets, n = risk.sets, max(risk.records, 1)
     rows = [
         [
-            ", ".join(sets.columns[a] for a in sets.sets[each]),
-            f"{sets.uniques[each]:,}",
-            f"{sets.minimal[each]:,}",
-            f"{sets.smallest[each]:,}",
-            f"{sets.classes[each] / n:.2%}",
+            ", ".join(sets.columns[a] for a in sets.sets[index]),
+            f"{sets.uniques[index]:,}",
+            f"{sets.minimal[index]:,}",
+            f"{sets.smallest[index]:,}",
+            f"{sets.classes[index] / n:.2%}",
         ]
-        for each in at
+        for index in at
     ]
     of_all = len(_riskiest_sets(risk, size))
-    more = f": the first {len(at):,} of {of_all:,}" if len(at) < of_all else ""
+    extent = f": the first {len(at):,} of {of_all:,}" if len(at) < of_all else ""
     return Markup("<details><summary>{}</summary>{}</details>").format(
-        f"The same as a table{more}",
+        f"The same as a table{extent}",
         facts(("columns", "unique", "minimal uniques", "smallest class", "average risk"), rows, range(1, 5)),
     )
 
@@ -111,7 +111,7 @@ def sets_table(risk: RiskBefore, size: int | None = None) -> Markup:
 def _riskiest_sets(risk: RiskBefore, size: int | None) -> list[int]:
     """Return places of the sets of a size, or of all, most uniques first, then small ones first."""
     sets = risk.sets
-    places = [at for at, each in enumerate(sets.sets) if size is None or len(each) == size]
+    places = [at for at, members in enumerate(sets.sets) if size is None or len(members) == size]
     return sorted(places, key=lambda at: (-int(sets.uniques[at]), len(sets.sets[at]), at))
 
 
@@ -120,14 +120,14 @@ def pairs_of(risk: RiskBefore) -> Markup:
     sets, n = risk.sets, max(risk.records, 1)
     if sets.most < 2 or len(risk.columns) < 2:
         return Markup("")
-    share = {each: sets.uniques[at] / n for at, each in enumerate(sets.sets) if len(each) <= 2}
+    share = {members: sets.uniques[at] / n for at, members in enumerate(sets.sets) if len(members) <= 2}
     parts = sets.contributions()["minimal uniques"].to_numpy()
-    shown = sorted(sorted(range(len(sets.columns)), key=lambda a: -int(parts[a]))[:PAIRED])
-    names = [sets.columns[a] for a in shown]
+    places = sorted(sorted(range(len(sets.columns)), key=lambda a: -int(parts[a]))[:PAIRED])
+    names = [sets.columns[a] for a in places]
     values: list[list[float | None]] = [
-        [share[(a,)] if a == b else share[(min(a, b), max(a, b))] for b in shown] for a in shown
+        [share[(a,)] if a == b else share[(min(a, b), max(a, b))] for b in places] for a in places
     ]
-    left = len(sets.columns) - len(shown)
+    left = len(sets.columns) - len(places)
     note = (
         f" {plural(left, 'column')} of the least risk {'is' if left == 1 else 'are'} left out."
         if left
@@ -143,11 +143,11 @@ def pairs_of(risk: RiskBefore) -> Markup:
 
 def column_parts(risk: RiskBefore) -> Markup:
     """Return how much each column adds: its part in the minimal sample uniques."""
-    each = risk.sets.contributions().sort_values("share", ascending=False, kind="stable")
-    if not int(each["minimal uniques"].sum()):
+    contributions = risk.sets.contributions().sort_values("share", ascending=False, kind="stable")
+    if not int(contributions["minimal uniques"].sum()):
         return Markup("<p>{}</p>").format(_none_unique(risk.sets.most))
     title = "Share of the minimal sample uniques that contain each column"
-    return bars(each["column"].tolist(), each["share"].tolist(), title)
+    return bars(contributions["column"].tolist(), contributions["share"].tolist(), title)
 
 
 def riskiest(picture: PictureOfRisk) -> Markup:
@@ -187,18 +187,18 @@ def population(risk: PopulationRisk) -> Markup:
             (f"{risk.above():.1%}", f"of the records above {THRESHOLD:g}"),
         ]
     )
-    paragraphs = Markup("").join(Markup("<p>{}</p>").format(each) for each in risk.sentences())
+    paragraphs = Markup("").join(Markup("<p>{}</p>").format(sentence) for sentence in risk.sentences())
     if not risk.estimates:
         return Markup("{}{}").format(numbers, paragraphs)
     rows = [
         [
-            Markup("<b>{}</b>").format(each.model) if each is risk.chosen else each.model,
-            f"{each.uniques:,.1f}" if each.is_there else NOT_ESTIMABLE,
-            f"{each.uniques / risk.people:.2%}" if each.is_there else "",
-            _interval(each),
-            "picked by Dankar's rule" if each is risk.chosen else "",
+            Markup("<b>{}</b>").format(estimate.model) if estimate is risk.chosen else estimate.model,
+            f"{estimate.uniques:,.1f}" if estimate.is_there else NOT_ESTIMABLE,
+            f"{estimate.uniques / risk.people:.2%}" if estimate.is_there else "",
+            _interval(estimate),
+            "picked by Dankar's rule" if estimate is risk.chosen else "",
         ]
-        for each in risk.estimates
+        for estimate in risk.estimates
     ]
     return Markup("{}{}{}").format(
         numbers,
@@ -257,8 +257,8 @@ def owners(risk: RiskBefore) -> Markup:
         if of is not None
     ]
     titles = ("", "how many", "largest number of rows", "with a unique row", "average risk", "highest risk")
-    about = "Risk: the probability that somebody who knows all rows of a person names one of them correctly."
-    return facts(titles, rows, range(1, 6)) + soft(about)
+    note = "Risk: the probability that somebody who knows all rows of a person names one of them correctly."
+    return facts(titles, rows, range(1, 6)) + soft(note)
 
 
 def _none_unique(columns: int) -> str:

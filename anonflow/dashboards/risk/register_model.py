@@ -123,7 +123,7 @@ class RegisterModel(ScreenModel):
         """Return the draft's attackers who have no register."""
         attackers = self.workspace.draft.spec.steps.attack
         return tuple(
-            each for each in attackers if isinstance(each, str) or not set(each) & set(WITH_REGISTER)
+            entry for entry in attackers if isinstance(entry, str) or not set(entry) & set(WITH_REGISTER)
         )
 
     def _attack(self, *attackers: Any) -> None:

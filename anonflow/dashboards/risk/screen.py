@@ -130,10 +130,10 @@ class RiskScreen(Screen):
         note = f" {plural(left, 'record')} of the file {'is' if left == 1 else 'are'} left out, by the steps on the screen Prepare or for a missing value."
         strangers = workspace.data.known_to_strangers(table.qi_columns)
         others = [name for name in table.qi_columns if name not in strangers]
-        known = [("Others can know:", others)]
+        knowledge = [("Others can know:", others)]
         if strangers:
-            known = [("Everybody can know:", strangers), ("Acquaintances also:", others)]
-        sentences = [Markup("{} <b>{}</b>.").format(whom, ", ".join(names)) for whom, names in known]
+            knowledge = [("Everybody can know:", strangers), ("Acquaintances also:", others)]
+        sentences = [Markup("{} <b>{}</b>.").format(whom, ", ".join(names)) for whom, names in knowledge]
         say(self.known, Markup("<p>{}{}</p>").format(Markup(" ").join(sentences), note if left else ""))
         if self.shown:
             self.model.draw()
@@ -231,9 +231,9 @@ class RiskScreen(Screen):
     @param.depends("model.picture", "model.stopped", "model.stale", "model.problem", watch=True)
     def _show_picture(self) -> None:
         model, picture = self.model, self.model.picture
-        for each in self.cards:
-            each.css_classes = ["af-card", *(["af-stale"] if model.stale else [])]
-            each.visible = picture is not None and (each is not self.people or self._has_owners())
+        for panel in self.cards:
+            panel.css_classes = ["af-card", *(["af-stale"] if model.stale else [])]
+            panel.visible = picture is not None and (panel is not self.people or self._has_owners())
         wrong = refused(f"This cannot be computed: {model.problem}")
         stopped = (
             soft("Cancelled. It begins again when you change a setting, or come back to this screen.")

@@ -69,10 +69,10 @@ def add_account(path: Path, name: str, password: str) -> None:
         )
     try:
         lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-        kept = [line for line in lines if line.partition(":")[0] != name]
+        other_lines = [line for line in lines if line.partition(":")[0] != name]
     except OSError as error:
         raise ParameterError(f"{path}: cannot be read: {error.strerror}; name another file") from None
-    text = "\n".join([*kept, f"{name}:{hashed(password)}"]) + "\n"
+    text = "\n".join([*other_lines, f"{name}:{hashed(password)}"]) + "\n"
     try:
         write_whole(path, lambda part: part.write_text(text, encoding="utf-8", newline="\n"), OWNER_ONLY)
     except AnonflowError as error:
@@ -106,7 +106,7 @@ class Accounts:
         except ParameterError as error:
             self._mark = _mark(self._path)
             LOG.error("%s; the users stay those that they were", error.message)
-        return frozenset(name for name, kept in before.items() if self._hashes.get(name) != kept)
+        return frozenset(name for name, entry in before.items() if self._hashes.get(name) != entry)
 
     def _read(self) -> None:
         path, mark = self._path, _mark(self._path)
@@ -123,20 +123,20 @@ class Accounts:
         for number, line in enumerate(text.splitlines(), 1):
             if not line.strip() or line.startswith("#"):
                 continue
-            name, _, kept = line.strip().partition(":")
+            name, _, password_hash = line.strip().partition(":")
             if not _NAME.fullmatch(name) or not (
-                _parameters(kept) is not None or _Scrypt.read(kept) is not None
+                _parameters(password_hash) is not None or _Scrypt.read(password_hash) is not None
             ):
                 raise ParameterError(
                     f"{path}: line {number} is no 'name:$argon2id$...'; make it with --add-user, never by hand"
                 )
-            hashes[name] = kept
+            hashes[name] = password_hash
         if not hashes:
             raise ParameterError(f"{path}: has no users; add one with --add-user")
         # what an unknown name is compared with, so that it takes as long as a known one: as most of the hashes do
-        costs = Counter(kept.rpartition("$")[0].rpartition("$")[0] for kept in hashes.values())
+        costs = Counter(entry.rpartition("$")[0].rpartition("$")[0] for entry in hashes.values())
         common = costs.most_common(1)[0][0]
-        like = next(kept for kept in hashes.values() if kept.startswith(f"{common}$"))
+        like = next(entry for entry in hashes.values() if entry.startswith(f"{common}$"))
         self._hashes, self._nobody, self._mark = hashes, _with_another_salt(like), mark
 
     def __len__(self) -> int:
@@ -281,7 +281,7 @@ class _Scrypt(NamedTuple):
     r: int
     p: int
     salt: bytes
-    kept: bytes
+    digest: bytes
 
     @classmethod
     def read(cls, line: str) -> _Scrypt | None:
@@ -290,23 +290,23 @@ class _Scrypt(NamedTuple):
             return None
         try:
             n, r, p = (int(field) for field in fields[1:4])
-            salt, kept = (base64.urlsafe_b64decode(field) for field in fields[4:])
+            salt, digest = (base64.urlsafe_b64decode(field) for field in fields[4:])
         except ValueError:
             return None
         sound = 1 < n <= _N * 2 and n & (n - 1) == 0 and 1 <= r <= 16 and 1 <= p <= 4
-        return cls(n, r, p, salt, kept) if sound and len(salt) >= 8 and len(kept) == _LENGTH else None
+        return cls(n, r, p, salt, digest) if sound and len(salt) >= 8 and len(digest) == _LENGTH else None
 
     def matches(self, password: str) -> bool:
         digest = hashlib.scrypt(
             password.encode(), salt=self.salt, n=self.n, r=self.r, p=self.p, maxmem=_MEMORY, dklen=_LENGTH
         )
-        return hmac.compare_digest(digest, self.kept)
+        return hmac.compare_digest(digest, self.digest)
 
 
-def _parameters(kept: str) -> argon2.Parameters | None:
+def _parameters(password_hash: str) -> argon2.Parameters | None:
     """Return the cost of an encoded hash of Argon2id; None if the text is no such hash, or would cost the server too much."""
     try:
-        parameters = argon2.extract_parameters(kept)
+        parameters = argon2.extract_parameters(password_hash)
     except (argon2.exceptions.InvalidHashError, ValueError):
         return None
     bounds = ("time_cost", "memory_cost", "parallelism", "salt_len", "hash_len")
@@ -314,24 +314,24 @@ def _parameters(kept: str) -> argon2.Parameters | None:
     return parameters if parameters.type is argon2.Type.ID and small and parameters.hash_len >= 16 else None
 
 
-def _with_another_salt(kept: str) -> str:
+def _with_another_salt(password_hash: str) -> str:
     """Return the hash of a password that nobody has, which takes as long to be compared with."""
-    earlier = _Scrypt.read(kept)
+    earlier = _Scrypt.read(password_hash)
     if earlier is None:
-        parameters = _parameters(kept)
+        parameters = _parameters(password_hash)
         assert parameters is not None
         return argon2.PasswordHasher.from_parameters(parameters).hash(secrets.token_hex(16))
     salt, digest = (
-        base64.urlsafe_b64encode(secrets.token_bytes(many)).decode() for many in (len(earlier.salt), _LENGTH)
+        base64.urlsafe_b64encode(secrets.token_bytes(size)).decode() for size in (len(earlier.salt), _LENGTH)
     )
-    return "$".join([*kept.split("$")[:4], salt, digest])
+    return "$".join([*password_hash.split("$")[:4], salt, digest])
 
 
-def _matches(kept: str, password: str) -> bool:
-    earlier = _Scrypt.read(kept)
+def _matches(password_hash: str, password: str) -> bool:
+    earlier = _Scrypt.read(password_hash)
     if earlier is not None:
         return earlier.matches(password)
     try:
-        return _ARGON2.verify(kept, password)
+        return _ARGON2.verify(password_hash, password)
     except (argon2.exceptions.VerificationError, argon2.exceptions.InvalidHashError):
         return False

@@ -120,7 +120,7 @@ class Gateway(Router):
         self._proxies = _networks(settings.proxies if settings.proxied else ())
         self._metrics_readers = _networks(settings.metrics_readers)
         self._secret = secrets.token_bytes(32)
-        self._own = Application(
+        self._pages = Application(
             [
                 (
                     r"/health",
@@ -147,7 +147,7 @@ class Gateway(Router):
         self._without_strangers_headers(request)
         path = request.path.rstrip("/") or "/"
         if path == "/health" or (self.accounts is not None and path in ("/login", "/logout")):
-            return self._own.find_handler(request, **kwargs)
+            return self._pages.find_handler(request, **kwargs)
         if path == "/metrics" and self.settings.metrics:
             if any(name in request.headers for name in PASSED_ON):
                 return self._refuse(
@@ -155,13 +155,13 @@ class Gateway(Router):
                 )
             if not _is_in(_peer(request), self._metrics_readers):
                 return self._refuse(request, 403, "Only the addresses of --metrics-from may read this page.")
-            return self._own.find_handler(request, **kwargs)
+            return self._pages.find_handler(request, **kwargs)
         user = self.user_of(request)
         if user is None and self.settings.trust_header is not None:
             return self._refuse(request, 403, "Sign in at the proxy in front of this server.")
         if user is None and self.accounts is not None:
             if request.method in ("GET", "HEAD") and path == "/" and not _is_websocket(request):
-                return self._own.get_handler_delegate(request, _ToLogin)
+                return self._pages.get_handler_delegate(request, _ToLogin)
             return self._refuse(request, 403, "Sign in first.")
         if _names_a_session(request):
             return self._refuse(request, 403, "An address cannot open another user's session.")
@@ -190,8 +190,8 @@ class Gateway(Router):
         if self.settings.trust_header is not None:
             named = request.headers.get_list(self.settings.trust_header)
             return named[0] if len(named) == 1 and _FORWARDED.fullmatch(named[0]) else None
-        kept = request.cookies.get(COOKIE)
-        number = None if kept is None else self._number(kept.value)
+        cookie = request.cookies.get(COOKIE)
+        number = None if cookie is None else self._number(cookie.value)
         return None if number is None else self.signed_in.user(number)
 
     def cookie_for(self, name: str) -> str:
@@ -262,12 +262,12 @@ class Gateway(Router):
             cookies = get_token_payload(protocols[1]).get("cookies", {})
         except (IndexError, ValueError, TypeError, AttributeError, zlib.error):
             return False
-        mine = self._identity(request)
+        identity = self._identity(request)
         return (
-            KEY in mine
+            KEY in identity
             and isinstance(cookies, dict)
             and all(
-                secrets.compare_digest(str(cookies.get(name, "")).encode(), mine[name].encode())
+                secrets.compare_digest(str(cookies.get(name, "")).encode(), identity[name].encode())
                 for name in (KEY, COOKIE)
             )
         )
@@ -278,8 +278,8 @@ class Gateway(Router):
 
     def sign_out(self, request: HTTPServerRequest) -> None:
         """End a request's session: its cookie is no longer valid, and its open connections are closed."""
-        kept = request.cookies.get(COOKIE)
-        number = None if kept is None else self._number(kept.value)
+        cookie = request.cookies.get(COOKIE)
+        number = None if cookie is None else self._number(cookie.value)
         if number is not None:
             self.signed_in.end(number)
             self._close_ended()
@@ -297,8 +297,8 @@ class Gateway(Router):
             for stream in list(self._sockets.pop(number)):
                 stream.close()
 
-    def _number(self, kept: str) -> str | None:
-        value = decode_signed_value(self._secret, COOKIE, kept, max_age_days=DAYS)
+    def _number(self, cookie_value: str) -> str | None:
+        value = decode_signed_value(self._secret, COOKIE, cookie_value, max_age_days=DAYS)
         return None if value is None else value.decode("utf-8", "replace")
 
     def _remember_socket(self, request: HTTPServerRequest) -> None:
@@ -321,7 +321,7 @@ class Gateway(Router):
         return scheme in ("http", "https") and host in {request.host.lower(), *(self.hosts - set(LOCAL))}
 
     def _refuse(self, request: HTTPServerRequest, status: int, sentence: str) -> Any:
-        return self._own.get_handler_delegate(request, _Refused, {"status": status, "sentence": sentence})
+        return self._pages.get_handler_delegate(request, _Refused, {"status": status, "sentence": sentence})
 
     def _with_headers(self, request: HTTPServerRequest) -> None:
         """Set security headers on every response."""
@@ -456,8 +456,8 @@ class _Login(_Handler):
     def _form(self, sentence: str = "", status: int = 200) -> None:
         self.set_status(status)
         alert = f'<p class="bad" role="alert">{sentence}</p>' if sentence else ""
-        kept = self._gateway.settings.keep
-        lost = f", and for {in_words(kept)} after you leave the page or the server ends" if kept else ""
+        span = self._gateway.settings.keep
+        lost = f", and for {in_words(span)} after you leave the page or the server ends" if span else ""
         self.finish(
             _page(
                 "Sign in",

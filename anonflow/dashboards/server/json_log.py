@@ -24,17 +24,17 @@ class JsonLog(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return a record as a line."""
-        own = _is_own(record)
+        is_own_record = _is_own(record)
         moment = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
         line: dict[str, Any] = {
             "time": f"{moment}.{int(record.msecs):03d}Z",
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": record.getMessage() if own else str(record.msg).partition("\n")[0],
+            "message": record.getMessage() if is_own_record else str(record.msg).partition("\n")[0],
         }
         if record.exc_info and record.exc_info[0] is not None:
             line["error"] = record.exc_info[0].__name__
-        if own:
+        if is_own_record:
             line |= {name: value for name, value in vars(record).items() if name not in _FIELDS}
         return json.dumps(line, default=str)
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 
-def _figure(name: str, about: str, kind: str = "gauge") -> Any:
-    return field(metadata={"name": name, "about": about, "kind": kind})
+def _figure(name: str, description: str, kind: str = "gauge") -> Any:
+    return field(metadata={"name": name, "about": description, "kind": kind})
 
 
 @dataclass(frozen=True)

@@ -171,13 +171,13 @@ class Server:
         """Return the app over a workspace, the user's last one if its page is gone; or the message that the server is full."""
         serve_styles()
         document, key = pn.state.curdoc, self._key()
-        seat, wanted, leaving = None, self._named("table"), self._cookies().get(LEAVING, "")
+        seat, seat_number, leaving = None, self._named("table"), self._cookies().get(LEAVING, "")
         if not self._is_fresh():
-            seat = next((seat for seat in self.seats.of_key(key) if seat.number == wanted), None)
-            if seat is None and wanted not in self.folders.lost(key):
+            seat = next((seat for seat in self.seats.of_key(key) if seat.number == seat_number), None)
+            if seat is None and seat_number not in self.folders.lost(key):
                 seat = self.seats.free_of(key, leaving)
         for other in self.seats.of_key(key):
-            if wanted and other.number == leaving and other is not seat and other.document is not None:
+            if seat_number and other.number == leaving and other is not seat and other.document is not None:
                 self._end(other.document)  # this page stands in its place
         if seat is not None:
             self.seats.take_up(seat, document, scheduler())
@@ -196,7 +196,7 @@ class Server:
             )
             seat = self.seats.add(key, workspace, document, workspace.draft.spec if again else NO_FLOW)
         LOG.info("a session begins", extra={"sessions": self.sessions})
-        shown = seat
+        page_seat = seat
         pn.state.on_session_destroyed(lambda context: self._end(document))
         app = App(
             workspace=seat.workspace,
@@ -204,13 +204,13 @@ class Server:
             user=self._user() if self.settings.users else "",
             kept=self.settings.keep,
             step=step_of(pn.state.session_args),
-            tables=partial(self._tables, shown) if key and self.settings.keep else None,
+            tables=partial(self._tables, page_seat) if key and self.settings.keep else None,
         )
         app.bar.number = seat.number
 
         def mark_seen(action: str) -> None:
-            if shown.document is document and action == "here":
-                shown.seen = True
+            if page_seat.document is document and action == "here":
+                page_seat.seen = True
 
         app.bar.listen(mark_seen)
 
@@ -231,16 +231,16 @@ class Server:
         """Whether the page begins anew: with what a link has, or without a table."""
         return bool(self._named("c")) or self._named("table") == NEW
 
-    def _tables(self, shown: Seat) -> list[tuple[str, str, str]]:
+    def _tables(self, page_seat: Seat) -> list[tuple[str, str, str]]:
         """Return the other tables of a page's browser: what its address says of each, its name, and what there is of it."""
         listed = []
-        for seat in self.seats.of_key(shown.key):
-            if seat is not shown and seat.workspace.data.frame is not None:
+        for seat in self.seats.of_key(page_seat.key):
+            if seat is not page_seat and seat.workspace.data.frame is not None:
                 runs = plural(len(seat.workspace.runs.finished), "run")
                 runs += ", running" if seat.workspace.starts.running else ""
                 runs += "" if seat.is_free else ", in another tab"
                 listed.append((seat.number, seat.workspace.data.table_name, runs))
-        for number, flow in self.folders.lost(shown.key).items():
+        for number, flow in self.folders.lost(page_seat.key).items():
             with suppress(AnonflowError):
                 source = DraftSpec.of(strict_yaml.loads(flow).data).table.source
                 listed.append((number, source.file or source.dataset or "", "on disk"))

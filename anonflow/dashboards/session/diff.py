@@ -82,11 +82,11 @@ def changes(before: DraftSpec, after: DraftSpec) -> str:
         *_change_of("diversity", _diversity(before.steps.diversify), _diversity(after.steps.diversify)),
         *_change_of("steps before", _prepared(before), _prepared(after)),
     ]
-    known = ("anonymize.algorithm", "anonymize.k", "matrix.anonymize.", "table.columns.", "table.prepare", "partition.", "diversify")  # fmt: skip
+    prefixes = ("anonymize.algorithm", "anonymize.k", "matrix.anonymize.", "table.columns.", "table.prepare", "partition.", "diversify")  # fmt: skip
     sentences += [
         _change(_named(place), first, second)
         for place, first, second in _pairs(before, after)
-        if not place.startswith(known)
+        if not place.startswith(prefixes)
     ]
     if len(sentences) > 3:
         sentences = [*sentences[:3], f"{len(sentences) - 3} more"]

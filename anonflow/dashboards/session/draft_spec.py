@@ -105,10 +105,13 @@ class MethodSpec(AnonymizeSpec):
         """Write the names of options as Python has them."""
         if not isinstance(data, dict):
             return data
-        own = data.get("options")
-        if isinstance(own, dict):
-            own = {name: _underscored(more) if isinstance(more, dict) else more for name, more in own.items()}
-            data = {**data, "options": own}
+        options = data.get("options")
+        if isinstance(options, dict):
+            options = {
+                name: _underscored(setting) if isinstance(setting, dict) else setting
+                for name, setting in options.items()
+            }
+            data = {**data, "options": options}
         return _underscored(data)
 
     def option(self, method: str, option: Option) -> Any:
@@ -117,13 +120,15 @@ class MethodSpec(AnonymizeSpec):
 
     def with_option(self, method: str, option: Option, value: Any) -> MethodSpec:
         """Return the step with another value of an option of a method; the default is not said."""
-        own = {name: more for name, more in self.of_methods.get(method, {}).items() if name != option.name}
+        rest = {
+            name: setting for name, setting in self.of_methods.get(method, {}).items() if name != option.name
+        }
         is_default = value == option.default and type(value) is type(option.default)
-        return self.with_own({method: own if is_default and option.name not in self.options else {**own, option.name: value}})  # fmt: skip
+        return self.with_own({method: rest if is_default and option.name not in self.options else {**rest, option.name: value}})  # fmt: skip
 
-    def with_own(self, own: Mapping[str, Mapping[str, Any]]) -> MethodSpec:
+    def with_own(self, changes: Mapping[str, Mapping[str, Any]]) -> MethodSpec:
         """Return the step with other own options of methods."""
-        of_methods = {name: more for name, more in {**self.of_methods, **own}.items() if more}
+        of_methods = {name: options for name, options in {**self.of_methods, **changes}.items() if options}
         return self.model_copy(update={"of_methods": of_methods})
 
     def without(self, *names: str) -> MethodSpec:
@@ -346,9 +351,9 @@ def written(part: BaseModel) -> dict[str, Any]:
 def form_problems(error: ValidationError) -> list[str]:
     """Return what keeps data from being a flow, without a value of it."""
     return [
-        f"this is not a flow: {'.'.join(map(str, each['loc'])) or 'it'} "
-        + (_FORM.get(each["type"]) or reworded(each["type"], each.get("ctx") or {}))
-        for each in error.errors(include_url=False, include_input=False)
+        f"this is not a flow: {'.'.join(map(str, problem['loc'])) or 'it'} "
+        + (_FORM.get(problem["type"]) or reworded(problem["type"], problem.get("ctx") or {}))
+        for problem in error.errors(include_url=False, include_input=False)
     ]
 
 

@@ -223,8 +223,8 @@ class OpenTable(param.Parameterized):
 
     def known_to_strangers(self, columns: Sequence[str]) -> tuple[str, ...]:
         """Return which of some columns everybody could know; nothing where acquaintances know no others."""
-        known = tuple(name for name in columns if self.answers.get(name) != ACQUAINTANCES)
-        return known if len(known) < len(columns) else ()
+        public_columns = tuple(name for name in columns if self.answers.get(name) != ACQUAINTANCES)
+        return public_columns if len(public_columns) < len(columns) else ()
 
     def refresh(self) -> None:
         """Update everything that depends on the draft, as one change; of many records once they are coded."""

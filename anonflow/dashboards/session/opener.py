@@ -162,10 +162,10 @@ class Opener:
 
     def open_table(self, table: Table, name: str = "table") -> None:
         """Open a table with its schema."""
-        kept = {column: table.schema[column] for column in table.schema if column in table.frame.columns}
+        entries = {column: table.schema[column] for column in table.schema if column in table.frame.columns}
         columns = {
             column: _entry(entry, self._place.checked_files(), at)
-            for at, (column, entry) in enumerate(kept.items())
+            for at, (column, entry) in enumerate(entries.items())
         }
         self.open_frame(table.frame, columns, name)
 

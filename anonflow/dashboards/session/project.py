@@ -282,7 +282,7 @@ def session_runs_text(
 def without_registers(spec: DraftSpec) -> DraftSpec:
     """Return a flow without the attackers who have a register: it is a table about people."""
     return spec.with_steps(
-        attack=tuple(each for each in spec.steps.attack if not any(register_holders([each])))
+        attack=tuple(attacker for attacker in spec.steps.attack if not any(register_holders([attacker])))
     )
 
 
@@ -327,7 +327,7 @@ def read_project(path: Path, folder: Path, limits: Limits) -> Project:
     files = {
         name.removeprefix("files/"): content for name, content in parts.items() if name.startswith("files/")
     }
-    runs = tuple(each.run(id, folder) for id, each in enumerate(entry.runs, 1))
+    runs = tuple(run_entry.run(id, folder) for id, run_entry in enumerate(entry.runs, 1))
     return Project(spec, files, runs, entry.records, entry.columns, entry.review)
 
 
@@ -355,7 +355,7 @@ def read_session_runs(
     drawn: dict[str, list[tuple[int, str]]] = {}
     for table, id, name in entry.drawn:
         drawn.setdefault(table, []).append((id, name))
-    runs = [each.run(id, folder) for each, id in zip(entry.runs, entry.ids, strict=True)]
+    runs = [run_entry.run(id, folder) for run_entry, id in zip(entry.runs, entry.ids, strict=True)]
     return runs, entry.chosen, drawn, dict(entry.answers or {})
 
 
@@ -364,11 +364,11 @@ def _members(path: Path, most: int) -> dict[str, bytes]:
     parts: dict[str, bytes] = {}
 
     def most_of(name: str) -> int:
-        own, last = name in ("project.json", "flow.yaml"), name.removeprefix("files/")
+        is_main_part, last = name in ("project.json", "flow.yaml"), name.removeprefix("files/")
         is_file = name.startswith("files/") and bool(last) and safe_name(last) == last
-        if name in parts or not (own or is_file):
+        if name in parts or not (is_main_part or is_file):
             raise DataError("this is not an anonflow project: it holds a file that no project has")
-        return MOST_TEXT if own else most
+        return MOST_TEXT if is_main_part else most
 
     for name, content in members(
         path, "this project", MOST_FILES, most, most_of,

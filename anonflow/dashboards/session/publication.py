@@ -131,7 +131,7 @@ def publication(
     result: engine.RunResult,
     folder: Path,
     memory: ReleaseMemory,
-    tell: Callable[[str, int, int], None] = lambda words, done, of: None,
+    tell: Callable[[str, int, int], None] = lambda words, count, of: None,
 ) -> Publication:
     """Draw, verify, attack and report a finished run, by the flow that is this run alone, as :func:`anonflow.engine.run` would with the same seed.
 

@@ -44,11 +44,11 @@ class Noted:
 
     def keep(self, ids: Collection[int]) -> None:
         """Delete the notes about all runs but these; keep which runs were drawn."""
-        for known in (
+        for notes in (
             self.attacks, self.risks, self.publications, self.earlier, self.utility, self.associations
         ):  # fmt: skip
-            for id in [id for id in known if id not in ids]:
-                del known[id]
+            for id in [id for id in notes if id not in ids]:
+                del notes[id]
 
 
 class Runs(param.Parameterized):

@@ -48,8 +48,8 @@ def on_screen(text: str) -> str:
 
 def listed(names: Sequence[str], most: int) -> str:
     """Return names with commas; of more than `most` the first, and how many more there are."""
-    more = f" and {len(names) - most:,} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
+    remainder = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + remainder
 
 
 def roles_wait(columns: Sequence[str]) -> str:

@@ -51,29 +51,29 @@ def link(spec: DraftSpec) -> str:
     numbers, and texts that anonflow itself knows; a setting that holds any other text is left out whole.
     """
     document, source = spec.document, spec.table.source
-    kept: dict[str, Any] = {"version": 1, "steps": []}
+    body: dict[str, Any] = {"version": 1, "steps": []}
     words = set(flow_words())
     if source.dataset is not None:
         first = datasets.schema(source.dataset, hierarchies=True)
         words |= set(first) | {source.dataset}
-        kept["source"] = _filtered(document["table"]["source"], words)
-        kept["columns"] = {
+        body["source"] = _filtered(document["table"]["source"], words)
+        body["columns"] = {
             name: _column(entry, first[name], words)
             for name, entry in document["table"]["columns"].items()
             if name in first
         }
         # up to the first that holds a text of somebody's: those after it rest on it
-        kept["prepare"] = list(itertools.takewhile(lambda step: _is_known(step, words), spec.table.prepare))
+        body["prepare"] = list(itertools.takewhile(lambda step: _is_known(step, words), spec.table.prepare))
     for part in ("partition", "matrix"):
         if part in document:
-            kept[part] = _filtered(document[part], words)
+            body[part] = _filtered(document[part], words)
     for step in document["steps"]:
         ((word, settings),) = step.items()
         if isinstance(settings, list):
-            kept["steps"].append({word: [element for element in settings if _is_known(element, words)]})
+            body["steps"].append({word: [element for element in settings if _is_known(element, words)]})
         else:
-            kept["steps"].append({word: _filtered(settings, words)})
-    text = json.dumps(kept, separators=(",", ":"), sort_keys=True)
+            body["steps"].append({word: _filtered(settings, words)})
+    text = json.dumps(body, separators=(",", ":"), sort_keys=True)
     return "c=" + base64.urlsafe_b64encode(text.encode()).decode("ascii").rstrip("=")
 
 
@@ -119,8 +119,8 @@ def _column(entry: Mapping[str, Any], first: Mapping[str, Any], words: set[str])
     if entry.get("hierarchy") != first.get("hierarchy"):
         return {"role": "quasi-identifier", "kind": "categorical"}
     labels = set(_labels(first["hierarchy"]))
-    kept = {key: value for key, value in entry.items() if key != "hierarchy"}
-    return _filtered(kept, words | labels)
+    settings = {key: value for key, value in entry.items() if key != "hierarchy"}
+    return _filtered(settings, words | labels)
 
 
 def _labels(tree: Any) -> Iterator[str]:
@@ -137,13 +137,13 @@ def _labels(tree: Any) -> Iterator[str]:
 
 def _filtered(settings: Mapping[str, Any], words: set[str]) -> dict[str, Any]:
     """Return the settings whose texts are all known."""
-    kept = {}
+    subset = {}
     for key, value in settings.items():
         if isinstance(value, Mapping) and key in ("options", *REGISTRY):
-            kept[key] = _filtered(value, words)  # one setting of a method does not take the others along
+            subset[key] = _filtered(value, words)  # one setting of a method does not take the others along
         elif _is_known(key, words) and _is_known(value, words):
-            kept[key] = value
-    return kept
+            subset[key] = value
+    return subset
 
 
 def _is_known(value: Any, words: set[str]) -> bool:

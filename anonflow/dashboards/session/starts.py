@@ -81,9 +81,9 @@ class Starts(param.Parameterized):
             raise FlowError.collected("this cannot run", self._data.problems)
         flow, spec = self._data.judgement.flow, self._data.draft.spec
         assert flow is not None
-        done = self._done_before_cancel()
-        runs = [run for run in self._data.judgement.runs if run.name not in done]
-        self._begin([(flow, run, spec.single(run)) for run in runs], self._data.table, (spec, done))
+        finished_names = self._done_before_cancel()
+        runs = [run for run in self._data.judgement.runs if run.name not in finished_names]
+        self._begin([(flow, run, spec.single(run)) for run in runs], self._data.table, (spec, finished_names))
 
     def start_flows(self, runs: Sequence[tuple[engine.Flow, engine.Run, DraftSpec]]) -> None:
         """Run other flows than the draft on the open table, in the background: of each run its flow, and the flow that it is alone.
@@ -107,13 +107,13 @@ class Starts(param.Parameterized):
         ParameterError
             If there is no such run with a result.
         """
-        done = self._runs.of(id)
+        run = self._runs.of(id)
         if self.running:
             return
-        if done.result.anonymization is None:
+        if run.result.anonymization is None:
             raise ParameterError("this run has no result; choose one that has")
-        again = done.spec.changed((("steps", "anonymize", name), value) for name, value in options.items())
-        flow, table = again.loaded(self._data.draft.folder), done.result.anonymization.table
+        again = run.spec.changed((("steps", "anonymize", name), value) for name, value in options.items())
+        flow, table = again.loaded(self._data.draft.folder), run.result.anonymization.table
         self._choose_next(lambda: self._begin([(flow, flow.runs[0], again)], table))
 
     def apply(self, id: int, change: Sequence[tuple[Sequence[str], Any]]) -> None:
@@ -267,9 +267,9 @@ class Starts(param.Parameterized):
         jobs = self.batch.jobs
         if not any(job.cancelled for job in jobs):
             return frozenset()
-        kept = {run.result.name for run in self._runs.finished}
+        run_names = {run.result.name for run in self._runs.finished}
         now = {job.run.name for job in jobs if job.ended and not job.cancelled}
-        return frozenset((now | self._started[1]) & kept)
+        return frozenset((now | self._started[1]) & run_names)
 
     def _show(self, batch: JobGroup) -> None:
         progress = {job.run.name: job.share for job in batch.jobs}

@@ -45,7 +45,7 @@ def code(
     spec: DraftSpec,
     folder: Path,
     source: SourceSpec,
-    tell: Callable[[str, int, int], None] = lambda words, done, of: None,
+    tell: Callable[[str, int, int], None] = lambda words, count, of: None,
 ) -> tuple[Table | None, tuple[str, ...]]:
     """Return a frame as the table of a flow, after the preparation steps; or the problems of its columns. Before each column, `tell` is called with words, and how many of all are coded."""
     columns = {name: written(column) for name, column in spec.columns.items()}
@@ -75,7 +75,7 @@ def judged(spec: DraftSpec, folder: Path, table: Table, source: SourceSpec) -> J
         flows, wrong = _one_by_one(spec, folder, table.n)
         if not flows:
             return Judgement(problems=tuple(dict.fromkeys(wrong.values() if wrong else _words_of(error))))
-        flow, runs = flows[0], tuple(run for each in flows for run in each.runs)
+        flow, runs = flows[0], tuple(run for variant in flows for run in variant.runs)
     if spec.table.source != source:
         problems["the flow names another table than the one that is open; open that one"] = None
     try:

@@ -169,19 +169,19 @@ class Workspace(param.Parameterized):
         self,
         id: int,
         again: bool = False,
-        tell: Callable[[str, int, int], None] = lambda words, done, of: None,
+        tell: Callable[[str, int, int], None] = lambda words, count, of: None,
     ) -> Publication:
         """Return the release of a run, and all that goes with it; verified again, and empty if a check fails.
 
         Unless it is wanted `again`, one whose people are in an earlier release is not remembered. `tell` is as :func:`publication` takes it.
         """
         run = self.runs.of(id)
-        _, kept = self.memory.kept
+        _, count = self.memory.kept
         files = publication(run.spec, run.seed, run.result, self.draft.folder, self.memory, tell)
         anonymization = run.result.anonymization
         if anonymization is not None and files.release is not None and (again or not files.again):
             tell("remembering who is in it", 1, 1)  # of a draw that was cancelled nobody is
-            missed = self.memory.keep(anonymization.table, files.release, files.people, kept)
+            missed = self.memory.keep(anonymization.table, files.release, files.people, count)
             if missed is not None:
                 remark = missed.sentence()
                 files = replace(files, again=remark, warnings=(*files.warnings, remark))

@@ -291,14 +291,14 @@ class JobGroup:
 
 def sentence(jobs: list[Job]) -> str:
     """Return the progress of the runs, in plain words."""
-    done = f"{sum(job.ended for job in jobs)} of {plural(len(jobs), 'run')} done."
+    progress = f"{sum(job.ended for job in jobs)} of {plural(len(jobs), 'run')} done."
     at_work = [f"{job.run.name} ({job.doing})" for job in jobs if job.begun and not job.ended]
     if at_work:
-        return f"Running {', '.join(at_work)}; {done}"
+        return f"Running {', '.join(at_work)}; {progress}"
     places = [job.ticket.place for job in jobs if job.ticket is not None and job.ticket.place >= 0]
     if places:
-        return f"Waiting for a free processor: you are {_ordinal(min(places) + 1)} in the queue; {done}"
-    return done
+        return f"Waiting for a free processor: you are {_ordinal(min(places) + 1)} in the queue; {progress}"
+    return progress
 
 
 def _ordinal(number: int) -> str:
@@ -310,10 +310,10 @@ def summary(jobs: list[Job], seconds: float) -> str:
     """Return how the runs ended."""
     of = len(jobs)
     if any(job.cancelled for job in jobs):
-        done = sum(job.share == 1.0 and not job.cancelled for job in jobs)
-        if not done:
+        count = sum(job.share == 1.0 and not job.cancelled for job in jobs)
+        if not count:
             return "Cancelled: no run was done."
-        return f"Cancelled: {done} of {of} runs {'was' if done == 1 else 'were'} done and {'is' if done == 1 else 'are'} kept."
+        return f"Cancelled: {count} of {of} runs {'was' if count == 1 else 'were'} done and {'is' if count == 1 else 'are'} kept."
     compiled = min(seconds, sum(job.compiled_in for job in jobs))
     words = f", {compiled:.1f} s of them to compile methods, once on this machine" if compiled >= 0.1 else ""
     return f"Done: {of} run{'s' if of > 1 else ''} in {seconds:.1f} s{words}."

@@ -54,14 +54,14 @@ class Background(param.Parameterized):
         self,
         n: int,
         work: Callable[[], Any],
-        done: Callable[[Any], None],
+        take_result: Callable[[Any], None],
         failed: Callable[[str], None],
         words: str = "",
         stopped: Callable[[], None] = lambda: None,
     ) -> None:
         """Do `work` on `n` records: at once where there are few, else as :meth:`start` does; what was going on is superseded."""
         if n > FEW:
-            self.start(work, done, failed, words, stopped)
+            self.start(work, take_result, failed, words, stopped)
             return
         self.forget()
         self._thread.number = self._latest
@@ -70,37 +70,37 @@ class Background(param.Parameterized):
         except AnonflowError as error:
             failed(on_screen(error.message))
         else:
-            done(result)
+            take_result(result)
 
     def start(
         self,
         work: Callable[[], Any],
-        done: Callable[[Any], None],
+        take_result: Callable[[Any], None],
         failed: Callable[[str], None],
         words: str = "",
         stopped: Callable[[], None] = lambda: None,
     ) -> None:
-        """Do `work` in the background, then call `done` with its result, `failed` with a sentence, or `stopped` once it is cancelled; `words` say what it is."""
+        """Do `work` in the background, then call `take_result` with its result, `failed` with a sentence, or `stopped` once it is cancelled; `words` say what it is."""
         self._stopped = stopped
         self._latest += 1
-        own = self._latest
+        work_number = self._latest
         self._over.clear()
         self.param.update(doing=WAITING if words and not self._at_once else words, share=None)
 
         def finish(call: Callable[[Any], None], answer: Any) -> None:
-            if own != self._latest:
+            if work_number != self._latest:
                 return
             try:
                 call(answer)
             finally:
-                if own == self._latest:  # `call` may have started the next one
+                if work_number == self._latest:  # `call` may have started the next one
                     self.doing = ""
                     self._over.set()
 
         def at_work() -> None:
-            if own != self._latest:
+            if work_number != self._latest:
                 return
-            self._thread.number = own
+            self._thread.number = work_number
             try:
                 if words:
                     self.tell(words)
@@ -112,7 +112,7 @@ class Background(param.Parameterized):
             except Exception as error:  # in a thread nobody hears it, and its words may hold a cell
                 call, answer = failed, f"{unforeseen(error)}; {BUG}"
             else:
-                call, answer = done, result
+                call, answer = take_result, result
             self._turns.later(lambda: finish(call, answer))
 
         if self._at_once:
@@ -120,21 +120,21 @@ class Background(param.Parameterized):
         else:
             self._turns.aside(at_work)
 
-    def tell(self, words: str, done: int = 0, of: int = 0) -> None:
-        """From the work: show what it is at, `done` of `of` steps, and end it here if nobody waits for it any more.
+    def tell(self, words: str, count: int = 0, of: int = 0) -> None:
+        """From the work: show what it is at, `count` of `of` steps, and end it here if nobody waits for it any more.
 
         Raises
         ------
         Cancelled
             If it was cancelled, or superseded.
         """
-        own = getattr(self._thread, "number", self._latest)
-        if own != self._latest:
+        work_number = getattr(self._thread, "number", self._latest)
+        if work_number != self._latest:
             raise Cancelled("cancelled")
 
         def show() -> None:
-            if own == self._latest and self.busy:
-                self.param.update(doing=words, share=done / of if of else None)
+            if work_number == self._latest and self.busy:
+                self.param.update(doing=words, share=count / of if of else None)
 
         self._turns.later(show)
 

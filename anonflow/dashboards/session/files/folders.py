@@ -80,9 +80,9 @@ class SessionFolder:
             return
         self._write(_RUNS, runs)
         with suppress(OSError):
-            kept = {self.results(seed).name for seed in seeds}
+            result_names = {self.results(seed).name for seed in seeds}
             for folder in (self.path / _RESULTS).iterdir():
-                if folder.name not in kept:
+                if folder.name not in result_names:
                     shutil.rmtree(folder, True)
 
     def results(self, seed: int) -> Path:
@@ -194,13 +194,13 @@ class SessionFolders:
     def _unusable(self, error: OSError) -> ParameterError:
         return ParameterError(f"{self.home}: {error.strerror}; set TMPDIR to another folder")
 
-    def begin(self, key: str = "", resume: bool = True, wanted: str = "") -> SessionFolder:
+    def begin(self, key: str = "", resume: bool = True, number: str = "") -> SessionFolder:
         """Return the folder of a session that begins.
 
-        Whoever has the key may resume what a lost server left of it: the wanted one, as :meth:`lost` names it, or the last.
+        Whoever has the key may resume what a lost server left of it: the one with `number`, as :meth:`lost` names it, or the last.
         """
         self.sweep()
-        folder = self._lost_of(key, wanted) if key and resume else None
+        folder = self._lost_of(key, number) if key and resume else None
         if folder is None:
             folder = self._created(key)
         with self._guard:
@@ -225,10 +225,10 @@ class SessionFolders:
             raise self._unusable(error) from None
         return SessionFolder(named, lock)
 
-    def _left(self, key: str, wanted: str = "") -> Iterator[tuple[Path, int]]:
-        """Yield the folders of a key that no process holds, and their locks: the wanted one first, then the youngest."""
+    def _left(self, key: str, number: str = "") -> Iterator[tuple[Path, int]]:
+        """Yield the folders of a key that no process holds, and their locks: the one with `number` first, then the youngest."""
         folders = self._of(key) if key else []
-        for path in sorted(folders, key=lambda path: (_number(path) == wanted, _time(path)), reverse=True):
+        for path in sorted(folders, key=lambda path: (_number(path) == number, _time(path)), reverse=True):
             lock = _locked(path)
             if lock is not None:
                 yield path, lock
@@ -243,12 +243,12 @@ class SessionFolders:
                 flows[_number(path)] = draft
         return flows
 
-    def _lost_of(self, key: str, wanted: str) -> SessionFolder | None:
-        """Return the wanted folder of a key, else the youngest, that no process holds and that has a flow; those without one are removed.
+    def _lost_of(self, key: str, number: str) -> SessionFolder | None:
+        """Return the folder of a key with `number`, else the youngest, that no process holds and that has a flow; those without one are removed.
 
         The others are those of the browser's other pages, which take them up one after the other.
         """
-        for path, lock in self._left(key, wanted):
+        for path, lock in self._left(key, number):
             folder = SessionFolder(path, lock, _read(path / _DRAFT))
             if folder.draft is not None:
                 folder.touch()

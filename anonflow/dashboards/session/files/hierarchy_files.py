@@ -72,10 +72,10 @@ class Attached(NamedTuple):
     def sentences(self) -> list[str]:
         """Return one on the columns, and one on each file that was refused."""
         names, number = ", ".join(self.columns), len(self.columns)
-        many = "1 hierarchy was" if number == 1 else f"{number} hierarchies were"
+        subject = "1 hierarchy was" if number == 1 else f"{number} hierarchies were"
         labels = f"Labels stand in place of codes: {', '.join(self.labelled)}; the screen Prepare has them as steps"
         return [
-            *([f"{many} attached: {names}"] if number else []),
+            *([f"{subject} attached: {names}"] if number else []),
             *([labels] if self.labelled else []),
             *self.refusals,
         ]
@@ -145,11 +145,11 @@ def with_steps(workspace: Workspace, steps: Sequence[Mapping[str, Any]]) -> Draf
     """
     spec, folder, frame = workspace.draft.spec, workspace.draft.folder, workspace.data.frame
     names = [str(name) for name in frame.columns]
-    known = spec.table.prepare
-    before, after = (Preparation(list(each), folder).renamed(names) for each in (known, steps))
+    old_steps = spec.table.prepare
+    before, after = (Preparation(list(part), folder).renamed(names) for part in (old_steps, steps))
     new = {before.get(name, name): after.get(name, name) for name in names}
     columns = {new.get(name, name): column for name, column in spec.columns.items()}
-    for step in steps[len(known) :]:
+    for step in steps[len(old_steps) :]:
         name = step.get("recode", {}).get("column")
         column = columns.get(name)
         if column is None or column.kind != "numeric":

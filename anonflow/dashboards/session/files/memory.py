@@ -40,33 +40,33 @@ class KnownReleases:
     @property
     def has_people(self) -> bool:
         """Whether some of the table's people are in one of them."""
-        return any(each.people for each in self.shared)
+        return any(entry.people for entry in self.shared)
 
 
 class ReleaseMemory:
     """The earlier releases that a session knows.
 
-    People are recognized by the key of a folder. What was uploaded has one key. If it is that of `own`, or `own` has none yet, the uploaded
-    folder has all releases of both. Else both are searched for a table's people, and a run goes on from the uploaded ones. A release that is
-    drawn is kept in both.
+    People are recognized by the key of a folder. What was uploaded has one key. If it is that of `session`, or `session` has none yet, the
+    uploaded folder has all releases of both. Else both are searched for a table's people, and a run goes on from the uploaded ones. A release
+    that is drawn is kept in both.
 
     Parameters
     ----------
-    own : pathlib.Path
+    session : pathlib.Path
         The owner's folder of the session.
     uploaded : pathlib.Path
         Where the releases lie that its user uploaded; it ends with the session.
     lasts : bool
-        Whether `own` stays when the session ends.
+        Whether `session` stays when the session ends.
     shared : bool
-        Whether strangers' releases are in `own`, too: then it is compared with, and neither handed out nor given a key from outside.
+        Whether strangers' releases are in `session`, too: then it is compared with, and neither handed out nor given a key from outside.
     """
 
     def __init__(
-        self, own: Path, uploaded: Path, lasts: bool, limits: Limits, *, shared: bool = False
+        self, session: Path, uploaded: Path, lasts: bool, limits: Limits, *, shared: bool = False
     ) -> None:
         self.lasts, self._shared = lasts, shared
-        self._own, self._uploaded, self._limits = Earlier(own), Earlier(uploaded), limits
+        self._session, self._uploaded, self._limits = Earlier(session), Earlier(uploaded), limits
 
     @property
     def uploads(self) -> bool:
@@ -81,7 +81,7 @@ class ReleaseMemory:
     @property
     def kept(self) -> tuple[int, int]:
         """How many releases were uploaded, and how many are in the session's own folder."""
-        return self._uploaded.kept, self._own.kept
+        return self._uploaded.kept, self._session.kept
 
     def take(self, name: str, file: Path, tell: Callable[[str], None] = lambda words: None) -> None:
         """Add a packed owner's folder that was uploaded; `tell` is called before anything is added.
@@ -108,7 +108,7 @@ class ReleaseMemory:
         finally:
             shutil.rmtree(draft.path, ignore_errors=True)
         if not self._shared:
-            self._own.key(self._uploaded)
+            self._session.key(self._uploaded)
         self._gather()
 
     def forget(self) -> None:
@@ -119,8 +119,8 @@ class ReleaseMemory:
         """Return the earlier releases of a table's people, without `release`, and what another one gives away and costs."""
         first = self._first
         counted = first.shared(table, release)
-        shared = tuple(sorted([*counted, *self._elsewhere(table, release)], key=lambda each: each.when))
-        if not any(each.people for each in counted):
+        shared = tuple(sorted([*counted, *self._elsewhere(table, release)], key=lambda entry: entry.when))
+        if not any(entry.people for entry in counted):
             return KnownReleases(shared)
         try:
             return KnownReleases(shared, outlook(table, first.path))
@@ -131,36 +131,36 @@ class ReleaseMemory:
 
     def overlap(self, table: Table, release: Release) -> Overlap:
         """Return how many of a table's people are in earlier releases, by the folder that has most of them."""
-        places = [self._first, *([self._own] if self._has_another_key else [])]
-        return max((place.overlap(table, release) for place in places), key=lambda each: each.again)
+        places = [self._first, *([self._session] if self._has_another_key else [])]
+        return max((place.overlap(table, release) for place in places), key=lambda overlap: overlap.again)
 
     def checked(self, anonymization: Anonymization, release: Release) -> tuple[ReleasedPeople, str]:
         """Return the people of a release that goes on from earlier ones, as :meth:`Earlier.check_left`, and what this does not count."""
         table = anonymization.table
         people = self._first.check_left(table, release, anonymization.earlier)
-        again = max((each.people for each in self._elsewhere(table, release)), default=0)
+        again = max((entry.people for entry in self._elsewhere(table, release)), default=0)
         return people, "" if not again else (
             f"{again:,} of {table.n:,} people are in a release of this session's own folder, too, which has another key than the uploaded ones: nobody "
             "counts these releases together; publish one of them only"
         )
 
     def keep(
-        self, table: Table, release: Release, people: ReleasedPeople | None, kept: int
+        self, table: Table, release: Release, people: ReleasedPeople | None, count: int
     ) -> Overlap | None:
         """Keep a release in each folder: with its people by the first one's key, where they are known.
 
         Returns
         -------
         Overlap or None
-            With what another session kept meanwhile, since the own folder had `kept` releases; None for a run that goes on from them.
+            With what another session kept meanwhile, since the session's folder had `count` releases; None for a run that goes on from them.
         """
         goes_on = people is not None
         if self._has_another_key:
             people = people or self._uploaded.people_of(table, release)
             self._uploaded.keep(table, release, people)
-            people = replace(self._own.people_of(table, release), when=people.when)
-        file = self._own.keep(table, release, people)
-        return None if goes_on else self._own.missed(table, release, kept + (file is not None))
+            people = replace(self._session.people_of(table, release), when=people.when)
+        file = self._session.keep(table, release, people)
+        return None if goes_on else self._session.missed(table, release, count + (file is not None))
 
     def packed(self) -> bytes:
         """Return the folder that the next run goes on from as a ZIP file; nothing of a folder with strangers' releases."""
@@ -169,27 +169,27 @@ class ReleaseMemory:
     @property
     def _first(self) -> Earlier:
         if not self.uploads:
-            return self._own
+            return self._session
         self._gather()
         return self._uploaded
 
     @property
     def _has_another_key(self) -> bool:
         """Whether people of the session's own folder are not recognized among the uploaded ones."""
-        return self.uploads and self._own.key() != self._uploaded.key()
+        return self.uploads and self._session.key() != self._uploaded.key()
 
     def _elsewhere(self, table: Table, release: Release | None) -> list[SharedPeople]:
         """Return what the session's own folder has besides the uploaded releases, if it has another key."""
         if not self._has_another_key:
             return []
-        there = {each.when for each in self._uploaded.releases()}
-        return [each for each in self._own.shared(table, release) if each.when not in there]
+        there = {entry.when for entry in self._uploaded.releases()}
+        return [entry for entry in self._session.shared(table, release) if entry.when not in there]
 
     def _gather(self) -> None:
         """Copy the releases of the session's own folder to the uploaded ones, if they have one key."""
-        if self._shared or not self._own.kept or self._has_another_key:
+        if self._shared or not self._session.kept or self._has_another_key:
             return
-        for file in sorted((self._own.path / MEMORY).glob("[0-9]*.npz")):
+        for file in sorted((self._session.path / MEMORY).glob("[0-9]*.npz")):
             target = self._uploaded.path / MEMORY / file.name
             if not target.exists():
                 shutil.copy2(file, target)

@@ -72,10 +72,10 @@ def _beside_criteria(spec: DraftSpec, key: str) -> Iterator[str]:
 def safe_name(name: str) -> str:
     """Return a file name of letters, digits, dots, dashes and underscores, whatever a browser sent."""
     last = PureWindowsPath(PurePosixPath(name).name).name
-    kept = "".join(
+    letters = "".join(
         letter if letter.isascii() and (letter.isalnum() or letter in "._-") else "-" for letter in last
     )
-    return kept.lstrip(".-")[-100:] or "table.csv"
+    return letters.lstrip(".-")[-100:] or "table.csv"
 
 
 def names_a_dataset(path: Path, most: int) -> bool:

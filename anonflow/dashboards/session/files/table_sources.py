@@ -62,9 +62,9 @@ FEW = 64
 def load_dataset(name: str, limits: Limits, **options: Any) -> pd.DataFrame:
     """Return a built-in table, inside the caps."""
     for option, check in (("n", limits.check_rows), ("q", limits.check_columns)):
-        wanted = options.get(option)
-        if isinstance(wanted, int):
-            check(wanted)
+        size = options.get(option)
+        if isinstance(size, int):
+            check(size)
     frame = datasets.load(name, **options)
     limits.check_rows(len(frame))
     return frame
@@ -190,7 +190,7 @@ def read_upload(path: Path, limits: Limits, **options: Any) -> tuple[pd.DataFram
 def read_table(
     path: Path,
     limits: Limits,
-    tell: Callable[[str, int, int], None] = lambda words, done, of: None,
+    tell: Callable[[str, int, int], None] = lambda words, count, of: None,
     **options: Any,
 ) -> tuple[pd.DataFrame, SourceSpec, list[Advice]]:
     """Return the table in an uploaded file, how it was read, and what its columns seem to be; `tell` is as :func:`advise` takes it."""
@@ -209,8 +209,8 @@ class TableReading:
         self, path: Path, limits: Limits, **options: Any
     ) -> tuple[pd.DataFrame, SourceSpec, list[Advice]]:
         """Return what :func:`read_table` returns; a copy has the time of the file's last change."""
-        about = path.stat()
-        version = path.name, about.st_size, about.st_mtime_ns
+        file_status = path.stat()
+        version = path.name, file_status.st_size, file_status.st_mtime_ns
         if self._answer is None or version != self._version:
             self._answer, self._version = read_table(path, limits, **options), version
         return self._answer
@@ -325,7 +325,7 @@ def bring(spec: DraftSpec, home: Path, folder: Path) -> DraftSpec:
 
 def flow_name(name: str) -> str:
     """Return a name that a flow can have."""
-    kept = "".join(
+    letters = "".join(
         letter if letter.isascii() and (letter.isalnum() or letter in "._-") else "-" for letter in name
     )
-    return kept.strip("._-")[:64] or "draft"
+    return letters.strip("._-")[:64] or "draft"
