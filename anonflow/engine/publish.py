@@ -466,11 +466,11 @@ def _keep_owners(session: Session, table: Table, release: Release | None, marks:
         owner.write_certificate(release.certificate, check)
     if release is not None and not session.replayed:
         earlier, folders = Earlier(owner.path.parent), session.flow.earlier
-        kept = earlier.kept
+        count = earlier.kept
         people = earlier.check_left(table, release, folders) if folders else None
         file = earlier.keep(table, release, people)
         marks += [] if file is None else [file]
-        if folders and earlier.kept > kept + len(marks):
+        if folders and earlier.kept > count + len(marks):
             earlier.check_left(table, release, folders)
         elif overlap := earlier.missed(table, release, session.releases + len(marks)):
             session.warn(overlap.sentence())

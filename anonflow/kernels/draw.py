@@ -214,7 +214,9 @@ def halve(graph: np.ndarray, m: int, d: int, lanes: np.ndarray, cursor: np.ndarr
 halve_jit = jit(halve)
 
 
-def walk(graph: np.ndarray, m: int, d: int, lanes: np.ndarray, cursor: np.ndarray, taken: np.ndarray) -> bool:
+def walk(
+    graph: np.ndarray, m: int, d: int, lanes: np.ndarray, cursor: np.ndarray, matching: np.ndarray
+) -> bool:
     """Return a perfect matching of a regular graph by random walks (Goel, Kapralov and Khanna, SIAM J. Comput. 42, 2013).
 
     From each free row, walk along random edges that are not matched, and back along matched ones, until a
@@ -227,7 +229,7 @@ def walk(graph: np.ndarray, m: int, d: int, lanes: np.ndarray, cursor: np.ndarra
         Rows and degree, at least 2.
     lanes : numpy.ndarray, shape (l,), uint32
     cursor : numpy.ndarray, shape (1,), int64
-    taken : numpy.ndarray, shape (m,), int32
+    matching : numpy.ndarray, shape (m,), int32
         Receives, for each row, which of its d edges is in the matching.
 
     Returns
@@ -242,11 +244,11 @@ def walk(graph: np.ndarray, m: int, d: int, lanes: np.ndarray, cursor: np.ndarra
     owner = np.full(m, -1, np.int32)
     step = np.empty(m, np.int32)
     for j in range(m):
-        taken[j] = -1
+        matching[j] = -1
     for start in range(m):
         u = start
         while True:
-            if taken[u] < 0:
+            if matching[u] < 0:
                 t = below(d, lanes, cursor)
                 if t < 0:
                     return False
@@ -254,7 +256,7 @@ def walk(graph: np.ndarray, m: int, d: int, lanes: np.ndarray, cursor: np.ndarra
                 t = below(d - 1, lanes, cursor)
                 if t < 0:
                     return False
-                if t >= taken[u]:
+                if t >= matching[u]:
                     t += 1
             step[u] = t
             u = owner[graph[u * d + t]]
@@ -266,7 +268,7 @@ def walk(graph: np.ndarray, m: int, d: int, lanes: np.ndarray, cursor: np.ndarra
             i = graph[u * d + step[u]]
             previous = owner[i]
             owner[i] = u
-            taken[u] = step[u]
+            matching[u] = step[u]
             u = previous
     return True
 

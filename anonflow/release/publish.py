@@ -174,13 +174,13 @@ def publish_once(
             warnings.warn(missing, ReleaseWarning, stacklevel=3)
         return release
     earlier, table = Earlier(owner), anonymization.table
-    kept = earlier.kept
+    count = earlier.kept
     if folders is not None:
         people = earlier.check_left(table, release, folders)
     elif overlap := earlier.overlap(table, release):
         warnings.warn(overlap.sentence(), ReleaseWarning, stacklevel=3)
     file = earlier.keep(table, release, people)
-    missed = None if folders is not None else earlier.missed(table, release, kept + (file is not None))
+    missed = None if folders is not None else earlier.missed(table, release, count + (file is not None))
     if missed is not None:
         warnings.warn(missed.sentence(), ReleaseWarning, stacklevel=3)
     return release

@@ -88,7 +88,7 @@ def test_a_range_upside_down_covers_nothing() -> None:
         ([10**30, 1], "beyond 64 bits"),
         (pd.to_timedelta([1, 2], unit="D"), "not numbers"),
         ([dt.time(1), dt.time(2)], "not numbers"),
-        ([Decimal("Infinity"), Decimal("2")], "not numbers"),
+        ([Decimal("Infinity"), Decimal("2")], "1 value is no number"),
         ([dt.datetime(2020, 1, 1), dt.datetime(2020, 1, 1, tzinfo=dt.UTC)], "time zone"),
     ],
 )

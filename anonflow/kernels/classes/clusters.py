@@ -115,7 +115,7 @@ def k_member_clusters(
     k: int,
     values: np.ndarray,
     distinct: np.ndarray,
-    many: int,
+    stop: int,
     labels: np.ndarray,
 ) -> int:
     """Label each record with its cluster; return the number of clusters. O(n^2 (q + c)).
@@ -142,7 +142,7 @@ def k_member_clusters(
         Each record's value in every column; no two columns share a number. Without columns a cluster has k records.
     distinct : numpy.ndarray, shape (c,), int64
         The least number of different values in a cluster.
-    many : int
+    stop : int
         All numbers are below it.
     labels : numpy.ndarray, shape (n,), int64
         Written.
@@ -167,7 +167,7 @@ def k_member_clusters(
     lows = np.empty((n + BLOCK - 1) // BLOCK)  # per block of slots: at most the least cost of a join
     ids = np.empty(n, np.int64)
     sizes = np.zeros(n // k, np.int64)
-    seen_in = np.full(many, -1)
+    seen_in = np.full(stop, -1)
     lacks = np.empty(columns, np.int64)
     fits = np.ones(n, np.bool_)
     start = np.int64(0)  # a literal would be a type of its own

@@ -221,8 +221,8 @@ class Earlier:
         people = table.n if table.unit is None else len(np.unique(table.unit))
         return Overlap(people, most, times, _column_list(table.unit_columns), few, alone)
 
-    def missed(self, table: Table, release: Drawn, kept: int) -> Overlap | None:
-        """Return the overlap once more, after `release` was kept, if there are more than `kept` releases by now; otherwise None.
+    def missed(self, table: Table, release: Drawn, count: int) -> Overlap | None:
+        """Return the overlap once more, after `release` was kept, if there are more than `count` releases by now; otherwise None.
 
         Two releases at the same time do not see each other before they are kept; afterwards at least the later one does.
 
@@ -231,7 +231,7 @@ class Earlier:
         DataError
             If what is kept cannot be read.
         """
-        return (self.overlap(table, release) or None) if self.kept > kept else None
+        return (self.overlap(table, release) or None) if self.kept > count else None
 
     def has_others_alone(self, table: Table) -> bool:
         """Return whether all releases kept here are of other people than a table's, each known by the same identifiers.
