@@ -560,6 +560,12 @@ class DataScreen(pn.viewable.Viewer):
         editors: dict[str, Any] = dict.fromkeys(COLUMNS)
         editors |= {name: {"type": "list", "values": values} for name, values in CHOICES.items()}
         editors["role"]["autocomplete"] = False
+        # an editor empties a cell that it leaves if it does not know the value: it knows guesses, but does not offer them
+        guesses = [
+            {"label": f"{who}?", "value": f"{who}?", "elementAttributes": {"style": "display: none"}}
+            for who in ANSWERS
+        ]
+        editors["who"]["values"] = [*CHOICES["who"], *guesses]
         editors |= {"codes": {"type": "input"}, "form": {"type": "input"}}
         self.columns = pn.widgets.Tabulator(
             pd.DataFrame(columns=list(COLUMNS)),
