@@ -49,10 +49,10 @@ def held_targets(targets: Sequence[str | Path]) -> Iterator[None]:
     AnonflowError
         If another run of this user holds one of them.
     """
-    with ExitStack() as held:
+    with ExitStack() as locks:
         for target in targets:
             try:
-                held.enter_context(held_alone(target))
+                locks.enter_context(held_alone(target))
             except BlockingIOError:
                 raise AnonflowError(
                     f"{target}: another run is at work and writes this file; wait until it is over, or publish to another file"

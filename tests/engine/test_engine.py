@@ -6,6 +6,7 @@ import inspect
 import json
 import os
 import stat
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +19,7 @@ import pytest
 
 import anonflow as af
 from anonflow import datasets, engine
-from anonflow.engine import context
+from anonflow.engine import context, publish
 from anonflow.engine.context import Session
 from anonflow.engine.countdowns import Countdowns
 from anonflow.engine.execution import batches, events, plan, tasks
@@ -26,6 +27,9 @@ from anonflow.engine.owner.folder import OwnerFolder, read_seed_file
 from anonflow.engine.storage.storage import Storage
 from anonflow.engine.targets import check_target
 from anonflow.errors import AnonflowError, DataError, FlowError, InfeasibleError, ParameterError
+from anonflow.release.tables import write_table
+from anonflow.table.identification import earlier
+from anonflow.table.row_marks import unit_marks
 from anonflow.whole_file import write_whole
 from tests.cases.flow_files import CENSUS_COLUMNS, REPORTED, everything_in, people, write_flow
 from tests.cases.runs import shell
@@ -446,6 +450,30 @@ def test_the_owners_folder(tmp_path: Path) -> None:
     assert sum(step["seconds"] for step in spent.values()) <= record["seconds"] + 0.001
     assert f"{SEED:x}" not in json.dumps(record)
     assert f"{SEED:x}".encode() not in (home / "certificate.npz").read_bytes()
+
+
+def test_people_are_hashed_while_the_table_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hashing, marked = threading.Event(), []
+
+    def hashed(*settings: Any) -> np.ndarray:
+        hashing.set()
+        marked.append(unit_marks(*settings))
+        return marked[-1]
+
+    def written(*settings: Any) -> Any:
+        assert hashing.wait(300), "nobody hashes the people meanwhile"
+        return write_table(*settings)
+
+    monkeypatch.setattr(publish, "FEW_ROWS", 0)
+    monkeypatch.setattr(earlier, "unit_marks", hashed)
+    monkeypatch.setattr(publish, "write_table", written)
+    assert engine.run(write_flow(tmp_path), seed=SEED).ok
+    (marks,) = marked  # once
+    (file,) = (tmp_path / "owner" / earlier.MEMORY).glob("*.npz")
+    with np.load(file) as arrays:
+        assert any(np.array_equal(arrays[name], np.sort(marks)) for name in arrays.files)
 
 
 def test_a_part_of_a_step_counts_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -287,12 +287,9 @@ class Opener:
     def _open_guessed(self, frame: Any, source: SourceSpec, advice: list[Advice], name: str) -> None:
         self._data.keep_advice(frame, advice)
         self._open(frame, source, entries_of(advice), name)
-        if source.csv is not None and not source.encoding.startswith(
-            "utf"
-        ):  # no byte proves another encoding
-            self._starts.status += (
-                f" Letters are read as {source.encoding}; if some are wrong, {WORDS['encoding']}."
-            )
+        # no byte of a file proves another encoding
+        if source.csv is not None and not source.encoding.startswith("utf"):
+            self._starts.status += f" The letters of the file are read as {source.encoding}; if some are wrong, {WORDS['encoding']}."
 
     def _open(
         self, frame: Any, source: SourceSpec, columns: dict[str, Any], name: str, guessed: bool = True

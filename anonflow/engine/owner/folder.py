@@ -170,9 +170,11 @@ class OwnerFolder:
             home.mkdir(mode=0o700, exist_ok=True)
             number = max((int(p.name) for p in home.iterdir() if p.name.isdecimal()), default=0)
             last = home / f"{number:04d}"
-            begun = RECORD in present and number > 0 and not any((last / name).exists() for name in present)
-            place = last if begun else home / f"{number + 1:04d}"
-            place.mkdir(mode=0o700, exist_ok=begun)
+            is_resumed = (
+                RECORD in present and number > 0 and not any((last / name).exists() for name in present)
+            )
+            place = last if is_resumed else home / f"{number + 1:04d}"
+            place.mkdir(mode=0o700, exist_ok=is_resumed)
             for name in present:
                 os.replace(self.path / name, place / name)
         except OSError as error:

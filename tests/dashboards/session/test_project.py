@@ -359,12 +359,15 @@ def test_an_encoding_that_the_bytes_do_not_prove_is_named(workspace: Workspace, 
     workspace.opener.open_file("people.csv", path)
     assert set(workspace.data.frame["town"]) == {"Zürich", "Århus"}
     assert workspace.data.source.encoding == "cp1252"
-    assert "Letters are read as cp1252; if some are wrong, type its encoding" in workspace.starts.status
+    assert (
+        "letters of the file are read as cp1252; if some are wrong, type its encoding"
+        in workspace.starts.status
+    )
     workspace.opener.reread(encoding="mac-roman")()
-    assert "Letters are read as mac-roman" in workspace.starts.status
+    assert "letters of the file are read as mac-roman" in workspace.starts.status
     path.write_text("age;town\n34;Zürich\n35;Århus\n", encoding="utf-8")
     workspace.opener.open_file("people.csv", path)
-    assert "Letters" not in workspace.starts.status
+    assert "letters" not in workspace.starts.status
 
 
 def test_a_start_after_a_cancel_does_what_is_missing(workspace: Workspace, tmp_path: Path) -> None:
