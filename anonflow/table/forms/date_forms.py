@@ -86,8 +86,18 @@ _FIRST_YEAR, _LAST_YEAR = 1800, 2199
 """Years of eight digits that are taken for dates unless the schema says so."""
 _YEAR_MONTH = r"^(?P<c>[0-9]{4})[./\-](?P<b>[0-9]{1,2})$"
 
-_MAY_BE = re.compile(r"\s*(?:[0-9]{4}\s*$|[0-9]{1,4}[^0-9]|[^\d\s./\-]{3,}[\s./\-]+(?:de |of )?[0-9])")
-"""What every date of these patterns begins with: texts without it are not tried, for the patterns take milliseconds to compile."""
+_BEGINNINGS = {
+    _YEAR_MONTH: r"[0-9]{4}[./\-][0-9]{1,2}$",
+    _ONLY_YEAR: r"[0-9]{4}$",
+    _MONTH_YEAR: r"(?:[0-9]{1,2}|[^\d\s/\-]+)(?:[./\-]|[ \t]+(?:de |of )?)[0-9]{4}$",
+    _EAST: r"[0-9]{4}[年년]",
+    _NAME_FIRST: r"[^\d\s/\-]+[ \t\u00a0\-]+[0-9]",
+    _TIGHT: r"[0-9]{1,2}[^\d\s/\-]+[0-9]{2}",
+    _THREE: rf"[0-9]{{1,4}}{_ORDINAL}[\s./\-‐‑,][^0-9]*(?:[0-9]{{1,2}}[^0-9]+|[^\W\d_][^0-9]*)[0-9]",
+    _MONTH_FIRST: r"[0-9]{1,2}[^0-9]+[0-9]{1,2}[^0-9]+[0-9]",
+}
+_MAY_FIT = {pattern: re.compile(beginning) for pattern, beginning in _BEGINNINGS.items()}
+"""How every text begins that a pattern fits. Where no text does the pattern is not tried: Arrow takes a millisecond or two to compile it, each time."""
 
 _ISO = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})(.*)")
 _LAST_DAY = np.array([0, 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31])
@@ -167,8 +177,7 @@ class DateForm:
                 parts = ("00" if letter in unknown else _DIGITS[letter] for letter in order)
                 self._match(cells, f"^{''.join(parts)}" + ("$" if unknown else _TIME), "", read)
             return read
-        if not any(map(_MAY_BE.match, texts)):
-            return read
+        trimmed = np.array(cells.to_pylist(), object)
         for pattern, places in (
             (_YEAR_MONTH, ""),
             (_ONLY_YEAR, ""),
@@ -179,7 +188,8 @@ class DateForm:
             (_MONTH_FIRST if order == "mdy" else _THREE, order if order == "ymd" else "dmy"),
             *(((_THREE, "name"),) if order == "mdy" else ()),
         ):
-            self._match(cells, pattern, places, read)
+            if any(map(_MAY_FIT[pattern].match, trimmed[~read.good])):
+                self._match(cells, pattern, places, read)
         return read
 
     def cell(self, plain: str) -> str:
@@ -363,8 +373,11 @@ def date_forms(texts: Sequence[str]) -> list[DateForm]:
     forms: list[DateForm] = []
     readings: list[list[str]] = []
     named = all(text.lstrip()[:1].isalpha() for text in texts)  # May 18, 1944 has the month before the day
+    digits = are_digits(texts)
+    if not digits and not all(map(may_be_date, texts)):
+        return []
     for order in ("mdy", "dmy", "ymd") if named else _ORDERS:
-        form = DateForm(order if are_digits(texts) else "/".join(order))
+        form = DateForm(order if digits else "/".join(order))
         for part in (texts[:1000], texts):
             reading = form.read(part)
             if not reading.good.all():
@@ -375,6 +388,12 @@ def date_forms(texts: Sequence[str]) -> list[DateForm]:
                 forms.append(form)
                 readings.append(iso)
     return forms
+
+
+def may_be_date(text: str) -> bool:
+    """Return whether a text begins as dates with signs do; one that does not is no date in any form with signs."""
+    text = text.strip()
+    return any(beginning.match(text) for beginning in _MAY_FIT.values())
 
 
 def are_digits(texts: Sequence[str]) -> bool:

@@ -37,6 +37,8 @@ _MONEY = (
 )
 _PERCENT = "%\uff05"
 _DIGIT = re.compile("[0-9]")
+_NO_NUMBER = re.compile(rf"[0-9](?!(?:{_BLANK}|[.,'\u2019])*(?:[eE][+\-]?)?[0-9])[^0-9]+[0-9]")
+"""Something between two digits that no number has there."""
 
 _LEDGER = r"^\(([^()+\-\x{2212}]*)\)$"
 """A negative number as accountants write it, in parentheses."""
@@ -239,7 +241,7 @@ def number_forms(texts: Sequence[str]) -> list[NumberForm]:
     """
     if all(text.strip().startswith("(") for text in texts):
         return []  # numbers of a list, such as (1) and (2)
-    if not all(map(_DIGIT.search, texts)):
+    if not all(map(may_be_number, texts)):
         return []
     sign = any(text.rstrip().endswith(tuple(_PERCENT)) for text in texts)
     forms: list[NumberForm] = []
@@ -255,6 +257,14 @@ def number_forms(texts: Sequence[str]) -> list[NumberForm]:
                 forms.append(form)
                 readings.append(plain)
     return forms
+
+
+def may_be_number(text: str) -> bool:
+    """Return whether a text has digits, and between them what a number may have there; another text is no number in any form.
+
+    Arrow takes a millisecond or two to compile the pattern of a form, each time: columns of other texts are told without it.
+    """
+    return bool(_DIGIT.search(text)) and not _NO_NUMBER.search(text)
 
 
 def has_second_reading(texts: Sequence[str]) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,8 +12,8 @@ import pandas as pd
 
 from anonflow.errors import Sentence, setting
 from anonflow.hierarchy.wording import plural
-from anonflow.table.forms.date_forms import PIVOT, DateForm, are_digits, date_forms
-from anonflow.table.forms.number_forms import NumberForm, number_forms
+from anonflow.table.forms.date_forms import PIVOT, DateForm, are_digits, date_forms, may_be_date
+from anonflow.table.forms.number_forms import NumberForm, may_be_number, number_forms
 
 Form = NumberForm | DateForm
 """How the cells of a column are written."""
@@ -164,6 +164,23 @@ def _telling(texts: Sequence[str], forms: Sequence[Form]) -> tuple[str, ...]:
     return tuple((telling or list(texts))[:3])
 
 
+_MIXED: tuple[tuple[Callable[[str], bool], Sequence[Form]], ...] = (
+    (may_be_date, (DateForm("d/m/y"), DateForm("m/d/y"), DateForm("y/m/d"))),
+    (
+        may_be_number,
+        (
+            NumberForm(),
+            NumberForm(","),
+            NumberForm(None, ","),
+            NumberForm(",", "."),
+            NumberForm(None, " "),
+            NumberForm(",", " "),
+        ),
+    ),
+)
+"""What tells in no time that a text has none of some forms, and the forms of which a column may have several."""
+
+
 def mixture(texts: Sequence[str], counts: np.ndarray | None = None) -> str | None:
     """Return in words how texts are written that no form reads all of; None if most of them are neither numbers nor dates.
 
@@ -178,17 +195,9 @@ def mixture(texts: Sequence[str], counts: np.ndarray | None = None) -> str | Non
     if not texts or not any(character.isdigit() for text in texts[:_FIRST] for character in text):
         return None
     times = np.ones(len(texts), np.int64) if counts is None else counts
-    for forms in (
-        (DateForm("d/m/y"), DateForm("m/d/y"), DateForm("y/m/d")),
-        (
-            NumberForm(),
-            NumberForm(","),
-            NumberForm(None, ","),
-            NumberForm(",", "."),
-            NumberForm(None, " "),
-            NumberForm(",", " "),
-        ),
-    ):
+    for may_be, forms in _MIXED:
+        if np.mean(list(map(may_be, texts[:_FIRST]))) < 0.4:
+            continue
         if np.mean([form.read(texts[:_FIRST]).good for form in forms], axis=1).max() < 0.4:
             continue
         good = np.array([form.read(texts).good for form in forms])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import re
+from collections import defaultdict
 from typing import Any
 
 import pandas as pd
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 import anonflow as af
 from anonflow.errors import DataError
 from anonflow.table.forms import date_forms as date_forms_module
-from anonflow.table.forms.date_forms import DATES, DateForm, date_forms
+from anonflow.table.forms.date_forms import DATES, DateForm, date_forms, may_be_date
 from tests.strategies import loop
 
 QI = {"role": "quasi-identifier", "kind": "numeric"}
@@ -136,8 +137,9 @@ def test_a_text_that_is_not_tried_is_no_date(texts: list[str]) -> None:
         form = DateForm(dates)
         alone = [form.read([text]).plain[0] for text in texts]
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(date_forms_module, "_MAY_BE", re.compile(""))
+            patch.setattr(date_forms_module, "_MAY_FIT", defaultdict(lambda: re.compile("")))
             assert [form.read([text]).plain[0] for text in texts] == alone
+        assert all(may_be_date(text) for text, plain in zip(texts, alone, strict=True) if plain is not None)
 
 
 @loop(

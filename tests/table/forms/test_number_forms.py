@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import anonflow as af
 from anonflow.errors import DataError, HierarchyError, SchemaError
-from anonflow.table.forms.number_forms import DECIMALS, THOUSANDS, NumberForm, number_forms
+from anonflow.table.forms.number_forms import DECIMALS, THOUSANDS, NumberForm, may_be_number, number_forms
 from anonflow.table.forms.text_forms import seen
 from tests.strategies import loop
 
@@ -262,3 +262,42 @@ def test_numbers_of_a_list_are_not_negative() -> None:
 def test_a_text_without_a_digit_is_read_in_no_form(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(NumberForm, "read", lambda *texts: pytest.fail("no form reads it"))
     assert number_forms(["1,5", "unknown"]) == []
+
+
+PIECES = [
+    "1",
+    "03",
+    "2013",
+    "5",
+    ".",
+    ",",
+    " ",
+    "\u202f",
+    "'",
+    "-",
+    "−",
+    "+",
+    "(",
+    ")",
+    "%",
+    "€",
+    "US$",
+    "EUR",
+    "SFr.",
+    "руб.",
+    "e",
+    "E+",
+    "x",
+    "K",
+]
+
+
+@given(st.lists(st.sampled_from(PIECES), min_size=1, max_size=7).map("".join))
+def test_a_text_that_may_be_no_number_is_none_in_any_form(text: str) -> None:
+    forms = [
+        NumberForm(decimal, thousands, True)
+        for decimal in DECIMALS
+        for thousands in (None, *THOUSANDS)
+        if decimal != thousands
+    ]
+    assert may_be_number(text) or all(form.read([text]).plain[0] is None for form in forms)
