@@ -360,7 +360,7 @@ def test_what_a_screen_depends_on_is_heard() -> None:
     """Of `a.b` beside `a.c.d` in one `param.depends`, param takes a change of `a.b` for another object without a `c`, and says nothing of it."""
     mixed = []
     for path in MODULES:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in nodes_of(path):
             if isinstance(node, ast.Call) and ast.unparse(node.func) == "param.depends":
                 names = [argument.value for argument in node.args if isinstance(argument, ast.Constant)]
                 parents = {str(name).rpartition(".")[0] for name in names}

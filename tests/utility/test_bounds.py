@@ -117,7 +117,7 @@ def test_never_above_the_optimal_method(table: Table, data: st.DataObject, measu
 @pytest.mark.parametrize("algorithm", ["greedy", "hungarian", "nh", "mondrian", "k-member", "min-cost-flow"])
 @loop("measure", MONOTONE)
 def test_no_method_is_below(algorithm: str, measure: str) -> None:
-    frame = af.datasets.census_like(120, seed=4)
+    frame = af.datasets.census_like(60, seed=4)
     table = af.Table(frame, af.datasets.schema("census_like"))
     anon = af.anonymize(table, algorithm, k=4, loss=measure)
     bound = anon.lower_bound()

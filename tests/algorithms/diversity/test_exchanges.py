@@ -116,7 +116,7 @@ def test_exchanges_inside_published_classes_name_nobody(method: str, table: str,
     """Before, exchanges of single records between classes named 14 to 31 of 600 people of Adult for certain."""
     if table == "adult":
         request.getfixturevalue("data_folder")
-        frame = datasets.adult(complete=True).iloc[:600].reset_index(drop=True)
+        frame = datasets.adult(complete=True).iloc[:300].reset_index(drop=True)
         records = af.Table(frame, datasets.schema("adult"))
     else:
         records = af.Table(datasets.census_like(200, seed=4), datasets.schema("census_like"))

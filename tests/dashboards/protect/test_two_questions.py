@@ -13,6 +13,7 @@ import pytest
 pytest.importorskip("panel", reason="the dashboards are an extra")
 from anonflow.algorithms.budget import AUTO
 from anonflow.dashboards.app import App
+from anonflow.dashboards.protect import two_questions
 from anonflow.dashboards.protect.screen import ProtectScreen
 from anonflow.dashboards.protect.settings import Protection
 from anonflow.dashboards.protect.two_questions import TwoQuestions
@@ -55,7 +56,10 @@ def test_candidates_contrast_and_keep_all_other_settings(workspace: Workspace) -
     assert {spec.method.budget or spec.partition.budget for spec in specs} == {questions.time.value}
 
 
-def test_the_best_candidate_loses_least_is_chosen_and_has_its_reason(workspace: Workspace) -> None:
+def test_the_best_candidate_loses_least_is_chosen_and_has_its_reason(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(two_questions, "TIMES", {"a second": 1.0})
     app = App(workspace=workspace)
     (people, _), *others = [number[:2] for number in app.bar.numbers]
     assert int(people) == Protection(workspace).at_risk(workspace.data.ks[0])[0]
