@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, settings
 
 from anonflow.engine.owner import checkpoints
 from tests import ROOT
+from tests.strategies import MULTIPLE
 
 # jsonschema, which nbformat imports, builds the grammar of international addresses where JupyterLab has brought it: two seconds of each process.
 # No schema that the tests read has such addresses; without the grammar jsonschema takes any text for one.
@@ -26,7 +27,7 @@ sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
 # The first example of a test may compile a kernel: neither a deadline nor "too slow" says anything then.
 _ALWAYS = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("quick", max_examples=10, **_ALWAYS)
-settings.register_profile("ci", max_examples=100, derandomize=True, print_blob=True, **_ALWAYS)
+settings.register_profile("ci", max_examples=60 * MULTIPLE, derandomize=True, print_blob=True, **_ALWAYS)
 settings.load_profile("ci" if os.environ.get("CI") else "quick")
 
 LEFT_BY_ANOTHER = [

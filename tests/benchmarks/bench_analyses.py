@@ -76,10 +76,10 @@ def _tables(n: int) -> dict[str, tuple[af.Table, str | None, str | None]]:
     return results
 
 
-def compared(n: int, k: int = K, tables: int = 5) -> pd.DataFrame:
-    """A row for each table and method, a column for each number."""
+def compared(n: int, k: int = K, tables: int = 5, most: int | None = None) -> pd.DataFrame:
+    """A row for each table, at most so many, and method, a column for each number."""
     lines = []
-    for name, (table, formula, target) in _tables(n).items():
+    for name, (table, formula, target) in list(_tables(n).items())[:most]:
         for method, shape in METHODS.items():
             anon = af.anonymize(table, method, k=k, partition_size=250, seed=1 << 100)
             requests: list[Any] = list(PLAIN)
@@ -95,7 +95,7 @@ def compared(n: int, k: int = K, tables: int = 5) -> pd.DataFrame:
 
 def run(small: bool) -> list[dict[str, object]]:
     """Rows of name, figure, unit, goal, met."""
-    result = compared(120, 4, 2) if small else compared(ROWS)
+    result = compared(120, 4, 2, most=2) if small else compared(ROWS)
     return [
         row(
             f"{item['table']}, {item['rows']:,} rows, {item['method']} ({item['shape']}): {label}",
