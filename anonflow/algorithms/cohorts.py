@@ -15,6 +15,7 @@ from anonflow.candidate_lists import Candidates
 from anonflow.criteria.boundaries import beyond_cells
 from anonflow.criteria.guarantee import promises_classes, promises_matches
 from anonflow.errors import BUG, AnonflowError, InfeasibleError, ParameterError
+from anonflow.hierarchy.wording import plural
 from anonflow.loss import record_costs
 from anonflow.option import check_whole
 from anonflow.partition import bounded, limited
@@ -144,8 +145,15 @@ def anonymized_again(
         ),
     }
     parameters = {} if fresh is None else dict(fresh.parameters)
-    if fresh is not None and "warning" in fresh.facts:
-        facts["warning"] = fresh.facts["warning"]
+    warned = [] if fresh is None or "warning" not in fresh.facts else [fresh.facts["warning"]]
+    alike = len(place.alike(table, history.marks))
+    if alike:
+        warned.append(
+            f"{plural(alike, 'newcomer', 'are')} in an earlier release if spaces and capitals of {history.releases[0].by} do not count: write it alike in "
+            "all years, or the promise does not hold for them"
+        )
+    if warned:
+        facts["warning"] = "; ".join(warned)
     return Anonymization(
         part,
         method if fresh is None else fresh.algorithm,

@@ -17,7 +17,7 @@ from anonflow.engine.execution.schedulers import checked_workers, is_scheduler
 from anonflow.engine.flows.fingerprint import Fingerprint
 from anonflow.engine.flows.flow import Flow
 from anonflow.engine.owner import record
-from anonflow.engine.owner.folder import OwnerFolder
+from anonflow.engine.owner.folder import START_OVER, OwnerFolder
 from anonflow.engine.owner.resume import ResumeStore, StoredResults
 from anonflow.errors import ParameterError
 from anonflow.hierarchy.wording import plural
@@ -198,6 +198,13 @@ class Session:
         if self.resume_store is not None:
             self.resume_store.publishing(self.seed)
         self.events.publishing = True
+
+    def refused(self) -> None:
+        """Keep the seed of a release that a check refused, and say so: the same flow makes this release again."""
+        if self.resume_store is not None and self.resume_store.refused(self.seed):
+            self.warn(
+                f"a check refused this release, and the same flow gives it again: to draw until one passes would bias the draw; change the flow, or {START_OVER}"
+            )
 
     def step(self, name: str, work: Callable[[], Result], run: int | None = None) -> Result:
         """Run a step: announce it and measure its time.

@@ -18,7 +18,7 @@ from anonflow.criteria import Finding, verify
 from anonflow.criteria.request import read_criteria, with_patterns
 from anonflow.engine.context import Session
 from anonflow.engine.execution.result import RunReport, RunResult
-from anonflow.engine.flows.addresses import beside, is_address, shown_address, uploaded
+from anonflow.engine.flows.addresses import beside, is_address, removed, shown_address, uploaded
 from anonflow.engine.flows.flow import Flow
 from anonflow.engine.owner import record
 from anonflow.engine.report import pdf
@@ -42,6 +42,7 @@ from anonflow.risk import Answer
 from anonflow.risk.attackers.linkers import linked_by_all
 from anonflow.risk.attackers.people import people_named
 from anonflow.table import Table
+from anonflow.table.files.metadata_file import metadata_path
 from anonflow.table.forms.text_columns import plain_frame
 from anonflow.table.identification.earlier import MOST_PEOPLE
 from anonflow.table.published.metadata import ReleaseMetadata
@@ -368,13 +369,16 @@ def write_all(session: Session, table: Table, report: RunReport, release: Releas
     marks: list[Path] = []
     keep = functools.partial(_keep_owners, session, table, release, marks)
     if flow.table_path is not None and release is not None:
-        address = flow.targets[0] if is_address(flow.targets[0]) else None
-        named = marks.clear if address is None else lambda: None
+        target = str(flow.targets[0])
+        named = functools.partial(_delivered_alone, flow.table_path, target, marks.clear)
         try:
             write = functools.partial(_write, session, table, release)
-            for path in write_described(flow.table_target, write, keep, named):
-                published.append(_delivered(path, None if address is None else beside(address, path.name)))
-                marks.clear()
+            written, *descriptions = write_described(flow.table_target, write, keep, named)
+            published.append(shown_address(target) if is_address(target) else written)
+            published += [
+                _delivered(path, beside(target, path.name) if is_address(target) else None)
+                for path in descriptions
+            ]
         finally:
             for file in marks:  # what was not published is not remembered
                 file.unlink(missing_ok=True)
@@ -441,6 +445,25 @@ def _delivered(file: Path, named: str | None) -> Path | str:
     return shown_address(named)
 
 
+def _delivered_alone(table: Path, target: str, named: Callable[[], None]) -> None:
+    """Upload a table that has no description yet, if it is published to an address; call `named` when it has its name there.
+
+    The description of an earlier table goes first, as :func:`anonflow.release.tables.write_described` has it in a folder.
+    """
+    if not is_address(target):
+        named()
+        return
+    place = metadata_path(table)
+
+    def withdraw() -> None:
+        if place is not None and place.exists():  # a package, which has other tables
+            uploaded(place, beside(target, place.name))
+        elif place is not None:
+            removed(beside(target, place.name))
+
+    uploaded(table, target, withdraw, named)
+
+
 def _keep_owners(session: Session, table: Table, release: Release | None, marks: list[Path]) -> None:
     """Write the owner's files; the flow's files are compared when only the renames are left.
 
@@ -465,12 +488,9 @@ def _keep_owners(session: Session, table: Table, release: Release | None, marks:
     else:
         owner.write_certificate(release.certificate, check)
     if release is not None and not session.replayed:
-        earlier, folders = Earlier(owner.path.parent), session.flow.earlier
-        count = earlier.kept
-        people = earlier.check_left(table, release, folders) if folders else None
-        file = earlier.keep(table, release, people)
+        earlier, folders = Earlier(owner.path.parent), session.flow.earlier or None
+        people = None if folders is None else earlier.check_left(table, release, folders)
+        file, missed = earlier.keep_and_check(table, release, session.releases, people, folders)
         marks += [] if file is None else [file]
-        if folders and earlier.kept > count + len(marks):
-            earlier.check_left(table, release, folders)
-        elif overlap := earlier.missed(table, release, session.releases + len(marks)):
-            session.warn(overlap.sentence())
+        if missed is not None:
+            session.warn(missed.sentence())

@@ -299,7 +299,15 @@ class _Runner:
         if report.ok and picked is not None and release is not None:
             report = publish.with_card(session, table, report, results[picked.number])
         if not report.ok:
-            return replace(report, release=None, owner=None, seconds=time.perf_counter() - session.clock)
+            if picked is not None and session.flow.draws(picked) and report.results[picked.number].failing:
+                session.refused()
+            return replace(
+                report,
+                release=None,
+                owner=None,
+                seconds=time.perf_counter() - session.clock,
+                warnings=tuple(session.warnings),
+            )
         session.events.check()
         report = session.step("publish", lambda: publish.write_all(session, table, report, release))
         publish.write_record(session, report)

@@ -179,8 +179,7 @@ def publish_once(
         people = earlier.check_left(table, release, folders)
     elif overlap := earlier.overlap(table, release):
         warnings.warn(overlap.sentence(), ReleaseWarning, stacklevel=3)
-    file = earlier.keep(table, release, people)
-    missed = None if folders is not None else earlier.missed(table, release, count + (file is not None))
+    _, missed = earlier.keep_and_check(table, release, count, people, folders)
     if missed is not None:
         warnings.warn(missed.sentence(), ReleaseWarning, stacklevel=3)
     return release

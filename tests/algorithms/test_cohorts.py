@@ -378,6 +378,46 @@ def test_without_the_owners_folder_a_release_of_the_next_year_warns(tmp_path: Pa
         second.release(seed=2**127)
 
 
+def test_one_that_goes_on_sees_what_is_kept_at_the_same_moment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither is kept when the other one looks: whoever is kept last looks once more, and what is refused is not kept."""
+    first, table = year([*range(100)], 0), year([*range(100)], 1)
+    af.anonymize(first, "k-member", k=10).release(seed=2**127, owner=tmp_path)
+    anon = af.anonymize(table, "k-member", k=10, earlier=tmp_path, people=4)
+    keep = Earlier.keep
+
+    def meanwhile(place: Earlier, *arguments: Any) -> Any:
+        monkeypatch.setattr(Earlier, "keep", keep)
+        with pytest.warns(ReleaseWarning, match="100 of 100 people are in an earlier release"):
+            af.anonymize(table, "mondrian", k=7).release(seed=2**126, owner=tmp_path)
+        return keep(place, *arguments)
+
+    monkeypatch.setattr(Earlier, "keep", meanwhile)
+    with pytest.raises(VerificationError, match="may leave people fewer than k = 4 people"):
+        anon.release(seed=2**127, owner=tmp_path)
+    assert Earlier(tmp_path).kept == 2
+
+
+def test_newcomers_whose_names_are_written_otherwise_are_counted(tmp_path: Path) -> None:
+    """They are published with other people than before, and each of their rows is in both releases."""
+    af.anonymize(year([*range(100)], 0), "k-member", k=10).release(seed=2**127, owner=tmp_path)
+    frame = people().iloc[:120]
+    odd = (
+        frame["name"]
+        .where(frame.index >= 30, frame["name"].str.upper())
+        .where(frame.index >= 15, frame["name"] + " ")
+    )
+    second = af.anonymize(
+        af.Table(frame.assign(name=odd), NAMED), "k-member", k=10, earlier=tmp_path, people=4
+    )
+    with pytest.warns(
+        ReleaseWarning,
+        match=r"30 newcomers are in an earlier release if spaces and capitals of 'name' do not",
+    ):
+        second.release(seed=2**127, owner=tmp_path)
+
+
 def test_attackers_have_all_earlier_releases(tmp_path: Path) -> None:
     """The linker, of a release that goes on and of a plain one, beside the attacker who tries every world."""
     several = []

@@ -51,6 +51,29 @@ def test_a_second_release_warns_in_another_process(tmp_path: Path) -> None:
     assert "'name'" in text
 
 
+def test_people_whose_names_are_written_otherwise_are_told_of(tmp_path: Path) -> None:
+    """Another program left spaces out, or wrote capitals: nobody was recognized, and nothing said so."""
+    memory, frame = Earlier(tmp_path / "owner"), people(60)
+    written = frame["name"].str.title().where(frame.index >= 20, " " + frame["name"])
+    first = af.Table(frame.assign(name=written), NAMED)
+    af.anonymize(first, "mondrian", k=5).release(seed=2**127, owner=memory.path)
+    assert (memory.overlap(first).again, memory.overlap(first).alike) == (60, 0)
+    again = memory.overlap(af.Table(frame, NAMED))
+    assert (again.again, again.alike) == (0, 60)
+    assert again.sentence().startswith(
+        "60 people are in an earlier release from this owner's folder if spaces and capitals of 'name' do not count"
+    )
+    mixed = frame["name"].where(frame.index >= 50, written)
+    again = memory.overlap(af.Table(frame.assign(name=mixed), NAMED))
+    assert (again.again, again.alike) == (50, 10)
+    assert "50 of 60 people are in an earlier release" in again.sentence()
+    assert "; 10 people are in an earlier release" in again.sentence()
+    twins = pd.concat([frame.assign(name=written), frame.assign(name="x" + frame["name"])], ignore_index=True)
+    assert memory.overlap(af.Table(twins, NAMED)).alike == 0
+    others = frame.assign(name=written.where(frame.index > 0, "PERSON 1"))
+    assert memory.overlap(af.Table(others, NAMED)).alike == 0, "person 1 is there, too"
+
+
 def test_two_flows_on_the_same_people(tmp_path: Path) -> None:
     flow = write_flow(tmp_path, publish=REPORTED)
     first = engine.run(flow)

@@ -24,6 +24,7 @@ from anonflow.engine.flows.addresses import address_problem, fetched, is_address
 from anonflow.engine.flows.loader import load_flow
 from anonflow.engine.search.search import search_flow
 from anonflow.errors import AnonflowError, DataError, FlowError, ParameterError
+from anonflow.release import Earlier
 from tests.cases.elsewhere import people, write_flow
 from tests.cases.flow_files import everything_in
 from tests.cases.runs import shell
@@ -76,6 +77,8 @@ def test_a_flow_reads_and_writes_at_addresses(tmp_path: Path, bucket: str, plain
     left = {name for name in everything_in(tmp_path) if not name.startswith("plain")}
     assert "owner/elsewhere/record.json" in left
     assert not [name for name in left if "staging" in name or name.endswith((".parquet", ".csv"))]
+    unchanged = af.run(flow).unchanged
+    assert "--replay" in unchanged, "another draw would be the second of this table"
     again = af.run(flow, replay=tmp_path / "owner" / "elsewhere")
     assert again.ok
 
@@ -276,6 +279,75 @@ def test_nothing_half_done_lies_at_an_address(
     assert "secret" not in str(caught.value)
     names = fsspec.filesystem("memory").ls(bucket, detail=False)
     assert [name.rpartition("/")[2] for name in names] == ["a.csv"]
+
+
+@pytest.mark.parametrize("fails", ["put_file", "mv"])
+def test_who_is_at_an_address_is_remembered_though_the_store_failed(
+    tmp_path: Path, bucket: str, monkeypatch: pytest.MonkeyPatch, fails: str
+) -> None:
+    """A store may take the file, and fail when the copy of another name is to go: the release is out."""
+    people().assign(name=range(48)).to_csv(tmp_path / "people.csv", index=False)
+    flow = write_flow(tmp_path, "{csv: people.csv}", f"{bucket}/people.csv")
+    flow.write_text(flow.read_text().replace("{age:", "{name: {role: identifier}, age:"))
+    store = type(fsspec.filesystem("memory"))
+    own = getattr(store, fails)
+
+    def late(system: Any, *arguments: Any, **settings: Any) -> None:
+        if fails == "mv":
+            own(system, *arguments, **settings)
+        raise ConnectionError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(store, fails, late)
+        with pytest.raises(DataError, match=r"people\.csv: cannot be written \(ConnectionError\)"):
+            af.run(flow, seed=SEED)
+    out = fsspec.filesystem("memory").exists(f"{bucket}/people.csv")
+    assert out == (fails == "mv")
+    assert Earlier(tmp_path / "owner").kept == int(out)
+    other = flow.with_name("other.yaml")
+    other.write_text(flow.read_text().replace("flow: elsewhere", "flow: other").replace(bucket, "out/other"))
+    warnings = af.run(other).warnings
+    assert any("48 of 48 people are in an earlier release" in warning for warning in warnings) == out
+
+
+class Killed(BaseException):
+    """Stands for a signal: nothing takes care of it."""
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_table_at_an_address_has_no_description_or_its_own(
+    tmp_path: Path, bucket: str, monkeypatch: pytest.MonkeyPatch, ending: str
+) -> None:
+    """As in a folder: the old description goes before the table comes, so that whatever ends the run leaves none of another table."""
+    people().to_csv(tmp_path / "people.csv", index=False)
+    flow = write_flow(tmp_path, "{csv: people.csv}", f"{bucket}/people.{ending}")
+    text = flow.read_text()
+    flow.write_text(text.replace("/people.", "/other."))
+    assert af.run(flow, seed=SEED).ok
+    flow.write_text(text)
+    assert af.run(flow, seed=SEED).ok
+    place = f"{bucket}/{'datapackage.json' if ending == 'parquet' else 'people.csv-metadata.json'}"
+    system = fsspec.filesystem("memory")
+    assert f"people.{ending}" in system.cat(place).decode()
+    store = type(system)
+    own, moved = store.mv, []
+
+    def killed(system: Any, part: str, target: str) -> None:
+        moved.append(target)
+        if target.endswith("json") and moved.count(f"{bucket.removeprefix('memory:/')}/people.{ending}"):
+            raise Killed
+        own(system, part, target)
+
+    flow.write_text(text.replace("k: 3", "k: 5"))
+    with monkeypatch.context() as patched:
+        patched.setattr(store, "mv", killed)
+        with pytest.raises(Killed):
+            af.run(flow)
+    described = system.cat(place).decode() if system.exists(place) else ""
+    assert f"people.{ending}" not in described
+    assert (f"other.{ending}" in described) == (ending == "parquet")
+    assert af.run(flow).ok
+    assert 'k": 5' in system.cat(place).decode()
 
 
 def test_an_address_is_shown_without_its_secrets() -> None:

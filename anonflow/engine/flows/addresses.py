@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import posixpath
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path, PurePath, PurePosixPath
 from typing import Any, TypeGuard
@@ -185,13 +185,22 @@ def beside(address: str, name: str) -> str:
     return f"{address.rpartition('/')[0]}/{name}"
 
 
-def uploaded(file: Path, address: str) -> None:
+def uploaded(
+    file: Path,
+    address: str,
+    ready: Callable[[], object] = lambda: None,
+    named: Callable[[], object] = lambda: None,
+) -> None:
     """Copy a file to an address, under another name first, so that it appears completely or not at all.
 
     Parameters
     ----------
     file : pathlib.Path
     address : str
+    ready : callable, optional
+        Called before the file gets its name.
+    named : callable, optional
+        Called when the file has its name, or may have it: a store may take it and fail all the same.
 
     Raises
     ------
@@ -204,10 +213,36 @@ def uploaded(file: Path, address: str) -> None:
         part = f"{head}/.{name}.part" if head else f".{name}.part"
         try:
             system.put_file(str(file), part)
-            system.mv(part, place)
+            ready()
+            try:
+                system.mv(part, place)
+            finally:
+                if _may_exist(system, place):
+                    named()
         finally:
             if system.exists(part):
                 system.rm_file(part)
+
+
+def _may_exist(system: Any, place: str) -> bool:
+    try:
+        return bool(system.exists(place))
+    except Exception:  # of a store that does not answer nobody knows
+        return True
+
+
+def removed(address: str) -> None:
+    """Remove the file at an address, if there is one.
+
+    Raises
+    ------
+    DataError
+        If it cannot be removed.
+    """
+    with _failing(address, "cannot be removed", "check the address, and that this machine may write there"):
+        system, place = _opened(address)
+        if system.exists(place):
+            system.rm_file(place)
 
 
 def _opened(address: str) -> tuple[Any, str]:

@@ -355,14 +355,26 @@ class OwnerFolder:
         )
 
     def unfinished(self) -> dict[str, Any] | None:
-        """Return what :meth:`write_unfinished` kept, None if there is nothing; an empty dict if it cannot be read."""
+        """Return what :meth:`write_unfinished` kept, None if there is nothing; an empty dict if it cannot be read.
+
+        A run that was ended after its record was written, and before it deleted this file, is finished.
+        """
         try:
             unfinished = json.loads((self.path / UNFINISHED).read_text(encoding="ascii"))
         except FileNotFoundError:
             return None
         except (OSError, ValueError):
             return {}
-        return unfinished if isinstance(unfinished, dict) else {}
+        if not isinstance(unfinished, dict):
+            return {}
+        with suppress(LookupError, TypeError, ValueError):  # of a seed that cannot be read
+            if (
+                unfinished.get("publishing")
+                and self.has_record
+                and self.has_seed(int(unfinished["seed"], 16))
+            ):
+                return None
+        return unfinished
 
     def forget_unfinished(self) -> None:
         """There is nothing left to pick up.

@@ -144,7 +144,7 @@ class LastRelease:
             owner=self.owner.path,
             seconds=seconds,
             attacks=pd.DataFrame(attacks) if attacks else None,
-            unchanged=f"{self._words}, nothing changed; {AGAIN}",
+            unchanged=f"{self._words}, nothing changed; {AGAIN}{self._from_here}",
             recorded=tuple(
                 {key: value for key, value in run.items() if key not in _OF_RUNS}
                 for run in self.record.get("runs") or ()
@@ -160,6 +160,13 @@ class LastRelease:
         by = "" if self._version == __version__ else f" by anonflow {self._version}"
         when = str(self.record.get("began"))[:16].replace("T", " ")
         return f"released on {when} UTC{by}"
+
+    @property
+    def _from_here(self) -> str:
+        """What to do where a file is no longer at its address, which is not looked at: another draw would be a second release."""
+        if not any(isinstance(place, str) for place in self._published.values()):
+            return ""
+        return f"; a file that is not at its address any more: --replay {self.folder} writes the same release there again"
 
     @property
     def _published(self) -> dict[str, Path | str]:

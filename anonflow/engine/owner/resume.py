@@ -117,6 +117,10 @@ class StoredResults:
     def finished(self) -> None:
         """Publication is done."""
 
+    def refused(self, seed: int) -> bool:
+        """Return whether the same flow makes a release again that a check has refused."""
+        return False
+
     def _write(self, seed: int) -> None:
         if self._warn is None:
             return
@@ -150,8 +154,8 @@ class ResumeStore(StoredResults):
     Notes
     -----
     Invariant: there is a note of an unfinished run, with its seed, exactly while results of one may be in the
-    folder, or some of its files may be published. Its seed is used again only for the same source and version, where no file has changed under its name; and only for the same flow once a
-    publication has begun, since two releases must not share a seed.
+    folder, some of its files may be published, or a check has refused its release. Its seed is used again only for the same source and version, where no file has changed under its name; and only for the same flow once a
+    publication has begun, since two releases must not share a seed, or a check has refused its release.
     """
 
     def __init__(
@@ -192,7 +196,10 @@ class ResumeStore(StoredResults):
             return named
         if named is not None and named != seed:
             return named
+        is_refused = bool(left.get("refused"))
         if left.get("version") != __version__:
+            if is_refused:
+                return named
             raise DataError(
                 f"{self._owner.path}: the run that stopped was begun with another version of anonflow; finish it with that one, "
                 f"or {START_OVER}"
@@ -200,6 +207,8 @@ class ResumeStore(StoredResults):
         then = left.get("files")
         for path, digest in self._files().items():
             if isinstance(then, dict) and then.get(path, digest) != digest:
+                if is_refused:
+                    return named
                 raise DataError(
                     f"{self._flow.folder / path}: has changed since the run that stopped; restore it, "
                     f"or {START_OVER}"
@@ -207,7 +216,7 @@ class ResumeStore(StoredResults):
         if self._owner.keyed(self._fingerprint().digest) != left.get("source"):
             return named
         same = self._owner.keyed(self._flow.digest) == left.get("flow")
-        if left.get("publishing") and not same:
+        if (left.get("publishing") or is_refused) and not same:
             return named
         self.resumes_publication = bool(left.get("publishing"))
         if same:
@@ -247,13 +256,25 @@ class ResumeStore(StoredResults):
         self._owner.forget_unfinished()
         self._store.tidy(self._keep)
 
+    def refused(self, seed: int) -> bool:
+        """Write down the seed of a release that a check refused: to draw until one passes would bias the draw."""
+        if (self._owner.unfinished() or {}).get(
+            "publishing"
+        ):  # of another draw, some of which may be published
+            return False
+        try:
+            self._owner.write_unfinished(self._note(seed, publishing=False, refused=True))
+        except AnonflowError:
+            return False
+        return True
+
     def _begin(self, seed: int) -> None:
         if not self._noted:
             self._owner.make()
             self._owner.write_unfinished(self._note(seed, publishing=False))
             self._noted = True
 
-    def _note(self, seed: int, publishing: bool) -> dict[str, Any]:
+    def _note(self, seed: int, publishing: bool, refused: bool = False) -> dict[str, Any]:
         return {
             "seed": f"{seed:032x}",
             "version": __version__,
@@ -261,6 +282,7 @@ class ResumeStore(StoredResults):
             "source": self._owner.keyed(self._fingerprint().digest),
             "files": self._files(),
             "publishing": publishing,
+            "refused": refused,
             "targets": [os.path.relpath(target, self._owner.path) for target in self.targets],
             "choices": {str(run): kept_choice(choice) for run, choice in self.choices.items()},
         }

@@ -8,10 +8,12 @@ import re
 import secrets
 import stat
 import struct
+import unicodedata
 import zipfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -21,7 +23,7 @@ import numpy as np
 import pandas as pd
 
 from anonflow.candidate_lists import Candidates
-from anonflow.errors import DataError, ParameterError, VerificationError, setting
+from anonflow.errors import AnonflowError, DataError, ParameterError, VerificationError, setting
 from anonflow.hierarchy.wording import plural
 from anonflow.table.identification.history import History, checked_order
 from anonflow.table.identification.released_people import ReleasedPeople
@@ -57,6 +59,20 @@ _MOST = 1_000_000_000
 MOST_PEOPLE = 100_000_000
 """Records of which marks are kept, 8 bytes each; of larger tables none are."""
 
+
+_MOST_SPELLED = 10_000
+"""The most people of a table whose identifiers are tried in other spellings."""
+
+_SPELLINGS: tuple[Callable[[str], str], ...] = (
+    str,
+    str.lower,
+    str.upper,
+    str.title,
+    "{} ".format,
+    " {}".format,
+    partial(unicodedata.normalize, "NFD"),
+)
+"""The spellings of a text without outer and double spaces that an earlier release may have had."""
 
 _marks: WeakKeyDictionary[Table, tuple[str, np.ndarray]] = WeakKeyDictionary()
 """The marks of the people of tables in memory, with the key that they were made with."""
@@ -102,6 +118,8 @@ class Overlap:
     few, alone : int or None
         People of the table who have fewer than k people left whose rows may be theirs, in all releases together; and those who have
         themselves only. None where it is not known.
+    alike : int
+        Further people of the table whose identifiers are in an earlier release but for spaces and capitals; at least.
     """
 
     people: int
@@ -110,12 +128,19 @@ class Overlap:
     by: str
     few: int | None = None
     alone: int = 0
+    alike: int = 0
 
     def __bool__(self) -> bool:
-        return self.again > 0
+        return self.again + self.alike > 0
 
     def sentence(self) -> str:
         """Return a sentence for the owner, with its meaning."""
+        alike = (
+            f"{self.alike:,} people are in an earlier release from this owner's folder if spaces and capitals of {self.by} do not count: write it as it was, "
+            "or nobody recognizes them"
+        )
+        if not self.again:
+            return alike
         times = "an earlier release" if self.releases == 1 else f"{self.releases} earlier releases"
         left = (
             ""
@@ -131,6 +156,7 @@ class Overlap:
                 "or go on from the earlier one (earlier= in Python, earlier: in a flow), or measure it with af.attack(..., earlier=[...]); "
                 "anonflow risk --earlier lists them for the owner; where the same number means another person, give its column a scope",
             )
+            + (f"; {alike}" if self.alike else "")
         )
 
 
@@ -219,19 +245,9 @@ class Earlier:
         most, times = max(shared, default=0), len(shared)
         few, alone = self._left(table, release) if times and release is not None else (None, 0)
         people = table.n if table.unit is None else len(np.unique(table.unit))
-        return Overlap(people, most, times, _column_list(table.unit_columns), few, alone)
-
-    def missed(self, table: Table, release: Drawn, count: int) -> Overlap | None:
-        """Return the overlap once more, after `release` was kept, if there are more than `count` releases by now; otherwise None.
-
-        Two releases at the same time do not see each other before they are kept; afterwards at least the later one does.
-
-        Raises
-        ------
-        DataError
-            If what is kept cannot be read.
-        """
-        return (self.overlap(table, release) or None) if self.kept > count else None
+        before = [then.marks for then in self.releases()] if self.kept else []
+        alike = 0 if not before else len(self.alike(table, np.concatenate(before)))
+        return Overlap(people, most, times, _column_list(table.unit_columns), few, alone, alike)
 
     def has_others_alone(self, table: Table) -> bool:
         """Return whether all releases kept here are of other people than a table's, each known by the same identifiers.
@@ -396,6 +412,54 @@ class Earlier:
         write_whole(name, streamed(lambda stream: np.savez(stream, **arrays)), OWNER_ONLY)
         return name
 
+    def keep_and_check(
+        self,
+        table: Table,
+        release: Drawn,
+        count: int,
+        people: ReleasedPeople | None = None,
+        folders: Any = None,
+    ) -> tuple[Path | None, Overlap | None]:
+        """Keep a release, and look once more whom it shares people with.
+
+        Two releases at the same time do not see each other before they are kept; afterwards at least the later one does.
+
+        Parameters
+        ----------
+        table, release, people
+            As :meth:`keep` takes them.
+        count : int
+            How many releases were here when it was looked for the first time.
+        folders : path, or list of them, optional
+            Of a release that goes on from earlier ones, as :meth:`check_left` takes them: it is checked, not compared.
+
+        Returns
+        -------
+        file : pathlib.Path or None
+            As :meth:`keep`.
+        missed : Overlap or None
+            With all releases here, if there are others than `count` by now.
+
+        Raises
+        ------
+        VerificationError
+            As :meth:`check_left`; then the release is not kept.
+        DataError, AnonflowError
+            As :meth:`keep`.
+        """
+        file = self.keep(table, release, people)
+        if self.kept <= count + (file is not None):
+            return file, None
+        if folders is None:
+            return file, self.overlap(table, release) or None
+        try:
+            self.check_left(table, release, folders)
+        except AnonflowError:
+            if file is not None:
+                file.unlink(missing_ok=True)
+            raise
+        return file, None
+
     def people_of(self, table: Table, release: Drawn) -> ReleasedPeople:
         """Return the people of a release of a table, with whose each one's row may be, where the release knows it.
 
@@ -456,6 +520,35 @@ class Earlier:
         if table not in _marks or _marks[table][0] != key:
             _marks[table] = key, unit_marks(table.units, table.unit_columns, key)
         return _marks[table][1]
+
+    def alike(self, table: Table, before: np.ndarray) -> np.ndarray:
+        """Return the people of a table who are not in earlier releases, but are if spaces and capitals of their identifiers do not count.
+
+        Parameters
+        ----------
+        table : Table
+        before : numpy.ndarray, uint64
+            The marks of the people of the releases.
+
+        Returns
+        -------
+        numpy.ndarray, uint64
+            Their marks. Of many people some are looked at.
+
+        Raises
+        ------
+        DataError, AnonflowError
+            As :meth:`marks_of`.
+        """
+        marks = self.marks_of(table)
+        at, others = np.flatnonzero(~np.isin(marks, before))[:_MOST_SPELLED], np.setdiff1d(before, marks)
+        is_alike = np.zeros(len(at), bool)
+        if len(at) and len(others):
+            units = table.units.iloc[at]
+            for spelled in _SPELLINGS:
+                texts = {name: cells.map(partial(_respelled, spelled)) for name, cells in units.items()}
+                is_alike |= np.isin(unit_marks(pd.DataFrame(texts), table.unit_columns, self.key()), others)
+        return np.unique(marks[at[is_alike]])
 
     def note(self, table: Table, marks: np.ndarray, history: History) -> None:
         """Keep the marks and earlier releases of a table's people in memory, which are known from a larger table: they need not be made again.
@@ -710,6 +803,11 @@ def _distinct(folders: Iterable[Iterable[ReleasedPeople]]) -> list[ReleasedPeopl
 def _columns(table: Table) -> dict[str, bool]:
     """Return the published columns, and whether each is a quasi-identifier: the attacker knows it of everybody, in any year."""
     return dict.fromkeys(table.other_columns, False) | dict.fromkeys(table.qi_columns, True)
+
+
+def _respelled(spelled: Callable[[str], str], cell: Any) -> Any:
+    """Return a text in another spelling; anything else as it is."""
+    return spelled(" ".join(unicodedata.normalize("NFC", cell).split())) if isinstance(cell, str) else cell
 
 
 def _nameless(table: Table) -> np.ndarray:

@@ -136,6 +136,33 @@ def test_two_sessions_that_draw_at_once_see_each_other(
         item.close()
 
 
+def test_a_session_that_goes_on_is_handed_nothing_if_another_draws_at_once(
+    second: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    screen = PublishScreen(workspace=second)
+    screen.model.people = 4
+    screen.go_on.clicks += 1
+    second.wait(300)
+    other = session(second.owner, people(180).iloc[10:], "mondrian", 7)
+    keep = second.memory.keep
+
+    def meanwhile(*arguments: Any) -> Any:
+        late = draw(other).model
+        late.agreed = True
+        late.draw()
+        late.background.wait(300)
+        assert late.publication.ok
+        return keep(*arguments)
+
+    monkeypatch.setattr(second.memory, "keep", meanwhile)
+    screen.model.draw()
+    screen.model.background.wait(300)
+    other.close()
+    assert screen.model.publication is None
+    assert "may leave people fewer than k" in screen.state.object
+    assert Earlier(second.owner).kept == 2
+
+
 def test_risk_lists_the_releases_that_have_these_people(second: Workspace) -> None:
     _, text = risk_of(second)
     assert "140 of 170" in text

@@ -377,6 +377,48 @@ def test_another_draw_after_an_interrupted_publication_is_said(
     assert engine.run(path).unchanged
 
 
+def test_a_run_that_is_killed_after_its_record_is_finished(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write_flow(tmp_path)
+    with monkeypatch.context() as patched:
+        patched.setattr(OwnerFolder, "forget_unfinished", lambda folder: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            engine.run(path)
+    assert engine.run(path).unchanged
+    seed = OwnerFolder(tmp_path / "owner" / "test").seed()
+    assert engine.run(path, again=True).ok
+    assert OwnerFolder(tmp_path / "owner" / "test").seed() != seed, "another draw was asked for"
+
+
+LIKE_ITSELF = (
+    "{algorithm: greedy, k: 2}",
+    "  - draw: {}\n  - verify: [covers, guarantee, {p-sensitivity: 2}]\n",
+)
+
+
+def test_a_release_that_a_check_refused_is_not_drawn_until_it_passes(tmp_path: Path) -> None:
+    """Which rows go together would tell which draws were refused: k equal values beside each other are ruled out."""
+    method, steps = LIKE_ITSELF
+    settings: dict[str, Any] = {"anonymize": method, "steps": steps, "n": 12}
+    path = write_flow(tmp_path, **settings)
+    seed = next(seed for seed in range(2**127, 2**127 + 50) if not engine.run(path, seed=seed, fresh=True).ok)
+    for _ in range(3):
+        report = engine.run(path)
+        assert not report.ok
+        assert any("to draw until one passes would bias the draw" in warning for warning in report.warnings)
+    note = OwnerFolder(tmp_path / "owner" / "test").unfinished()
+    assert note is not None
+    assert int(note["seed"], 16) == seed
+    write_flow(tmp_path, **{**settings, "n": 13})  # corrected people are another table
+    engine.run(path)
+    note = OwnerFolder(tmp_path / "owner" / "test").unfinished()
+    assert note is None or int(note["seed"], 16) != seed
+    write_flow(tmp_path, **{**settings, "steps": ""})
+    assert engine.run(path).ok
+    assert OwnerFolder(tmp_path / "owner" / "test").unfinished() is None
+
+
 @pytest.mark.parametrize("moves", [1, 2])
 def test_a_release_that_is_half_set_aside_stays_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moves: int

@@ -152,15 +152,21 @@ class ReleaseMemory:
         Returns
         -------
         Overlap or None
-            With what another session kept meanwhile, since the session's folder had `count` releases; None for a run that goes on from them.
+            With what another session kept meanwhile, since the session's folder had `count` releases.
+
+        Raises
+        ------
+        VerificationError
+            If it goes on from earlier releases, and what another session kept meanwhile and it leave somebody too few people.
         """
-        goes_on = people is not None
+        folders = None
         if self._has_another_key:
             people = people or self._uploaded.people_of(table, release)
             self._uploaded.keep(table, release, people)
             people = replace(self._session.people_of(table, release), when=people.when)
-        file = self._session.keep(table, release, people)
-        return None if goes_on else self._session.missed(table, release, count + (file is not None))
+        elif people is not None:
+            folders = self.folder
+        return self._session.keep_and_check(table, release, count, people, folders)[1]
 
     def packed(self) -> bytes:
         """Return the folder that the next run goes on from as a ZIP file; nothing of a folder with strangers' releases."""
