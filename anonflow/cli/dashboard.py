@@ -92,6 +92,13 @@ def dashboard(
             help="How long a session is kept after its page was closed, or the server ended; 0 keeps nothing."
         ),
     ] = "1h",
+    sessions: Annotated[
+        Path | None,
+        typer.Option(
+            help="Keep the sessions here, where they outlive the server; in the temporary folder without it.",
+            metavar="FOLDER",
+        ),
+    ] = None,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Open no browser.")] = False,
 ) -> int:
     """Open the dashboards in a browser; with --users, --host-name or --address, serve them to others."""
@@ -134,6 +141,7 @@ def dashboard(
         open_to_all=open_to_all,
         owner=owner,
         keep=seconds_of(keep),
+        sessions=sessions,
     )
     own_limits: dict[str, Any] = {
         "sessions": max_sessions,
@@ -156,9 +164,9 @@ def dashboard(
     gc.freeze()
     server.run(ready)
     if server.left:
-        sessions = "1 session" if server.left == 1 else f"{server.left:,} sessions"
+        left = "1 session" if server.left == 1 else f"{server.left:,} sessions"
         say(
-            f"anonflow: {sessions} with work in them can go on for {keep} when the dashboards are started again; "
+            f"anonflow: {left} with work in them can go on for {keep} when the dashboards are started again; "
             f"until then their tables lie in {server.folders.home}. --keep 0 keeps nothing",
             err=True,
         )

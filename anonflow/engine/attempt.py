@@ -12,7 +12,14 @@ from typing import Any
 
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.engine import background
-from anonflow.engine.execution.events import Cancelled, Event, PartitionDone, RoundDone, RunStarted
+from anonflow.engine.execution.events import (
+    Cancelled,
+    Event,
+    OverBudget,
+    PartitionDone,
+    RoundDone,
+    RunStarted,
+)
 from anonflow.engine.execution.result import RunResult
 from anonflow.engine.execution.totals import infeasible
 from anonflow.engine.flows.flow import Flow, Run
@@ -56,6 +63,8 @@ class Attempt:
     share : float
         The finished share, 0 to 1.
     begun, compiling, cancelled : bool
+    over_budget : str
+        That no method keeps its budget of seconds, and what was taken; empty otherwise.
     compiled_in : float
         Seconds that compiling took.
     since : float
@@ -76,6 +85,7 @@ class Attempt:
     ) -> None:
         self.run, self.seed = run, seed
         self.share = self.compiled_in = self.since = 0.0
+        self.over_budget = ""
         self.begun = self.compiling = self.cancelled = self.late = False
         self._flow, self._table = flow, table
         self._settings, self._results, self._seconds, self._words = settings or {}, results, seconds, words
@@ -110,6 +120,8 @@ class Attempt:
                     alone = event.partitions == 1
                 elif (isinstance(event, RoundDone) and alone) or isinstance(event, PartitionDone):
                     self.share = event.done / event.of
+                elif isinstance(event, OverBudget):
+                    self.over_budget = event.message
                 heard(event)
             result = handle.result().results[0]
         except Cancelled:

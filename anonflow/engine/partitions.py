@@ -227,6 +227,9 @@ class Partitions:
         totals = self.totals[number]
         sums = self._storage.class_sums(run_plan, self._by_class, totals.ready)
         result = result_of(totals, self._table.domains, self._plan.n, sums)
+        choice = self._session.choices.get(number)
+        if choice is not None and not choice.fits:
+            result = replace(result, over_budget=choice.sentence())
         self._tell(self._storage.completed(run_plan, totals, result))
 
     def _tell(self, result: RunResult) -> None:

@@ -24,6 +24,7 @@ from anonflow.engine.execution.events import (
     Expectation,
     FlowDone,
     FlowStarted,
+    OverBudget,
     RunDone,
     RunStarted,
 )
@@ -434,6 +435,10 @@ class _Runner:
         )
         for number, choice in fitted.items():
             sentence = f"{session.flow.runs[number].name}: {choice.sentence()}"
-            (session.events.log if choice.fits else session.warn)(sentence)
+            if choice.fits:
+                session.events.log(sentence)
+            else:
+                session.warnings.append(sentence)
+                session.events.emit(OverBudget(level="warning", message=sentence))
         if session.resume_store is not None:
             session.resume_store.choices = session.choices

@@ -36,7 +36,7 @@ from anonflow.table.identification.value_signs import (
     numbers_in,
     rarity,
 )
-from anonflow.table.identification.weight_signs import weight_name, weight_shape
+from anonflow.table.identification.weight_signs import scaled_weights, weight_name, weight_shape
 from anonflow.table.named_settings import NAME_MISSING
 from anonflow.table.published.published_cells import reads_as_number
 
@@ -48,6 +48,9 @@ _FEW_CODES, _SMALL_CODES = 5, 9
 
 _MOST_ROWS, _FEWEST_GROUPS = 100, 0.1
 """The most rows of a person or of a household, and the fewest of them, as a share of the rows."""
+
+_SCALED = "some are below 1: scaled weights do not say how many people a record stands for, and are published as they are"
+"""Why weights have no role of their own."""
 
 _BY_VALUES = "its numbers begin with zeros or end with a check digit, as codes do"
 
@@ -266,9 +269,11 @@ def _advice(name: str, cells: pd.Series, shape: CsvShape) -> Advice:
         hint = None
     if hint is None and numeric and not dates:
         hint = _weight_hint(name, values)
+    elif hint is not None and hint[0] == "weight" and float(numbers_in(values).min()) < 1:
+        hint = "insensitive", f"{hint[1]}, and {_SCALED}"
     if hint is not None and hint[0] == "sensitive" and are_school_classes(name, values.unique()):
         hint = None
-    if hint is not None and hint[0] in ("identifier", "sensitive", "weight"):
+    if hint is not None and hint[0] in ("identifier", "sensitive", "insensitive", "weight"):
         return advice({"role": hint[0]}, hint[1])
     look = form(filled(raw), numeric, dates)
     if look is None and values is not raw:
@@ -331,6 +336,8 @@ def _weight_hint(name: str, values: pd.Series) -> tuple[str, str] | None:
         return "identifier", "its name is that of a replicate weight, which has no role"
     if says == "maybe" and weight_shape(numbers_in(values)):
         return "weight", "its name and its numbers are those of a sampling weight"
+    if says == "maybe" and scaled_weights(numbers_in(values)):
+        return "insensitive", f"its name and its numbers are those of a sampling weight, and {_SCALED}"
     return None
 
 

@@ -82,6 +82,8 @@ class WeightSummary:
                 distinct = None if cells is None or problem != _WRONG[0] else texts_of(cells)
                 form = None if distinct is None else other_form(*distinct)
                 advice = form or "a weight is the number of people that the record stands for: correct it"
+                if problem == _WRONG[-1]:
+                    advice += ", or of weights that were scaled choose the role insensitive"
                 raise DataError(f"column {name!r}: {weights} {problem}; " + advice)
 
 

@@ -371,11 +371,14 @@ class Explorer:
             return ""
         result = run.result
         before = unique.at_risk(result.k)
+        # a person may have several records
+        anonymization = result.anonymization
+        unit = "people" if anonymization is None or anonymization.table.unit is None else "records"
         return view(
             "",
             facts(
                 [
-                    ("people at risk", f"{before:,} → {result.at_risk(before):,}"),
+                    (f"{unit} at risk", f"{before:,} → {result.at_risk(before):,}"),
                     ("loss (GCP)", f"{result.measures['gcp']:.3f}"),
                     ("failing checks", result.failing),
                     ("seconds, without compiling", f"{result.seconds:.1f}"),
@@ -445,7 +448,8 @@ def _runs_table(finished: tuple[Finished, ...], visible_run: Finished | None) ->
     table = grid(
         header, rows, numbers=[at for at, name in enumerate(header) if name not in ("method", "checks")]
     )
-    problems = [note(f"{run.name}: {run.result.problem}") for run in finished if run.result.problem]
+    sentences = [(run.name, run.result.problem or run.result.over_budget) for run in finished]
+    problems = [note(f"{name}: {sentence}") for name, sentence in sentences if sentence]
     return view("", table, *problems)
 
 

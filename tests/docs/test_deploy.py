@@ -178,6 +178,27 @@ def test_the_unit_starts_what_the_command_takes() -> None:
         assert line in text
 
 
+def sessions_of(command: list[str]) -> str:
+    return command[command.index("--sessions") + 1]
+
+
+def test_sessions_outlive_a_planned_stop_of_each_service() -> None:
+    """A private /tmp of systemd is emptied with each stop, and the file system of a container goes with it."""
+    text = (DEPLOY / "anonflow-dashboard.service").read_text(encoding="utf-8").replace("\\\n", " ")
+    command = re.search(r"^ExecStart=(.*)$", text, re.MULTILINE)[1].split()
+    state = re.search(r"^StateDirectory=(.*)$", text, re.MULTILINE)[1]
+    assert sessions_of(command).startswith(f"/var/lib/{state}/")
+    volumes = json.loads(last("VOLUME"))
+    services = read("compose.yaml")["services"]
+    places = [volume.partition(":")[2] for volume in services["dashboard"]["volumes"]]
+    for command, kept in ((json.loads(last("CMD")), volumes), (services["dashboard"]["command"], places)):
+        assert any(sessions_of(command).startswith(f"{place}/") for place in kept)
+    page = (ROOT / "docs" / "how-to" / "host-the-dashboard.md").read_text(encoding="utf-8")
+    unit = page.partition("ExecStart=")[2].partition("Restart=")[0].split()
+    writable = re.search(r"^ReadWritePaths=(.*)$", page, re.MULTILINE)[1]
+    assert sessions_of(unit).startswith(f"{writable}/")
+
+
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="there is no systemd here")
 def test_systemd_takes_the_unit(tmp_path: Path) -> None:
     unit = tmp_path / "anonflow-dashboard.service"

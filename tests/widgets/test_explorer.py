@@ -312,6 +312,19 @@ def test_two_questions_find_the_run_of_least_loss(table: af.Table) -> None:
         panel.find(-1)
 
 
+def test_of_people_with_several_records_the_records_at_risk_are_counted() -> None:
+    frame = af.datasets.census_like(60, seed=2)[["Age", "Gender"]].assign(person=lambda rows: rows.index // 2)
+    schema: dict[str, Any] = {name: {"role": "quasi-identifier"} for name in ("Age", "Gender")}
+    schema["Age"]["kind"], schema["Gender"]["kind"] = "numeric", "categorical"
+    labels = {}
+    for role in ("unit", "insensitive"):
+        panel = af.explorer(af.Table(frame, schema | {"person": {"role": role}}), k=3, methods=["mondrian"])
+        panel.start()
+        panel.wait(300)
+        labels[role] = [word for word in ("people at risk", "records at risk") if word in panel.numbers.value]
+    assert labels == {"unit": ["records at risk"], "insensitive": ["people at risk"]}
+
+
 def test_what_is_chosen_while_another_thread_draws_is_taken(table: af.Table) -> None:
     panel = af.explorer(table, k=5)
 

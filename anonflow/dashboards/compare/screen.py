@@ -27,6 +27,7 @@ from anonflow.dashboards.components.html import (
     facts,
     html,
     in_lines,
+    items,
     labelled,
     notice,
     progress,
@@ -38,6 +39,7 @@ from anonflow.dashboards.components.html import (
 from anonflow.dashboards.components.run_select import RunSelect, names_of_runs
 from anonflow.dashboards.components.shown_part import Screen
 from anonflow.dashboards.session.workspace import Workspace
+from anonflow.dashboards.work.jobs import over_budget
 from anonflow.drawing.comparisons import pairs
 from anonflow.drawing.figures import against_k
 from anonflow.drawing.frontier import risk_and_loss
@@ -228,7 +230,7 @@ class CompareScreen(Screen):
         for widget, field in ((self.run_name, "label"), (self.note, "note"), (self.pin, "pinned")):
             pn.bind(partial(self._said_of_run, field), widget, watch=True)
         pn.bind(self._show_rows, self.filter, watch=True)
-        self.failures, self.blanks = notice("af-bad"), notice("af-warn")
+        self.failures, self.blanks, self.late = notice("af-bad"), notice("af-warn"), notice("af-warn")
         self.legend = html("")
         self.figures: dict[str, Clickable] = {}
         self.figure_row = pn.Row(css_classes=["af-figures"], sizing_mode="stretch_width")
@@ -252,6 +254,7 @@ class CompareScreen(Screen):
                 "Runs",
                 self.failures,
                 self.blanks,
+                self.late,
                 self.table,
                 in_lines(self.chosen, self.take_up, self.filter, end=True),
                 in_lines(self.run_name, self.note, self.pin, self.delete, end=True),
@@ -317,6 +320,8 @@ class CompareScreen(Screen):
         paragraphs = [Markup("<p>{}: {}</p>").format(run.name, run.result.problem) for run in failed]
         say(self.failures, Markup("").join(paragraphs))
         say(self.blanks, self.model.blanks())
+        late = over_budget(runs)
+        say(self.late, items(late) if late else "")
         methods = dict.fromkeys(run.result.algorithm for run in self.model.results)
         marks = [Markup("<span>{}{}</span>").format(look_of(method).svg(16), method) for method in methods]
         self.legend.object = str(Markup('<div class="legend">{}</div>').format(Markup("").join(marks)))
@@ -460,10 +465,10 @@ class CompareScreen(Screen):
         draft = self.workspace.draft
         self.undo.disabled, self.redo.disabled = not draft.can_undo, not draft.can_redo
         entries = self.model.history()
-        items = Markup("").join(Markup("<li>{}</li>").format(entry) for entry in entries[:12])
+        lines = Markup("").join(Markup("<li>{}</li>").format(entry) for entry in entries[:12])
         remainder = soft(f"and {plural((len(entries) - 12), 'earlier edit')}") if len(entries) > 12 else ""
         self.edits.object = (
-            str(Markup('<ol class="history">{}</ol>{}').format(items, remainder))
+            str(Markup('<ol class="history">{}</ol>{}').format(lines, remainder))
             if entries
             else "<p class='soft'>Nothing was changed since the table was opened.</p>"
         )

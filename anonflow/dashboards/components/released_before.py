@@ -48,10 +48,10 @@ class ReleasesModel(ScreenModel):
             self.counting.forget()
             self._counted, self.known = None, KnownReleases()
             return
-        settings = table, memory.kept
-        if self._counted is not None and self._counted[0] is table and self._counted[1] == settings[1]:
+        counts, last = memory.kept, self._counted
+        if last is not None and last[0] is table and last[1] is release and last[2] == counts:
             return
-        self._counted = settings
+        self._counted = table, release, counts
         self.counting.of_records(
             table.n,
             lambda: memory.known(table, release),

@@ -62,6 +62,9 @@ class Bar(JSComponent):
     version = param.Integer(default=0, doc="How many changes have been shown.")
     heard = param.String(default="", doc="The browser's last word: in a saved notebook nobody hears it.")
     number = param.String(default="", doc="Of this page on its server, which takes its workspace up again.")
+    folder = param.String(
+        default="", doc="The number of its workspace's folder, by which the next server takes it up."
+    )
 
     _esm = "style/bar.js"
     _stylesheets: ClassVar[list[str]] = ["style/bar.css"]

@@ -49,6 +49,7 @@ from anonflow.dashboards.session.files.hierarchy_files import (
     matched_column,
 )
 from anonflow.dashboards.session.files.paths import names_a_dataset, safe_name
+from anonflow.dashboards.session.files.table_sources import read_settings
 from anonflow.dashboards.session.files.waiting_files import WaitingFiles
 from anonflow.dashboards.session.open_table import UNCODED
 from anonflow.dashboards.session.opener import NOTHING_OPENED
@@ -59,7 +60,7 @@ from anonflow.dashboards.work.screen_work import Background
 from anonflow.dashboards.work.user_limits import MEGABYTE
 from anonflow.errors import AnonflowError
 from anonflow.hierarchy.wording import plural
-from anonflow.table.files.csv_reading import is_csv
+from anonflow.table.files.parquet_metadata import is_parquet
 from anonflow.table.schema import KINDS, MISSING_RULES, ROLES
 
 RULES = {
@@ -194,7 +195,8 @@ class DataScreen(pn.viewable.Viewer):
         self.hierarchies = pn.widgets.Checkbox(label="with the hierarchies that go with it", value=False)
         self.open = button("Open this table", self._open_dataset, color="primary")
         limits = self.workspace.limits
-        kinds = "CSV, Parquet or Excel file, alone or with its hierarchies, its codebooks and its flow"
+        kinds = "CSV, Parquet, Excel, SPSS, Stata or SAS" if limits.statistics else "CSV, Parquet or Excel"
+        kinds += " file, alone or with its hierarchies, its codebooks and its flow"
         self.dropper = DiskDropper(self.workspace, self._open_file, self._refused, kinds, multiple=True)
         caps = [] if limits.upload_bytes is None else [f"{limits.upload_bytes / MEGABYTE:,.0f} MB"]
         caps += [] if limits.rows is None else [f"{limits.rows:,} records"]
@@ -219,10 +221,16 @@ class DataScreen(pn.viewable.Viewer):
         self.missing = pn.widgets.TextInput(
             label="Texts that stand for a missing value", placeholder="such as NA, ?", width=220
         )
+        self.sheet = pn.widgets.TextInput(label="Sheet of a workbook", placeholder="the first one", width=180)
+        self.codes = pn.widgets.Checkbox(
+            label="Codes that an SPSS, Stata or SAS file declares missing are values",
+            align="end",
+            visible=limits.statistics,
+        )
         self.again = button("Read the file again", self._read_again, align="end", visible=False)
         written = pn.Card(
-            in_lines(self.delimiter, self.encoding, self.missing, self.again),
-            header=pn.pane.HTML("How the CSV file is written", margin=(4, 6)),
+            in_lines(self.delimiter, self.encoding, self.missing, self.sheet, self.codes, self.again),
+            header=pn.pane.HTML("How the CSV file is written, and how others are read", margin=(4, 6)),
             collapsed=True,
             sizing_mode="stretch_width",
         )
@@ -338,16 +346,15 @@ class DataScreen(pn.viewable.Viewer):
             leave()
 
     def _written(self, name: str) -> dict[str, Any]:
-        """Return how a CSV file is written, as it is said here; nothing of a Parquet file."""
-        if not is_csv(name):
-            return {}
-        missing = [text.strip() for text in self.missing.value.split(",") if text.strip()]
+        """Return how a file is read, as it is said here; nothing of a Parquet file."""
         form = {
             "delimiter": self.delimiter.value,
             "encoding": self.encoding.value.strip(),
-            "missing": missing,
+            "missing": [text.strip() for text in self.missing.value.split(",") if text.strip()],
+            "sheet": self.sheet.value.strip(),
+            "codes": "values" if self.codes.value else "",
         }
-        return {key: value for key, value in form.items() if value}
+        return read_settings(name, form)
 
     def _open_file(self, name: str, path: Path) -> None:
         """Take a file that was dropped, alone or with others: a table, a hierarchy, a flow or a project."""
@@ -438,7 +445,7 @@ class DataScreen(pn.viewable.Viewer):
         self._refused("")
 
         def failed() -> None:
-            if path.exists() and is_csv(name):
+            if path.exists() and not is_parquet(name):
                 self._refused_file = name, path
             else:
                 path.unlink(missing_ok=True)
@@ -454,7 +461,8 @@ class DataScreen(pn.viewable.Viewer):
         if self._refused_file is not None:
             self._read(*self._refused_file)
         else:
-            form, name = self._written("table.csv"), self.workspace.data.table_name
+            name = self.workspace.data.table_name
+            form = self._written(name)
             self._ask(
                 name,
                 lambda: self._aside(
@@ -515,6 +523,12 @@ class DataScreen(pn.viewable.Viewer):
         else:
             self.reading.of_records(n, read, done, refused, status[:-1], stopped)
 
+    @property
+    def _is_read_in_ways(self) -> bool:
+        """Whether the open table is a file that may be read in another way."""
+        source = self.workspace.data.source
+        return source.file is not None and source.parquet is None
+
     def _forget_project(self) -> None:
         self.workspace.opener.forget_project()
         self._show_waiting()
@@ -530,7 +544,7 @@ class DataScreen(pn.viewable.Viewer):
         if self._refused_file is not None:
             self._refused_file[1].unlink(missing_ok=True)
             self._refused_file = None
-        self.again.visible = self.workspace.data.source.csv is not None
+        self.again.visible = self._is_read_in_ways
 
     def _try(self, opening: Any) -> bool:
         self._refused("")
@@ -726,7 +740,7 @@ class DataScreen(pn.viewable.Viewer):
         frame = self.workspace.data.frame
         self.unfold.visible = frame is not None
         self.open.color = "primary" if frame is None else "default"
-        self.again.visible = self.workspace.data.source.csv is not None or self._refused_file is not None
+        self.again.visible = self._is_read_in_ways or self._refused_file is not None
         self._show_waiting()
         if frame is None:
             self._ways_in.visible = True

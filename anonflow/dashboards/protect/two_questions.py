@@ -11,13 +11,23 @@ from markupsafe import Markup
 from anonflow.algorithms.budget import AUTO
 from anonflow.criteria.guarantee import promises_classes
 from anonflow.criteria.registry import promise_of
-from anonflow.dashboards.components.html import button, card, facts, html, in_lines, labelled, say, soft
+from anonflow.dashboards.components.html import (
+    button,
+    card,
+    facts,
+    html,
+    in_lines,
+    items,
+    labelled,
+    say,
+    soft,
+)
 from anonflow.dashboards.protect.settings import Protection
 from anonflow.dashboards.session.draft_spec import DraftSpec, MethodSpec
 from anonflow.dashboards.session.screen_words import on_screen
 from anonflow.dashboards.session.validation import judged
 from anonflow.dashboards.session.workspace import Workspace
-from anonflow.dashboards.work.jobs import FinishedRun
+from anonflow.dashboards.work.jobs import FinishedRun, over_budget
 from anonflow.engine.first_questions import BESIDE, FIND, HOW_LONG, HOW_STRONG, STRENGTHS, TIMES
 from anonflow.errors import AnonflowError
 
@@ -154,6 +164,8 @@ class TwoQuestions(pn.viewable.Viewer):
                 for run in self.candidates
             ]
             answer += facts(("candidate", "loss (GCP) ↓", "what it promises", "seconds ↓"), rows, (1, 3))
+            if late := over_budget(self.candidates):
+                answer += Markup("<div class='af-warn'>{}</div>").format(items(late))
         self.answer.object = str(answer)
 
     def reason(self, best: FinishedRun) -> str:

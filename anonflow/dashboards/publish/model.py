@@ -195,6 +195,14 @@ class PublishModel(ScreenModel):
         ]
 
     @property
+    def was_drawn(self) -> bool:
+        """Whether the chosen run was drawn before the session was interrupted, and not since: its seed gives the same release again."""
+        run = self.run
+        if run is None or self.publication is not None:
+            return False
+        return any(id == run.id for id, _ in self.noted.drawn.get(self._table(), []))
+
+    @property
     def needs_agreement(self) -> bool:
         """Whether drawing would be the second release of these people, and that was not agreed to."""
         return (

@@ -55,6 +55,7 @@ HOW = {
 """What going on does, of methods of classes or not."""
 
 DRAW = "Draw the release"
+REDRAW = "Draw the same release again"
 MOST_LISTED = 8
 """Settings that are named beside the link, at most."""
 
@@ -88,7 +89,7 @@ class PublishScreen(Screen):
         self.second = notice("af-warn")
         self.agree = pn.widgets.Checkbox(label=AGREE, value=False)
         self.agree.link(self.model, value="agreed", bidirectional=True)
-        self.draw = button(DRAW, self.model.draw, css="af-draw", color="primary", width=200)
+        self.draw = button(DRAW, self.model.draw, css="af-draw", color="primary", width=260)
         self._make_released()
         self.guessed = notice("af-warn")
         self.confirm = button(CONFIRM, self.model.confirm)
@@ -119,7 +120,8 @@ class PublishScreen(Screen):
     def _show_released(self) -> None:
         model, run, earlier_releases = self.model, self.model.run, self.model.releases.known
         table = None if run is None or run.result.anonymization is None else run.result.anonymization.table
-        self.released.card.visible = table is not None
+        # the release that was drawn of this run counts as no earlier one; it is told apart once it is here again
+        self.released.card.visible = table is not None and not model.was_drawn
         self.go_on.visible = model.goes_on or earlier_releases.has_people
         # whoever has releases of these people decides about them before the draw; a first visitor has none
         parts = [part for part in self.inside if part is not self.released.card]
@@ -168,9 +170,12 @@ class PublishScreen(Screen):
         self.draw.disabled = (
             model.busy or model.publication is not None or model.needs_agreement or bool(unconfirmed)
         )
-        drawn_already = "Already drawn" if model.publication is not None else DRAW
+        drawn_already = (
+            "Already drawn" if model.publication is not None else REDRAW if model.was_drawn else DRAW
+        )
         self.draw.label = "Drawing…" if model.busy and model.publication is None else drawn_already
         self._show_checks()
+        self._show_released()
         say(self.limits, items(model.limits()))
 
     def _show_checks(self) -> None:
@@ -195,6 +200,11 @@ class PublishScreen(Screen):
             text = _checks(publication)
         elif model.busy:
             text = Markup("")
+        elif model.was_drawn:
+            text = soft(
+                "A release of this run was drawn before this session was interrupted. The seed of the run gives the same one again, row by row: this is no "
+                "second release."
+            )
         else:
             text = soft(
                 "Nothing is drawn yet. The draw gives every row one of its possible originals at random, then an independent verifier "

@@ -37,6 +37,11 @@ class Seat:
     """Called when another page takes the workspace up."""
 
     @property
+    def names(self) -> tuple[str, str]:
+        """What an address may say of it: the number of its page, and that of its folder, which outlives the server."""
+        return self.number, self.workspace.place.number
+
+    @property
     def has_work(self) -> bool:
         """Whether work would be lost with it."""
         workspace = self.workspace

@@ -98,7 +98,7 @@ class Server:
         self._reading = TableReading()
         self.left = 0
         self.cluster: SharedCluster | None = None
-        self.folders = SessionFolders(settings.keep)
+        self.folders = SessionFolders(settings.keep, settings.sessions)
         self.folders.sweep()
         extension()
         pn.config.design = Theme
@@ -173,7 +173,7 @@ class Server:
         document, key = pn.state.curdoc, self._key()
         seat, seat_number, leaving = None, self._named("table"), self._cookies().get(LEAVING, "")
         if not self._is_fresh():
-            seat = next((seat for seat in self.seats.of_key(key) if seat.number == seat_number), None)
+            seat = next((seat for seat in self.seats.of_key(key) if seat_number in seat.names), None)
             if seat is None and seat_number not in self.folders.lost(key):
                 seat = self.seats.free_of(key, leaving)
         for other in self.seats.of_key(key):
@@ -206,7 +206,7 @@ class Server:
             step=step_of(pn.state.session_args),
             tables=partial(self._tables, page_seat) if key and self.settings.keep else None,
         )
-        app.bar.number = seat.number
+        app.bar.number, app.bar.folder = seat.number, seat.workspace.place.number
 
         def mark_seen(action: str) -> None:
             if page_seat.document is document and action == "here":
@@ -267,9 +267,11 @@ class Server:
         return self.seats.shown
 
     def _workspace(self) -> Workspace:
-        cluster = self.cluster
+        cluster, key, number = self.cluster, self._key(), self._named("table")
+        # whose own is not there takes none of the browser's others: their pages ask for them
+        resumes = not self._is_fresh() and (not number or number in self.folders.lost(key))
         workspace = Workspace(
-            place=self.folders.begin(self._key(), not self._is_fresh(), self._named("table")),
+            place=self.folders.begin(key, resumes, number),
             schedule=scheduler(),
             line=self.line,
             scheduler="threads" if cluster is None else cluster.address,

@@ -60,6 +60,9 @@ class ServerSettings:
     keep: float = KEPT
     """Seconds that a session is kept after its page was closed, and uploads if this server is lost, to go on with;
     0 is not at all."""
+    sessions: Path | None = None
+    """The folder of the sessions, with their uploads; below the temporary folder, which a service manager or a container may empty with each stop,
+    without it."""
 
     def owner_of(self, user: str) -> Path | None:
         """Return the owner's folder of a user's releases; None where nothing is kept."""

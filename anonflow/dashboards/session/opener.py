@@ -95,7 +95,7 @@ class Opener:
         return partial(self._open, frame, SourceSpec(dataset=name, **options), columns, name, False)
 
     def open_file(self, name: str, path: Path, **options: Any) -> None:
-        """Open an uploaded file, as its user calls it; it is moved into the workspace's own folder. Options are those of a CSV file: ``delimiter``, ``encoding``, ``missing``."""
+        """Open an uploaded file, as its user calls it; it is moved into the workspace's own folder. Options are those of :func:`read_upload`."""
         self.read_file(name, path, **options)()
 
     def read_file(
@@ -116,7 +116,7 @@ class Opener:
             frame, source, advice = reading(place, self._limits, **options)
         except AnonflowError as error:
             if place.exists() and not isinstance(error, Cancelled):
-                place.replace(path)  # a CSV file may be read again, in another encoding
+                place.replace(path)  # it may be read again, in another encoding, or another sheet of it
             shutil.rmtree(home)
             raise
 
@@ -128,16 +128,16 @@ class Opener:
         return opened
 
     def reread(self, **options: Any) -> Callable[[], None]:
-        """Read the CSV file that is open again, in another form; as :meth:`read_file`, what is handed back opens it.
+        """Read the file that is open again, in another form; as :meth:`read_file`, what is handed back opens it.
 
         Raises
         ------
         DataError
-            If no CSV file is open.
+            If no file is open.
         """
-        name = self._data.source.csv
+        name = self._data.source.file
         if name is None:
-            raise DataError("no CSV file is open that could be read again; open one first")
+            raise DataError("no file is open that could be read again; open one first")
         frame, source, advice = read_table(self._place.checked_files() / name, self._limits, **options)
         return partial(self._open_guessed, frame, source, advice, name.split(".")[0])
 
@@ -214,7 +214,8 @@ class Opener:
         if source.file is None:
             raise FlowError("the flow names no table; table.source is a dataset, a csv or a parquet file")
         keys = written(source)
-        form = {key: keys[key] for key in ("delimiter", "encoding", "missing", "sheet") if key in keys}
+        named = ("delimiter", "encoding", "missing", "sheet", "labels", "codes")
+        form = {key: keys[key] for key in named if key in keys}
         return read_upload(
             self._place.checked_files() / source.file, self._limits, shape=CsvShape.of(keys), **form
         )
@@ -287,6 +288,8 @@ class Opener:
     def _open_guessed(self, frame: Any, source: SourceSpec, advice: list[Advice], name: str) -> None:
         self._data.keep_advice(frame, advice)
         self._open(frame, source, entries_of(advice), name)
+        if source.sheet is not None:
+            self._starts.status += f" They are those of the sheet {source.sheet}; if the table is in another one, {WORDS['sheet']}."
         # no byte of a file proves another encoding
         if source.csv is not None and not source.encoding.startswith("utf"):
             self._starts.status += f" The letters of the file are read as {source.encoding}; if some are wrong, {WORDS['encoding']}."

@@ -35,6 +35,7 @@ WORDS = {
     "prepare": "on the screen Prepare",
     "say-missing": "choose {} under Without a value, on the screen Data",
     "shares": "choose another kind of it, on the screen Data",
+    "sheet": "type its name under How the CSV file is written, and how others are read, and read the file again",
     "skip": "remove the {} lines above the names of the columns",
     "time-limit": "its time limit",
 }

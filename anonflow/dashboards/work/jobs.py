@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -124,9 +124,8 @@ class Job(Attempt):
         seconds = f"{perf_counter() - self.since:.0f} s"
         if self.compiling:
             return f"compiling, once on this machine ({seconds})"
-        if self.share <= 0.0:
-            return f"at work for {seconds}"
-        return f"{self.share:.0%} of its partitions"
+        stage = f"at work for {seconds}" if self.share <= 0.0 else f"{self.share:.0%} of its partitions"
+        return "; ".join(filter(None, (stage, self.over_budget)))
 
     def cancel(self) -> None:
         """Stop as soon as possible; or never begin."""
@@ -299,6 +298,11 @@ def sentence(jobs: list[Job]) -> str:
     if places:
         return f"Waiting for a free processor: you are {_ordinal(min(places) + 1)} in the queue; {progress}"
     return progress
+
+
+def over_budget(runs: Iterable[FinishedRun]) -> list[str]:
+    """Return of each run whose budget of seconds no method keeps that this is so, and what was taken."""
+    return [f"{run.name}: {run.result.over_budget}." for run in runs if run.result.over_budget]
 
 
 def _ordinal(number: int) -> str:

@@ -35,6 +35,8 @@ class Limits:
     """Of a table; a page draws a row for each."""
     runs: int | None = 200
     """Runs of one user that are kept; the oldest go first."""
+    statistics: bool = False
+    """Whether files of SPSS, Stata and SAS are read: a damaged one may end the process that reads it, with the sessions of all users."""
     elsewhere: str = "run anonflow on your own machine"
     """What else can be done with a table that is too large."""
 
@@ -93,5 +95,6 @@ def local_limits() -> Limits:
         Limits(),
         upload_bytes=text_in_memory(),
         rows=MOST_ROWS,
+        statistics=True,
         elsewhere="run it as a flow: anonflow run, which works in pieces where memory is short",
     )

@@ -131,6 +131,11 @@ class Expectation(Log):
 
 
 @dataclass(frozen=True, kw_only=True)
+class OverBudget(Log):
+    """A message that no method is expected to keep a run's budget of seconds, and what is taken."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class FlowDone(Event):
     """The last event of a stream."""
 

@@ -93,6 +93,8 @@ class RunResult:
         How many records are suppressed and follow no pattern.
     undrawn : tuple of str
         Criteria that were not checked: they need drawn rows, and this run is not drawn.
+    over_budget : str
+        That no method keeps its budget of seconds, and what was taken; empty where one is expected to, or there is no budget.
     """
 
     number: int
@@ -116,6 +118,7 @@ class RunResult:
     anonymization: Anonymization | None = field(default=None, repr=False)
     without_pattern: int = 0
     undrawn: tuple[str, ...] = ()
+    over_budget: str = ""
 
     @property
     def ok(self) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from anonflow.errors import AnonflowError, DataError
+from anonflow.errors import AnonflowError, DataError, setting
 from anonflow.hierarchy.wording import plural
 from anonflow.table.forms.text_columns import text_type
 
@@ -27,6 +27,7 @@ def read_workbook(
     sheet: str | None = None,
     opener: Callable[[Path], Any] | None = None,
     fits: Callable[[Iterable[int]], None],
+    tell_sheets: Callable[[Sequence[str]], None] = lambda names: None,
 ) -> pd.DataFrame:
     """Read a sheet of an Excel workbook: its first row is the header, a formula has its stored value.
 
@@ -40,6 +41,8 @@ def read_workbook(
         Opens the file.
     fits : callable
         Takes the bytes of the parts of the file, and then of its rows, as they are read; raises an error if they are too many.
+    tell_sheets : callable, optional
+        Called with the names of all sheets.
 
     Returns
     -------
@@ -67,6 +70,7 @@ def read_workbook(
             stream.seek(0)
             book = openpyxl.load_workbook(stream, read_only=True, data_only=True)
             names = [worksheet.title for worksheet in book.worksheets]
+            tell_sheets(names)
             if sheet is not None and sheet not in names:
                 raise DataError(
                     f"{name}: has no sheet {sheet!r}; it has {plural(len(names), 'sheet')}, name that of the table"
@@ -76,7 +80,7 @@ def read_workbook(
             worksheet = book[sheet or names[0]]
             worksheet.reset_dimensions()  # some programs write a wrong one, and rows beyond it would be lost
             rows = iter(worksheet.iter_rows(values_only=True, max_row=MOST_ROWS + 1))
-            header = _header(name, next(rows, ()))
+            header = _header(name, next(rows, ()), len(names))
             cells: list[tuple[Any, ...]] = []
             fits(_held(name, rows, len(header), cells))
             book.close()
@@ -93,12 +97,18 @@ def read_workbook(
     return pd.DataFrame(columns, index=pd.RangeIndex(len(cells)))
 
 
-def _header(name: str, cells: Sequence[Any]) -> list[str]:
-    """Return the names of the columns."""
+def _header(name: str, cells: Sequence[Any], sheets: int) -> list[str]:
+    """Return the names of the columns; where there are none, the table may be in another of the sheets."""
     width = max((at for at, cell in enumerate(cells, 1) if cell is not None), default=0)
     titles = [str(cell) for cell in cells[:width] if cell is not None and str(cell).strip()]
     if not width or len(titles) < width:
-        raise DataError(f"{name}: a column has no name; the first row of the sheet must be the header")
+        problem = f"{name}: a column has no name; the first row of the sheet must be the header"
+        if sheets > 1:
+            problem += (
+                f", and the workbook has {sheets:,} sheets: if the table is in another one, "
+                + setting("sheet", "set sheet: NAME in the source")
+            )
+        raise DataError(problem)
     if len(set(titles)) < width:
         raise DataError(f"{name}: two columns have the same name; rename one")
     return titles

@@ -34,6 +34,10 @@ _BODY = 300.0
 """Numbers up to this, with at most one decimal, may be kilograms or pounds."""
 
 
+_NEARLY = 0.05
+"""How far the mean of scaled weights is from 1, at most."""
+
+
 def weight_name(name: str) -> str | None:
     """Return what a name says about sampling weights: ``weight``, ``replicate``, ``maybe`` or nothing."""
     plain = name.strip()
@@ -63,6 +67,16 @@ def weight_shape(numbers: np.ndarray, named: bool = True) -> bool:
         return False
     skewed = float(numbers.max()) > max(_BODY, _SKEWED * float(np.median(numbers)))
     return _has_decimals(numbers, 2) or skewed if named else _has_decimals(numbers, 3) and skewed
+
+
+def scaled_weights(numbers: np.ndarray) -> bool:
+    """Return whether positive numbers look like sampling weights that were divided by their mean, as files of surveys have them.
+
+    Some are below 1, their mean is nearly 1, and most have two decimals or more: no body weighs so little on average.
+    """
+    if not len(numbers) or not 0 < float(numbers.min()) < 1:
+        return False
+    return abs(float(numbers.mean()) - 1) <= _NEARLY and _has_decimals(numbers, 2)
 
 
 def _has_decimals(numbers: np.ndarray, count: int) -> bool:

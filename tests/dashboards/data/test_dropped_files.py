@@ -7,6 +7,7 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 pytest.importorskip("panel", reason="the dashboards are an extra")
@@ -16,6 +17,7 @@ from anonflow.dashboards.hierarchies.editor import HierarchyBuilder
 from anonflow.dashboards.hierarchies.form import HierarchyChoice
 from anonflow.dashboards.session.files import waiting_files
 from anonflow.dashboards.session.files.hierarchy_files import is_hierarchy_name, matched_column
+from anonflow.dashboards.work.user_limits import local_limits
 from anonflow.engine.flows.spec import SourceSpec
 from anonflow.hierarchy import Hierarchy
 from anonflow.table.schema import MISSING_RULES
@@ -258,6 +260,88 @@ def test_a_workbook_is_read_where_its_reader_is(
     send(screen.dropper, "other.xlsx", data, size=100_000)
     screen.reading.wait(300)
     assert "save its sheet as CSV" in screen.wrong.object
+
+
+def test_a_sheet_of_a_workbook_is_named_before_the_file_is_read_or_after(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    """A cover page came first, and no screen took the name of another sheet."""
+    openpyxl = pytest.importorskip("openpyxl", reason="workbooks are an extra")
+    book = openpyxl.Workbook()
+    book.active.title = "Cover"
+    book.active.append([None, "Survey of 2024"])
+    for title in ("Adults", "Children"):
+        sheet = book.create_sheet(title)
+        for row in [line.split(",") for line in PEOPLE.splitlines()]:
+            sheet.append([int(cell) if cell.isdecimal() else f"{cell}" for cell in row])
+    book["Children"].delete_rows(2, 10)
+    book.save(tmp_path / "people.xlsx")
+    screen = DataScreen(workspace=workspace)
+    send(screen.dropper, "people.xlsx", (tmp_path / "people.xlsx").read_bytes(), size=100_000)
+    screen.reading.wait(300)
+    assert "the workbook has 3 sheets" in screen.wrong.object
+    assert "type its name under How the CSV file is written, and how others are read" in screen.wrong.object
+    for name, records in (("Adults", 40), ("Children", 30)):
+        assert screen.again.visible
+        screen.sheet.value = name
+        screen.again.clicks += 1
+        screen.reading.wait(300)
+        assert not screen.wrong.visible, screen.wrong.object
+        assert len(workspace.data.frame) == records
+        assert workspace.data.source == SourceSpec(excel="people.xlsx", sheet=name)
+        assert f"those of the sheet {name}; if the table is in another one" in workspace.starts.status
+    book["Cover"]["A1"], book["Cover"]["A2"] = "Made by", "the survey's team"
+    book.save(tmp_path / "other.xlsx")
+    screen.sheet.value = ""
+    send(screen.dropper, "other.xlsx", (tmp_path / "other.xlsx").read_bytes(), size=100_000)
+    screen.reading.wait(300)
+    assert len(workspace.data.frame) == 1, "the cover page is a table by its form"
+    assert (
+        "those of the sheet Cover; if the table is in another one, type its name" in workspace.starts.status
+    )
+
+
+def stats_file(path: Path) -> bytes:
+    """A file of SPSS with labels of values, and a code that it declares to be missing."""
+    stats = pytest.importorskip("pyreadstat", reason="files of SPSS are an extra")
+    frame = pd.DataFrame({"sex": [1.0, 2.0] * 20, "age": [20.0, 31.0, 42.0, 99.0] * 10})
+    labels = {"sex": {1: "male", 2: "female"}, "age": {99: "refused"}}
+    stats.write_sav(frame, path, variable_value_labels=labels, missing_ranges={"age": [99]})
+    return path.read_bytes()
+
+
+def test_a_file_of_spss_opens_on_ones_own_machine(tmp_path: Path) -> None:
+    """Its users were told to rename or convert it."""
+    data, workspace = stats_file(tmp_path / "people.sav"), Workspace(limits=local_limits())
+    screen = DataScreen(workspace=workspace)
+    send(screen.dropper, "people.sav", data, size=100_000)
+    screen.reading.wait(300)
+    assert not screen.wrong.visible, screen.wrong.object
+    frame = workspace.data.frame
+    assert set(frame["sex"]) == {"male", "female"}
+    assert frame["age"].isna().sum() == 10
+    screen.codes.value = True
+    screen.again.clicks += 1
+    screen.reading.wait(300)
+    assert workspace.data.source == SourceSpec(stats="people.sav", codes="values")
+    assert workspace.data.frame["age"].max() == 99
+    (tmp_path / "p.zip").write_bytes(workspace.save_project(with_table=True))
+    other = Workspace(limits=local_limits())
+    other.opener.read_project_file(tmp_path / "p.zip")()
+    assert other.data.frame["age"].max() == 99, "a project reads it as it was read"
+    for space in (workspace, other):
+        space.close()
+
+
+def test_a_shared_server_reads_no_file_of_spss(workspace: Workspace, tmp_path: Path) -> None:
+    """Its reader is C: what a stranger damages may end the process, with the sessions of all users."""
+    screen = DataScreen(workspace=workspace)
+    assert not screen.codes.visible
+    send(screen.dropper, "people.sav", stats_file(tmp_path / "people.sav"), size=100_000)
+    screen.reading.wait(300)
+    assert "are not read on this server" in screen.wrong.object
+    assert "SPSS" not in screen.dropper.label
+    assert workspace.data.frame is None
 
 
 def test_utf_16_is_recognized(workspace: Workspace) -> None:

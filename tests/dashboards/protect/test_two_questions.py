@@ -13,13 +13,14 @@ import pytest
 pytest.importorskip("panel", reason="the dashboards are an extra")
 from anonflow.algorithms.budget import AUTO
 from anonflow.dashboards.app import App
+from anonflow.dashboards.compare.screen import CompareScreen
 from anonflow.dashboards.protect import two_questions
 from anonflow.dashboards.protect.screen import ProtectScreen
 from anonflow.dashboards.protect.settings import Protection
 from anonflow.dashboards.protect.two_questions import TwoQuestions
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.dashboards.work.jobs import FinishedRun
-from anonflow.engine.first_questions import BESIDE, STRENGTHS
+from anonflow.engine.first_questions import BESIDE, STRENGTHS, TIMES
 
 WAIT = 300
 
@@ -95,6 +96,30 @@ def test_the_best_candidate_loses_least_is_chosen_and_has_its_reason(
     for candidates in ((in_lists, in_classes), (in_classes, in_lists)):
         questions.candidates = candidates
         assert questions.best is in_classes, "of equal losses that of equal rows, which promise more"
+
+
+def test_a_budget_that_no_method_keeps_is_told_where_it_was_asked_for(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The shell warned of it, and no screen did."""
+    monkeypatch.setitem(TIMES, "at once", 1e-6)
+    questions, comparison = TwoQuestions(Protection(workspace)), CompareScreen(workspace)
+    questions.time.param.update(options=TIMES, value=1e-6)
+    questions.find()
+    workspace.wait(WAIT)
+    late = [run.result for run in questions.candidates if run.result.over_budget]
+    assert late
+    assert {job.over_budget for job in workspace.starts.batch.jobs} >= {
+        f"{run.name}: {run.over_budget}" for run in late
+    }, "it is told while the run is at work, too"
+    for result in late:
+        assert result.over_budget.startswith("no method keeps the budget of 1e-06 s; ")
+        assert result.over_budget in questions.answer.object
+        assert result.over_budget in comparison.late.object
+    workspace.draft.set_algorithms(["greedy"])
+    workspace.start()
+    workspace.wait(WAIT)
+    assert not workspace.runs.finished[-1].result.over_budget
 
 
 def test_the_numbers_follow_each_choice(workspace: Workspace) -> None:

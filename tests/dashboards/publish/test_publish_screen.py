@@ -17,7 +17,7 @@ import anonflow as af
 from anonflow import strict_yaml
 from anonflow.dashboards.components.release_card import Remedies
 from anonflow.dashboards.publish.model import OWNER, PUBLIC, PublishModel
-from anonflow.dashboards.publish.screen import PublishScreen
+from anonflow.dashboards.publish.screen import REDRAW, PublishScreen
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.dashboards.work import screen_work
 from anonflow.engine.report.card import CardLine, ReleaseCard, Remedy
@@ -103,6 +103,24 @@ def test_asking_again_gives_the_same_release(done: Workspace) -> None:
     assert model.publication is None
     done.runs.choose(done.runs.finished[0].id)
     assert model.publication is first
+
+
+def test_a_release_that_was_drawn_before_an_interruption_counts_as_no_earlier_one(done: Workspace) -> None:
+    """A server was stopped after a draw: its page warned of a second release of these people, and offered to go on from the first."""
+    first = drawn(done)
+    before = first.content("csv")
+    done.runs.noted.publications.clear()  # what a session on disk does not have
+    screen = PublishScreen(done)
+    assert screen.draw.label == REDRAW
+    assert not screen.draw.disabled
+    assert not screen.released.card.visible
+    assert "this is no second release" in screen.state.object
+    screen.model.draw()
+    screen.model.background.wait(300)
+    assert screen.draw.label == "Already drawn"
+    assert screen.released.card.visible
+    assert "Nobody of this table is in a release" in screen.released.people.object
+    assert screen.model.content("csv") == before
 
 
 def test_a_second_draw_of_the_same_table_warns(done: Workspace) -> None:

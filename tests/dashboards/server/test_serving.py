@@ -355,6 +355,30 @@ def test_a_lost_session_is_gone_on_with_by_its_browser_alone(
     assert begun(f"{signed_in()}; {key}").data.frame is None
 
 
+def test_each_page_of_a_browser_goes_on_with_its_own_table(
+    running: Callable[..., Running], tmp_path: Path
+) -> None:
+    """Two pages waited for a server that was stopped; the first that asked took the table of the other."""
+    home = tmp_path / "sessions"
+    item = running(workers=0, sessions=home)
+    item.token()
+    cookie, (seat,) = item.cookie, item.server.seats._seats
+    opened = {}
+    for k in (3, 4):
+        workspace = Workspace(place=SessionFolders(home=home).begin(seat.key, resume=False))
+        workspace.opener.open_dataset("census_like", n=30, seed=1)
+        workspace.draft.set_ks([k])
+        opened[workspace.place.number] = k
+        workspace.close(keep=True)
+    ks = []
+    for number in ("0" * 16, *opened):
+        before = set(item.server._workspaces)
+        item.token(Cookie=cookie, path=f"/?screen=data&table={number}")
+        (workspace,) = set(item.server._workspaces) - before
+        ks.append(workspace.data.ks)
+    assert ks == [[], *([k] for k in opened.values())], "a page whose folder is gone takes no other's"
+
+
 def test_the_cookie_outlives_a_long_session(running: Callable[..., Running]) -> None:
     """What is kept is kept from the moment on that the server is lost, which may be a day after the page was opened."""
     for keep, least in ((1.0, 86_401), (3600.0, 90_000)):
@@ -381,7 +405,8 @@ def test_a_bug_in_what_a_thread_changes_is_logged_without_its_words(
 
 @pytest.mark.parametrize("keep", [0.0, 3600.0])
 def test_a_server_that_ends_leaves_the_folders_of_sessions_with_work(keep: float, tmp_path: Path) -> None:
-    item = Running(keep=keep)
+    home = tmp_path / "sessions"
+    item = Running(keep=keep, sessions=home)
     for _ in range(2):
         item.token()
     first, second = item.server._workspaces
@@ -395,6 +420,7 @@ def test_a_server_that_ends_leaves_the_folders_of_sessions_with_work(keep: float
     first.turns.later(work)
     assert done.wait(WAIT)
     folders = [workspace.place.path for workspace in (first, second)]
+    assert {folder.parent for folder in folders} == {home}
     item.stop()
     assert [folder.exists() for folder in folders] == [bool(keep), False]
     assert item.server.left == bool(keep)

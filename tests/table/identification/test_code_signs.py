@@ -9,10 +9,12 @@ import pandas as pd
 import pytest
 
 import anonflow as af
+from anonflow.errors import DataError
 from anonflow.table import Schema
 from anonflow.table.identification.code_signs import code_values
 from anonflow.table.identification.weight_signs import weight_name
 from anonflow.table.infer import advise, infer_columns, kind_of
+from anonflow.table.sampling_weights import checked_weights
 from tests.strategies import loop
 
 N = 60
@@ -152,6 +154,21 @@ def test_weights_of_bodies_are_no_sampling_weights(name: str) -> None:
     assert entry_of(name, list(BODIES)) == NUMBERS
     assert entry_of(name, [int(body) for body in BODIES]) == NUMBERS
     assert entry_of(name, list(RNG.integers(2_400, 4_600, N))) == NUMBERS
+
+
+@loop("name", ["pspwght", "dweight", "weight", "Gewicht"])
+def test_scaled_weights_stop_nobody_and_are_not_generalized(name: str) -> None:
+    """Surveys divide their weights by the mean; the role weight refuses them, and who opened such a file could not go on."""
+    scaled = RNG.lognormal(0, 0.4, N)
+    scaled = np.round(scaled / scaled.mean(), 4)
+    frame = pd.DataFrame({name: scaled, "age": RNG.integers(20, 60, N)})
+    entries = infer_columns(frame)
+    assert entries[name] == {"role": "insensitive"}
+    assert "some are below 1" in " ".join(advise(frame)[0].reasons)
+    with pytest.raises(
+        DataError, match=r"below 1; .*of weights that were scaled choose the role insensitive"
+    ):
+        checked_weights(Schema({name: {"role": "weight"}, "age": {**NUMBERS}}), frame)
 
 
 def test_one_weight_has_the_role() -> None:

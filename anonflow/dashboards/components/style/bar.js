@@ -416,7 +416,8 @@ export function render({ model, el, view }) {
     const ask = async () => {
       try {
         const answer = await fetch("./health", { cache: "no-store" });
-        if (answer.ok) { location.reload(); return; }
+        // each page asks for its own table: a browser may have several
+        if (answer.ok) { location.replace(`${address(model.step)}&table=${model.folder}`); return; }
       } catch { /* not yet */ }
       setTimeout(ask, 2000);
     };

@@ -23,6 +23,9 @@ from anonflow.whole_file import OWNER_ONLY, write_whole
 KEPT = 3600.0
 """Seconds that what a lost server left is kept for its session to go on with, where nobody says otherwise."""
 
+ELSEWHERE = "set TMPDIR to another folder, or name one with --sessions"
+"""What to do where the folder of all sessions cannot be used."""
+
 _LOCK = "lock"
 _DRAFT = "draft.yaml"
 _RUNS = "runs.json"
@@ -48,6 +51,11 @@ class SessionFolder:
         self.is_held = True
         self._lock = lock
         self._writes = True
+
+    @property
+    def number(self) -> str:
+        """What the address of a page says of it; it opens nothing without its key."""
+        return _number(self.path)
 
     def checked_files(self) -> Path:
         """Return the folder of the uploads.
@@ -187,12 +195,10 @@ class SessionFolders:
         except OSError as error:
             raise self._unusable(error) from None
         if not is_owners_alone(status):
-            raise ParameterError(
-                f"{self.home}: is not yours alone; delete it, or set TMPDIR to another folder"
-            )
+            raise ParameterError(f"{self.home}: is not yours alone; delete it, or {ELSEWHERE}")
 
     def _unusable(self, error: OSError) -> ParameterError:
-        return ParameterError(f"{self.home}: {error.strerror}; set TMPDIR to another folder")
+        return ParameterError(f"{self.home}: {error.strerror}; {ELSEWHERE}")
 
     def begin(self, key: str = "", resume: bool = True, number: str = "") -> SessionFolder:
         """Return the folder of a session that begins.

@@ -20,10 +20,11 @@ from anonflow.engine.flows.spec import SourceSpec
 from anonflow.errors import AnonflowError, DataError
 from anonflow.table.files.csv_form import AUTO
 from anonflow.table.files.csv_head import PLAIN
-from anonflow.table.files.csv_reading import csv_form
+from anonflow.table.files.csv_reading import csv_form, is_csv
 from anonflow.table.files.opening import must_fit
 from anonflow.table.files.parquet_metadata import PARQUET_ENDINGS, is_parquet
 from anonflow.table.files.read import read_frame
+from anonflow.table.files.statistics_files import READERS, read_statistics
 from anonflow.table.files.workbooks import ENDINGS as WORKBOOKS
 from anonflow.table.files.workbooks import read_workbook
 from anonflow.table.infer import Advice, advise, infer_columns
@@ -114,12 +115,14 @@ def take_upload(name: str, path: Path, folder: Path, limits: Limits) -> Path:
         If it is too large, packed or unpacked, or its name does not end like a table's.
     """
     safe = safe_name(name)
-    if not safe.lower().endswith(ENDINGS):
+    is_statistics = _is_statistics(safe, limits)
+    if not safe.lower().endswith(ENDINGS) and not is_statistics:
         if safe.lower().endswith((".xls", ".ods")):
             raise DataError(
                 f"{safe}: is a workbook of another form; save it as .xlsx or its sheet as CSV, and upload that"
             )
-        raise DataError(f"{safe}: a table is a .csv, .parquet or .xlsx file; rename or convert it")
+        others = ", or one of SPSS, Stata or SAS" if limits.statistics else ""
+        raise DataError(f"{safe}: a table is a .csv, .parquet or .xlsx file{others}; rename or convert it")
     limits.check_upload(path.stat().st_size)
     _check_kind(path, safe)
     if safe.lower().endswith(".gz"):
@@ -135,6 +138,18 @@ def take_upload(name: str, path: Path, folder: Path, limits: Limits) -> Path:
     return target
 
 
+def _is_statistics(name: str, limits: Limits) -> bool:
+    """Return whether a file is one of SPSS, Stata or SAS by its name; a DataError says where such files are not read."""
+    if not name.lower().endswith(tuple(READERS)):
+        return False
+    if not limits.statistics:
+        raise DataError(
+            f"{name}: files of SPSS, Stata and SAS are not read on this server, where a table is a .csv, .parquet or .xlsx file; export it as CSV, "
+            f"or {limits.elsewhere}"
+        )
+    return True
+
+
 def _check_kind(path: Path, name: str) -> None:
     """Refuse a file of another kind under a table's name, in a sentence of its own."""
     with path.open("rb") as stream:
@@ -144,6 +159,18 @@ def _check_kind(path: Path, name: str) -> None:
     kind = next((kind for magic, kind in KINDS if begins.startswith(magic)), None)
     if kind is not None:
         raise DataError(f"{name}: is {kind}, whatever its name says; a table is a CSV or Parquet file")
+
+
+def read_settings(name: str, form: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those settings of a form that belong to a file, by its name, and are filled in."""
+    keys: tuple[str, ...] = ()
+    if is_csv(name):
+        keys = ("delimiter", "encoding", "missing")
+    elif name.lower().endswith(WORKBOOKS):
+        keys = ("sheet",)
+    elif name.lower().endswith(tuple(READERS)):
+        keys = ("codes",)
+    return {key: form[key] for key in keys if form[key]}
 
 
 def read_upload(path: Path, limits: Limits, **options: Any) -> tuple[pd.DataFrame, SourceSpec]:
@@ -161,9 +188,21 @@ def read_upload(path: Path, limits: Limits, **options: Any) -> tuple[pd.DataFram
             source = SourceSpec(parquet=path.name)
             frame = read_frame(path)
         elif path.name.lower().endswith(WORKBOOKS):
-            sheet = options.get("sheet")
-            source = SourceSpec(excel=path.name, sheet=sheet or None)
-            frame = read_workbook(path, sheet=sheet, fits=_check_of_parts(path, limits))
+            sheet, sheets = options.get("sheet"), list[str]()
+            frame = read_workbook(
+                path, sheet=sheet, fits=_check_of_parts(path, limits), tell_sheets=sheets.extend
+            )
+            # of several, the one that was read is named: whoever opens it must see which
+            source = SourceSpec(excel=path.name, sheet=sheet or (sheets[0] if len(sheets) > 1 else None))
+        elif _is_statistics(path.name, limits):
+            declared = {key: options[key] for key in ("labels", "codes") if key in options}
+            source = SourceSpec(stats=path.name, **declared)
+            frame = read_statistics(
+                path,
+                labels=source.labels,
+                user_missing=source.codes == "values",
+                fits=_check_of_parts(path, limits),
+            )
         else:
             settings = {key: value for key, value in options.items() if value}
             shape = settings.pop("shape", PLAIN)
@@ -269,7 +308,7 @@ def _check_workbook(path: Path, name: str, limits: Limits) -> None:
 
 
 def _check_of_parts(path: Path, limits: Limits) -> Callable[[Iterable[int]], None]:
-    """Return a function that refuses a workbook whose parts, or whose rows, have too many bytes; it is read no further."""
+    """Return a function that refuses a file whose parts, or whose rows, have too many bytes; it is read no further."""
 
     def check(sizes: Iterable[int]) -> None:
         unpacked = 0
