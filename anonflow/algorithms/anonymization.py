@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field, replace
 from os import PathLike
@@ -19,7 +18,7 @@ from anonflow.criteria.registry import CRITERIA
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
 from anonflow.loss import information_loss, measure_named
-from anonflow.loss.costs import rounded_down
+from anonflow.loss.costs import at_most_above, excess_of, rounded_down
 from anonflow.release import Release, assignments, publish_once
 from anonflow.table import Table
 from anonflow.utility.bounds import covers_at_least, is_regular, lower_bound
@@ -320,5 +319,6 @@ def _sentence(measure: str, loss: float, bound: float | None, regular: bool) -> 
     if bound is None:
         return f"{name} {loss:.4f}"
     releases = "no k-regular or k-anonymous release" if regular else "no release with this k"
-    above = f", so it is at most {math.ceil(100 * (loss / bound - 1))}% above the least" if bound > 0 else ""
+    excess = at_most_above(excess_of(loss, bound))
+    above = f", so it is {excess} above the least" if excess else ""
     return f"{name} {loss:.4f}, {releases} can be below {rounded_down(bound):.4f}{above}"

@@ -155,7 +155,7 @@ def _say_report(report: RunReport, flow: str | None = None) -> None:
 
 
 def _show_report(report: RunReport, several: bool | None = None) -> None:
-    from anonflow.loss.costs import rounded_down
+    from anonflow.loss.costs import at_most_above, rounded_down
 
     if report.unchanged:
         say(report.unchanged)
@@ -166,7 +166,7 @@ def _show_report(report: RunReport, several: bool | None = None) -> None:
     rows = []
     bounded = any("lower-bound" in result.measures for result in report.results)
     if bounded:
-        header.insert(4, "no release below")
+        header[4:4] = ["no release below", "above the least"]
     for result in report.results:
         row = result.row()
         swept = [
@@ -187,7 +187,10 @@ def _show_report(report: RunReport, several: bool | None = None) -> None:
             ]
         )
         if bounded:
-            rows[-1].insert(4, number(rounded_down(result.measures.get("lower-bound"))))
+            rows[-1][4:4] = [
+                number(rounded_down(result.measures.get("lower-bound"))),
+                at_most_above(result.measures.get("lower-bound-excess")) or "-",
+            ]
     say(table_text(header, rows, right=range(1, len(header))))
     say("seconds: those of a method on each partition, added up")
     if several is None:

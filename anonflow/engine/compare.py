@@ -18,6 +18,7 @@ from anonflow.engine.flows.references import measure_problem
 from anonflow.engine.run import run
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.kernels.jit import compiled_here
+from anonflow.loss.costs import excess_of
 from anonflow.option import check_whole
 from anonflow.release.randomness import checked_seed
 from anonflow.table import Schema, Table
@@ -66,7 +67,8 @@ def compare(
         Of the method ``auto``.
     bounds : bool, optional
         Whether to add a lower bound of the GCP of all releases with the same k: a column ``lower-bound``
-        (:meth:`anonflow.algorithms.anonymize.Anonymization.lower_bound`), empty where it does not hold.
+        (:meth:`anonflow.algorithms.anonymize.Anonymization.lower_bound`), and ``lower-bound-excess``, by which share of it the GCP is at most
+        above the least there is; empty where it does not hold.
     measures : sequence, optional
         Further measures, as :func:`anonflow.measure` takes them: a column for each number.
     schema : Schema, mapping or path, optional
@@ -168,7 +170,9 @@ def compared(
                 key = result.k, anonymization.is_regular
                 if anonymization.is_bounded and key not in least:
                     least[key] = lower_bound(table.records, result.k, regular=anonymization.is_regular)
-                numbers["lower-bound"] = least[key] if anonymization.is_bounded else None
+                bound = least[key] if anonymization.is_bounded else None
+                numbers["lower-bound"] = bound
+                numbers["lower-bound-excess"] = None if bound is None else excess_of(numbers["gcp"], bound)
             size = (
                 {"partition.size": anonymization.parameters["partition_size"]} if budget is not None else {}
             )

@@ -43,6 +43,16 @@ def rounded_down(bound: float | None) -> float | None:
     return None if bound is None else math.floor(bound * 1e4) / 1e4
 
 
+def excess_of(loss: float, bound: float) -> float | None:
+    """Return by which share of a lower bound a loss is above it, so at most above the least loss; None where the bound is 0."""
+    return max(loss / bound - 1.0, 0.0) if bound > 0 else None
+
+
+def at_most_above(excess: float | None) -> str:
+    """Return such as ``at most 43%``, rounded up; nothing without a number."""
+    return "" if excess is None else f"at most {math.ceil(100 * excess)}%"
+
+
 def record_costs(generalization: Generalization, measure: str = "ncp") -> np.ndarray:
     """Return the loss of each record: the mean of its cells' costs, weighted by the QIs' weights.
 

@@ -28,6 +28,7 @@ SLOW = {
     "crosstabs",
     "diversity",
     "expected",
+    "import",
     "freeform",
     "downcoding",
     "optimal",

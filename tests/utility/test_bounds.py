@@ -218,7 +218,8 @@ def test_a_result_shows_its_bound_once_it_is_computed() -> None:
     )
     assert anon.summary() == text
     assert text in repr(anon)
-    assert af.measure(table, anon, "lower-bound") == {"lower-bound": bound}
+    excess = anon.loss("gcp") / bound - 1
+    assert af.measure(table, anon, "lower-bound") == {"lower-bound": bound, "lower-bound-excess": excess}
     pairs = anon.lower_bound("gcp", effort=0)
     assert pairs is not None
     assert pairs <= bound
@@ -226,6 +227,7 @@ def test_a_result_shows_its_bound_once_it_is_computed() -> None:
     assert (runs["lower-bound"] > 0).all()
     assert (runs["lower-bound"] <= runs["gcp"]).all()
     assert runs["lower-bound"].iloc[0] == bound == runs["lower-bound"].iloc[2]
+    assert runs["lower-bound-excess"].tolist() == (runs["gcp"] / runs["lower-bound"] - 1).tolist()
     assert "lower-bound" not in af.compare(table, ["greedy"], k=3)
 
 
@@ -252,16 +254,19 @@ def test_no_bound_where_a_record_covers_fewer_than_k() -> None:
     assert bare.lower_bound() is None
 
 
-def said_below(capsys: pytest.CaptureFixture[str], *arguments: object) -> list[float]:
-    """The column "no release below" of what a command prints."""
+def said_below(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[list[float], list[str]]:
+    """The columns "no release below" and "above the least" of what a command prints."""
     with pytest.raises(SystemExit) as caught:
         cli.main([str(argument) for argument in arguments])
     out = capsys.readouterr().out
     assert caught.value.code in (0, None)
     header, *lines = out.splitlines()
-    start = header.index("no release below")
-    cells = [line[start : start + len("no release below")] for line in lines]
-    return [float(cell) for cell in cells if re.fullmatch(r" *0\.\d{4}", cell)]
+    columns = {}
+    for title in ("no release below", "above the least"):
+        stop = header.index(title) + len(title)
+        columns[title] = [line[stop - len(title) : stop].strip() for line in lines]
+    below = [float(cell) for cell in columns["no release below"] if re.fullmatch(r"0\.\d{4}", cell)]
+    return below, [cell for cell in columns["above the least"] if re.fullmatch(r"at most \d+%", cell)]
 
 
 @pytest.mark.filterwarnings("ignore::anonflow.release.ReleaseWarning")
@@ -275,12 +280,17 @@ def test_flows_and_the_shell_say_it(tmp_path: Path, capsys: pytest.CaptureFixtur
     table = report.results[0].anonymization
     assert table is not None
     assert table.lower_bound("gcp") == row["lower-bound"]
-    below = said_below(capsys, "run", flow, "--again")
+    below, above = said_below(capsys, "run", flow, "--again")
     assert below == [int(row["lower-bound"] * 1e4) / 1e4]
-    below = said_below(
+    assert row["lower-bound-excess"] == pytest.approx(row["gcp"] / row["lower-bound"] - 1)
+    assert above == [f"at most {np.ceil(100 * row['lower-bound-excess']):.0f}%"]
+    html = tmp_path / "compared.html"
+    below, above = said_below(
         capsys, "compare", tmp_path / "people.csv", "--schema", flow, "--k", "3,5", "--bounds",
-        "--algorithms", "greedy,mondrian", "--partition-size", 20,
+        "--algorithms", "greedy,mondrian", "--partition-size", 20, "--html", html,
     )  # fmt: skip
+    assert len(above) == 4
+    assert re.findall(r"at most \d+%", html.read_text(encoding="utf-8")) == above
     assert len(below) == 4
     assert below[0] == below[2] == int(row["lower-bound"] * 1e4) / 1e4
     assert below[1] == below[3] > below[0]

@@ -56,10 +56,7 @@ def nh_matches(part: Partition, k: int) -> tuple[np.ndarray, int]:
     k : int
     """
     rings = _rings(part, halves(part.n, k))
-    matches = np.empty((part.n, k), np.int32)
-    for d in range(k):
-        matches[rings.order, d] = rings.at(d)
-    return matches, rings.number
+    return rings.matches(k), rings.number
 
 
 def mutual_ring_matches(part: Partition, k: int) -> tuple[np.ndarray, int]:
@@ -110,7 +107,7 @@ def mutual_ring_matches(part: Partition, k: int) -> tuple[np.ndarray, int]:
     return matches, rings.number
 
 
-class _Rings(NamedTuple):
+class Rings(NamedTuple):
     """Records in rings; `size` and `place` of the ring that each place of the order is in."""
 
     order: np.ndarray
@@ -123,15 +120,34 @@ class _Rings(NamedTuple):
         """Return the records so many places further on in their rings."""
         return self.order[self.first + (self.place + away) % self.size]
 
+    def matches(self, k: int) -> np.ndarray:
+        """Return the matches of records that cover themselves and the k - 1 that follow, shape (P, k), int32."""
+        matches = np.empty((len(self.order), k), np.int32)
+        for d in range(k):
+            matches[self.order, d] = self.at(d)
+        return matches
 
-def _rings(part: Partition, starts: np.ndarray) -> _Rings:
+
+def _rings(part: Partition, starts: np.ndarray) -> Rings:
     """Return runs of the lexicographic order, in each a ring by nearest neighbour."""
     origin = part.originals()
     order = lexicographic_order(part.records)
     nearest_rings_jit(part.plan, origin, order, starts)
+    return rings_along(order, starts)
+
+
+def rings_along(order: np.ndarray, starts: np.ndarray) -> Rings:
+    """Return a ring of each run of an order of records.
+
+    Parameters
+    ----------
+    order : numpy.ndarray, shape (P,), integer
+    starts : numpy.ndarray, shape (runs + 1,), int64
+        Where runs begin; the last entry is P.
+    """
     sizes = np.diff(starts)
     first = np.repeat(starts[:-1], sizes)
-    return _Rings(order, first, np.repeat(sizes, sizes), np.arange(part.n) - first, len(sizes))
+    return Rings(order, first, np.repeat(sizes, sizes), np.arange(len(order)) - first, len(sizes))
 
 
 def halves(n: int, k: int) -> np.ndarray:

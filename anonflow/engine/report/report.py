@@ -28,7 +28,7 @@ from anonflow.engine.execution.result import RunReport, RunResult
 from anonflow.engine.flows.flow import Flow
 from anonflow.engine.report.attacks import publishable
 from anonflow.engine.report.card import ReleaseCard
-from anonflow.loss.costs import rounded_down
+from anonflow.loss.costs import at_most_above, rounded_down
 from anonflow.table import Table
 from anonflow.utility.analyses.association import associations_of
 from anonflow.utility.frontier import frontier
@@ -62,7 +62,10 @@ MEANS = (
 
 HEADER = ("run", "records", "GCP", "usefulness", "suppressed", "seconds", "checks")
 
-OWNERS = ("no release below", "usefulness")
+BOUNDED = ("no release below", "above the least")
+"""Columns of the table of runs where lower bounds are measured: the bound, and how far above the least loss the GCP is at most."""
+
+OWNERS = (*BOUNDED, "usefulness")
 """Columns of the table of runs that are counted on values which no published cell shows: on the owner's page alone."""
 
 
@@ -288,7 +291,8 @@ def _bounded(results: Sequence[RunResult]) -> bool:
 def _header(results: Sequence[RunResult], owner: bool) -> list[str]:
     columns = list(HEADER)
     if _bounded(results):
-        columns.insert(HEADER.index("GCP") + 1, "no release below")
+        at = HEADER.index("GCP") + 1
+        columns[at:at] = BOUNDED
     return [name for name in columns if owner or name not in OWNERS]
 
 
@@ -303,7 +307,14 @@ def _row(result: RunResult, bounded: bool, owner: bool) -> list[str]:
         result.name,
         f"{result.records:,}",
         _four_decimals(_gcp(result, owner)),
-        *([_four_decimals(rounded_down(row.get("lower-bound")))] if bounded and owner else []),
+        *(
+            [
+                _four_decimals(rounded_down(row.get("lower-bound"))),
+                at_most_above(row.get("lower-bound-excess")) or "–",
+            ]
+            if bounded and owner
+            else []
+        ),
         *([_four_decimals(row["usefulness"])] if owner else []),
         f"{result.suppressed:,}",
         f"{result.seconds:.2f}",

@@ -9,13 +9,14 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import anonflow as af
 from anonflow import loss as losses
-from anonflow.algorithms.freeform.two_phase import two_phase, two_phase_matches
+from anonflow.algorithms.freeform.two_phase import pattern_matches, two_phase, two_phase_matches
 from anonflow.algorithms.freeform.two_phase_candidates import (
     MatchedRecords,
     cancel_all,
@@ -365,6 +366,48 @@ def test_every_start_and_improvement_keeps_the_guarantee(start: str, improve: st
     check_result(anon)
     again = af.anonymize(table, "two-phase", k=4, seed=3, workers=1, **options)
     np.testing.assert_array_equal(anon.matches, again.matches)
+
+
+def suppressed(frame: pd.DataFrame, **weights: float) -> Table:
+    kind = {"role": "quasi-identifier", "kind": "suppression"}
+    return Table(frame, {name: kind | {"weight": weights.get(name, 1.0)} for name in frame})
+
+
+@loop("improve", ["chains", "cycles"])
+def test_a_start_by_patterns_has_the_classes_of_pattern_guided(improve: str) -> None:
+    table = suppressed(af.datasets.random_normal(150, 5, sd=1.0, seed=4))
+    classes = af.anonymize(table, "pattern-guided", k=4)
+    assert classes.classes is not None
+    assert classes.suppressed.sum() >= 4  # they are a class, too
+    matches, facts = two_phase_matches(part_of(table), 4, start="patterns", rounds=0, kicks=0)
+    assert_regular(matches)
+    assert facts["start"] == "patterns"
+    assert (classes.classes[matches] == classes.classes[:, None]).all()
+    options: dict[str, Any] = {"start": "patterns", "improve": improve, "kicks": 1, "candidates": 6, "p": 400}
+    anon = af.anonymize(table, "two-phase", k=4, seed=3, **options)
+    check_result(anon)
+    assert anon.loss() <= classes.loss()
+    again = af.anonymize(table, "two-phase", k=4, seed=3, workers=1, **options)
+    np.testing.assert_array_equal(anon.matches, again.matches)
+
+
+def test_a_start_by_patterns_conceals_what_costs_least() -> None:
+    frame = pd.DataFrame({"a": [0, 0, 1, 1], "b": [0, 1, 0, 1]})
+    for weights, pairs in (({"a": 2.0}, [1, 0, 3, 2]), ({"b": 2.0}, [2, 3, 0, 1])):
+        part = part_of(suppressed(frame, **weights))
+        assert pattern_matches(part, 2)[:, 1].tolist() == pairs
+
+
+def test_records_that_no_pattern_takes_join_the_last_class() -> None:
+    frame = pd.DataFrame({"a": [0, 0, 1, 1, 2], "b": [0, 0, 1, 1, 2]})
+    matches = pattern_matches(part_of(suppressed(frame)), 2)
+    assert_regular(matches)
+    assert sorted(matches[2:, 1].tolist()) == [2, 3, 4]
+
+
+def test_a_start_by_patterns_needs_values_that_are_published_or_concealed() -> None:
+    with pytest.raises(ParameterError, match=r"start: patterns needs .* take another start"):
+        af.anonymize(random_table(9), "two-phase", k=2, start="patterns")
 
 
 @examples(30)
