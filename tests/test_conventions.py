@@ -41,6 +41,7 @@ SORTING = {
 VAGUE = {"utils", "util", "helpers", "helper", "common", "core", "misc"}
 LATE = (
     "scipy.optimize",
+    "scipy.special",
     "scipy.stats",
     "panel",
     "bokeh",

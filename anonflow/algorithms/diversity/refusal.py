@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import scipy
 from scipy.sparse import csr_array
-from scipy.special import betaincinv
 
 from anonflow.algorithms.diversity.target import Targets
 from anonflow.release import draws_of_graph
@@ -32,14 +32,14 @@ def refusal_at_most(failed: int, draws: int) -> float:
     """
     if failed >= draws:
         return 1.0
-    return float(betaincinv(failed + 1, draws - failed, CONFIDENCE))
+    return float(scipy.special.betaincinv(failed + 1, draws - failed, CONFIDENCE))
 
 
 def refusal_at_least(failed: int, draws: int) -> float:
     """Return the lower bound; see :func:`refusal_at_most`."""
     if failed <= 0:
         return 0.0
-    return float(betaincinv(failed, draws - failed + 1, 1 - CONFIDENCE))
+    return float(scipy.special.betaincinv(failed, draws - failed + 1, 1 - CONFIDENCE))
 
 
 def throwaway_draws(

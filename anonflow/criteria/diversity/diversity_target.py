@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy import special
+import scipy
 
 from anonflow.errors import InfeasibleError
 from anonflow.hierarchy import Hierarchy
@@ -226,7 +226,7 @@ def log_excess(chance: float, risk: float) -> float:
 def more_than(count: np.ndarray | float, rows: int, share: np.ndarray) -> np.ndarray:
     """Return the chance that a value has more than so many of some independent rows."""
     # not scipy.stats, which takes 0.4 s to import
-    return np.asarray(special.bdtrc(np.minimum(count, rows), rows, share))
+    return np.asarray(scipy.special.bdtrc(np.minimum(count, rows), rows, share))
 
 
 def too_frequent(share: np.ndarray, rows: int, most: np.ndarray | float) -> float:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Annotated, Any
 
 import numpy as np
-from scipy import special
+import scipy
 
 from anonflow.criteria.diversity.diversity import Column, DiversityCriterion, Per, Spread, diversity
 from anonflow.criteria.diversity.diversity_target import SLACK, Target, log_excess, more_than, too_frequent
@@ -164,7 +164,7 @@ class _Disclosure(Target):
         # strictly between: counts at the bounds themselves fail
         high = np.ceil(rows * share * math.exp(delta) * (1 - SLACK)) - 1
         low = np.floor(rows * share * math.exp(-delta) * (1 + SLACK))
-        chance = float((more_than(high, rows, share) + special.bdtr(low, rows, share)).sum())
+        chance = float((more_than(high, rows, share) + scipy.special.bdtr(low, rows, share)).sum())
         return log_excess(chance, risk)
 
     @classmethod

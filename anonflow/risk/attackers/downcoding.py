@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special
+import scipy
 
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
@@ -46,11 +46,13 @@ def minimal_shares(prior: np.ndarray, size: int, k: int) -> np.ndarray:
         return prior
     if size < 2 * k or size <= (prior > 0).sum() * (k - 1):
         return (prior - whole) / (1 - whole.sum())
-    chance = special.bdtr(size - 1, size, prior) - special.bdtr(size - k, size, prior)
+    chance = scipy.special.bdtr(size - 1, size, prior) - scipy.special.bdtr(size - k, size, prior)
     if chance.sum() <= 0:
         return prior
     # E[n; m - k < n < m] = m p P(m - k - 1 < n' < m - 1) of m - 1 records
-    between = special.bdtr(size - 2, size - 1, prior) - special.bdtr(size - k - 1, size - 1, prior)
+    between = scipy.special.bdtr(size - 2, size - 1, prior) - scipy.special.bdtr(
+        size - k - 1, size - 1, prior
+    )
     records = size * prior * between
     rest = (chance * size - records) / np.maximum(1 - prior, 1e-300)
     shares = (records + prior * (rest.sum() - rest)) / (chance.sum() * size)

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
-from scipy import special
+import scipy
 
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.generalization import groups_of
@@ -71,7 +71,7 @@ class Beliefs:
         """Return which probabilities are above the shares: shape (m, v), bool; of a sample, so far that chance is rarer than said."""
         if self.exact:
             return self.chance > self.shares + 1e-9
-        tail = special.bdtrc(self.times - 1.0, self.same, self.shares)
+        tail = scipy.special.bdtrc(self.times - 1.0, self.same, self.shares)
         return (self.times > 0) & (self.shares < 1) & (tail < by_chance)
 
 

@@ -9,7 +9,6 @@ from functools import wraps
 
 import numpy as np
 import scipy
-from scipy.special import betaln, gammaln, xlog1py, xlogy
 
 from anonflow.errors import ParameterError
 from anonflow.option import is_finite
@@ -154,6 +153,7 @@ def _log_choose(n: np.ndarray | float, k: float) -> np.ndarray:
     """Return log C(n, k); minus infinity if k > n."""
     top = np.asarray(n, np.float64)
     inside = np.maximum(top - k, 0.0)
+    gammaln = scipy.special.gammaln
     logs = gammaln(top + 1) - gammaln(k + 1) - gammaln(inside + 1)
     return np.where(top >= k, logs, -np.inf)
 
@@ -191,6 +191,7 @@ def pitman(sizes: np.ndarray, fraction: float) -> Estimate:
     if classes < 3:
         return _nothing("pitman", "the sample has fewer than 3 classes")
     people = n / fraction
+    gammaln = scipy.special.gammaln
 
     def minus_log_likelihood(at: np.ndarray) -> float:
         alpha, theta = _pitman_parameters(at)
@@ -294,8 +295,9 @@ def _snb_parameters(at: np.ndarray) -> tuple[float, float]:
 
 def _negative_binomial(number: np.ndarray, a: float, b: float) -> np.ndarray:
     """Return P(X = number) for the number X of failures before a successes of probability b."""
-    log_choose = -betaln(a, number + 1.0) - np.log(a + number)
-    chance: np.ndarray = np.exp(log_choose + xlogy(a, b) + xlog1py(number, -b))
+    special = scipy.special
+    log_choose = -special.betaln(a, number + 1.0) - np.log(a + number)
+    chance: np.ndarray = np.exp(log_choose + special.xlogy(a, b) + special.xlog1py(number, -b))
     return chance
 
 
