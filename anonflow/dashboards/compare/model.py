@@ -98,7 +98,7 @@ class CompareModel(ScreenModel):
                     "records": str(sparkline(heights, "records by their loss, from 0% left to 100% right"))
                     if result.spread
                     else "",
-                    "partition": "whole table" if size is None else str(size),
+                    "partition": "whole table" if size is None or size >= result.records else f"{size:,}",
                     "problem": result.problem or "",
                 }
             )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -14,7 +14,7 @@ from anonflow.dashboards.protect.settings import share
 from anonflow.dashboards.session.draft_spec import ColumnSpec, columns_of, written
 from anonflow.dashboards.session.files.table_sources import first_columns
 from anonflow.dashboards.session.open_table import ACQUAINTANCES
-from anonflow.dashboards.session.screen_words import on_screen
+from anonflow.dashboards.session.screen_words import WITHOUT_CSV, WORDS, on_screen
 from anonflow.dashboards.work.screen_work import Background
 from anonflow.drawing.method_mark import sparkline
 from anonflow.errors import AnonflowError, ParameterError
@@ -89,6 +89,7 @@ class ColumnChoice(DraftForm):
         import pandas as pd
 
         rows, advice = [], {} if self._facts is None else self._facts[2]
+        words = WITHOUT_CSV if self.workspace.data.source.csv is None else WORDS
         for name, (sort, distinct, missing, heights) in self.about().items():
             column = self.declared(name)
             rule, kind = column.missing, column.kind or ""
@@ -97,7 +98,7 @@ class ColumnChoice(DraftForm):
             role, codes = column.role or NOT_PUBLISHED, ", ".join(column.codes or ())
             cells = {
                 "column": name, "values": _picture(sort, distinct, missing, heights), "type": sort, "distinct": distinct,
-                "missing": missing, "who": self._who(name), "role": role, "why": reasons_of(advice.get(name), role),
+                "missing": missing, "who": self._who(name), "role": role, "why": reasons_of(advice.get(name), role, words),
                 "kind": kind, "no value": rule or "", "codes": codes, "form": _form_text(column),
             }  # fmt: skip
             rows.append(cells)
@@ -418,10 +419,10 @@ def _picture(sort: str, distinct: int, missing: int, heights: Sequence[float]) -
     return f"{sparkline(heights, counts) if heights else ''}<div class='counts'>{counts}</div>"
 
 
-def reasons_of(advice: Advice | None, role: str) -> str:
-    """Return the reasons of the guess at a column; its role first, where that is another now."""
+def reasons_of(advice: Advice | None, role: str, words: Mapping[str, str] = WORDS) -> str:
+    """Return the reasons of the guess at a column, with settings in the `words` of the screens; its role first, where that is another now."""
     if advice is None:
         return ""
-    reasons = "; ".join(map(on_screen, advice.reasons))
+    reasons = "; ".join(on_screen(reason, words) for reason in advice.reasons)
     guess = advice.entry["role"]
     return reasons if guess == role else f"guess: {guess}, because {reasons}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from anonflow.errors import Sentence
 from anonflow.hierarchy.wording import plural
@@ -42,9 +42,15 @@ WORDS = {
 """What the screens call each setting that an error names (:class:`anonflow.errors.Setting`), with its values."""
 
 
-def on_screen(text: str) -> str:
+WITHOUT_CSV = WORDS | {
+    "missing-texts": "add a step recode, such as NA =, with nothing behind the sign, on the screen Prepare"
+}
+"""The same for a table that is no CSV file, of which no texts are read as missing."""
+
+
+def on_screen(text: str, words: Mapping[str, str] = WORDS) -> str:
     """Return a text of one of our errors, with its settings in the words of the screens."""
-    return text.in_words(WORDS) if isinstance(text, Sentence) else text
+    return text.in_words(words) if isinstance(text, Sentence) else text
 
 
 def listed(names: Sequence[str], most: int) -> str:

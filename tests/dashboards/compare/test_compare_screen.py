@@ -54,6 +54,17 @@ def small() -> Iterator[Workspace]:
     workspace.close()
 
 
+def test_a_partition_of_all_records_is_the_whole_table(small: Workspace) -> None:
+    """A budget may choose one of them, which was told as another way than the whole table."""
+    small.draft.set_algorithms(["mondrian"])
+    small.draft.set_ks([3])
+    for size in (60, 20):
+        small.draft.put(small.draft.spec.with_partition(size=size))
+        small.start()
+        small.wait(300)
+    assert list(CompareModel(small).rows()["partition"]) == ["whole table", "20"]
+
+
 def test_every_run_is_a_row_with_its_pictures(done: Workspace) -> None:
     model = CompareModel(done)
     rows = model.rows()

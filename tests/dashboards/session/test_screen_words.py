@@ -284,6 +284,17 @@ def test_reasons_are_shown_in_the_words_of_the_screens() -> None:
         shown = reasons_of(advice, str(advice.entry["role"]))
         assert "name them under Texts that stand for a missing value" in shown, codes
         assert not IN_FILES_ALONE.search(shown)
+    # of another file than a CSV file no text is read as missing, whatever is typed there
+    item = Workspace()
+    item.opener.open_frame(pd.DataFrame({"mood": ["None", "Mild", "Severe"] * 8}), None)
+    (why,) = ColumnChoice(item).rows["why"]
+    assert "add a step recode" in why
+    assert "Texts that stand" not in why
+    item.draft.put(
+        item.draft.spec.with_table(prepare=({"recode": {"column": "mood", "values": {"None": None}}},))
+    )
+    assert item.data.table.frame["mood"].isna().sum() == 8
+    item.close()
 
 
 def test_a_control_character_beside_a_setting_is_escaped() -> None:
