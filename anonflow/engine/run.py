@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from os import PathLike
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from anonflow.algorithms.diversity.target import Targets
@@ -40,6 +40,7 @@ from anonflow.engine.execution.schedulers import Executor
 from anonflow.engine.execution.tasks import match
 from anonflow.engine.execution.totals import with_findings
 from anonflow.engine.expected import expected_of
+from anonflow.engine.flows.addresses import beside, removed, shown_address
 from anonflow.engine.flows.flow import Flow
 from anonflow.engine.flows.loader import load_flow
 from anonflow.engine.flows.registers import check_registers
@@ -327,9 +328,9 @@ class _Runner:
         ]
         if flow.pdf_path is not None:
             pdf.browser()
-        beside = None if flow.table_path is None else metadata_path(flow.table_path)
-        if beside is not None and flow.table_path is not None:
-            targets.append(beside)
+        description = None if flow.table_path is None else metadata_path(flow.table_path)
+        if description is not None and flow.table_path is not None:
+            targets.append(description)
             check_package(flow.table_path)
         check_targets(targets, {} if flow.source_path is None else {flow.source_path: "the source"})
         owner = self.session.owner
@@ -347,11 +348,19 @@ class _Runner:
 
     def _remove_drafts_of_unfinished(self, owner: OwnerFolder) -> None:
         """Remove what a killed run left beside its targets, which the flow may name no longer: it may be of another draw."""
-        named = (owner.unfinished() or {}).get("targets")
-        for name in named if isinstance(named, list) else ():
+        left = owner.unfinished() or {}
+        lists = (left.get(key) for key in ("targets", "addresses"))
+        targets, addresses = (entries if isinstance(entries, list) else [] for entries in lists)
+        for name in targets:
             target = Path(os.path.normpath(owner.path / str(name)))
             with suppress(AnonflowError), held_targets([target]):  # unless somebody else writes it now
                 remove_drafts(target)
+        for address in map(str, addresses):
+            description = metadata_path(PurePosixPath(shown_address(address)).name)
+            uploads = [address] if description is None else [address, beside(address, description.name)]
+            for upload in uploads:
+                with suppress(AnonflowError):  # its store may not answer any more
+                    removed(upload, part=True)
 
     def _say_form(self) -> None:
         """Detect what the source leaves to be detected, and report it."""

@@ -350,6 +350,34 @@ def test_a_table_at_an_address_has_no_description_or_its_own(
     assert 'k": 5' in system.cat(place).decode()
 
 
+def test_what_a_killed_run_left_at_an_address_is_removed_though_the_flow_names_another(
+    tmp_path: Path, bucket: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has all rows of another draw, under a name that nobody looks at."""
+    people().to_csv(tmp_path / "people.csv", index=False)
+    flow = write_flow(tmp_path, "{csv: people.csv}", f"{bucket}/people.csv", f"{bucket}/people.html")
+    system = fsspec.filesystem("memory")
+    for killed_at in ("people.csv", "people.csv-metadata.json", "people.html"):
+        own = type(system).mv
+
+        def killed(system: Any, part: str, target: str, killed_at: str = killed_at, own: Any = own) -> None:
+            if target.endswith(f"/{killed_at}"):
+                system.cp_file(part, f"{part}-kept")  # a process that is killed tidies nothing
+                raise Killed
+            own(system, part, target)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(type(system), "mv", killed)
+            with pytest.raises(Killed):
+                af.run(flow)
+        part = f"{bucket}/.{killed_at}.part"
+        system.mv(f"{part}-kept", part)
+        flow.write_text(flow.read_text().replace(f"{bucket}/people", f"{bucket}/other"))
+        assert af.run(flow, fresh=True).ok
+        assert not system.exists(part)
+        flow.write_text(flow.read_text().replace(f"{bucket}/other", f"{bucket}/people"))
+
+
 def test_an_address_is_shown_without_its_secrets() -> None:
     assert shown_address("https://me:pw@host/a.csv?signature=x") == "https://host/a.csv"
     assert is_address("s3://b/a")

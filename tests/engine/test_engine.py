@@ -176,7 +176,10 @@ def test_a_failed_check_publishes_nothing(tmp_path: Path) -> None:
     assert report.release is None
     assert report.published == ()
     assert "p-sensitivity" in report.problems[0]
-    assert everything_in(tmp_path) == before | {"flow.yaml", "people.csv"}
+    seed = {"owner", "owner/test", "owner/test/key", "owner/test/unfinished.json"}
+    assert everything_in(tmp_path) == before | {"flow.yaml", "people.csv"} | seed, (
+        "of the draw, its seed alone"
+    )
 
 
 # ------------------------------------------------------------------------------------------- plan

@@ -209,8 +209,7 @@ def uploaded(
     """
     with _failing(address, "cannot be written", "check the address, and that this machine may write there"):
         system, place = _opened(address)
-        head, _, name = place.rpartition("/")
-        part = f"{head}/.{name}.part" if head else f".{name}.part"
+        part = _part_of(place)
         try:
             system.put_file(str(file), part)
             ready()
@@ -224,6 +223,12 @@ def uploaded(
                 system.rm_file(part)
 
 
+def _part_of(place: str) -> str:
+    """Return the name of a file while it is uploaded."""
+    head, _, name = place.rpartition("/")
+    return f"{head}/.{name}.part" if head else f".{name}.part"
+
+
 def _may_exist(system: Any, place: str) -> bool:
     try:
         return bool(system.exists(place))
@@ -231,8 +236,8 @@ def _may_exist(system: Any, place: str) -> bool:
         return True
 
 
-def removed(address: str) -> None:
-    """Remove the file at an address, if there is one.
+def removed(address: str, *, part: bool = False) -> None:
+    """Remove the file at an address, if there is one; or `part` of it, which an upload that was ended has left.
 
     Raises
     ------
@@ -241,6 +246,7 @@ def removed(address: str) -> None:
     """
     with _failing(address, "cannot be removed", "check the address, and that this machine may write there"):
         system, place = _opened(address)
+        place = _part_of(place) if part else place
         if system.exists(place):
             system.rm_file(place)
 

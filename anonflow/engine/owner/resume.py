@@ -17,6 +17,7 @@ from anonflow.algorithms.method import Outcome
 from anonflow.engine.execution.batches import Batch
 from anonflow.engine.execution.budgets import choices_in, kept_choice
 from anonflow.engine.execution.tasks import Matched
+from anonflow.engine.flows.addresses import is_address
 from anonflow.engine.flows.fingerprint import Fingerprint
 from anonflow.engine.flows.flow import Flow
 from anonflow.engine.owner.checkpoints import Checkpoints, ResultNames, domains_digest
@@ -284,6 +285,7 @@ class ResumeStore(StoredResults):
             "publishing": publishing,
             "refused": refused,
             "targets": [os.path.relpath(target, self._owner.path) for target in self.targets],
+            "addresses": [target for target in self._flow.targets if is_address(target)],
             "choices": {str(run): kept_choice(choice) for run, choice in self.choices.items()},
         }
 

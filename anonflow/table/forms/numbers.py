@@ -89,6 +89,9 @@ def _dates(cells: pd.Series, name: str) -> tuple[np.ndarray, str]:
             "write them all in one way"
         ) from None
     values = (coarse if (coarse == stamps).all() else stamps).to_numpy()
+    years = values[~np.isnat(values)].astype("datetime64[Y]").astype(np.int64) + 1970
+    if ((years < 1) | (years > 9999)).any():  # nobody could read them in a release
+        raise DataError(f"column {name!r}: has a date outside the years 1 to 9999; correct it")
     midnight = (values == values.astype("datetime64[D]")).all()
     return values, "date" if midnight and sort == "time" else sort
 

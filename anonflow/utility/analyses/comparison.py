@@ -16,9 +16,10 @@ from anonflow.analysis.conditions import numbers_of, written_numbers
 from anonflow.analysis.models import texts
 from anonflow.analysis.plausible_tables import plausible_of
 from anonflow.errors import DataError, ParameterError
-from anonflow.release import Release, publish, ranges
+from anonflow.release import Release, publish
 from anonflow.table import Table
 from anonflow.table.domain import Domain, missing_cells
+from anonflow.table.forms.numbers import numbers_of as values_in
 from anonflow.table.forms.text_columns import text_type
 from anonflow.table.published.published_cells import IS_NUMBER, code_name, rows_of_stars
 from anonflow.table.schema import did_you_mean
@@ -271,7 +272,10 @@ def originals_of(table: Table) -> pd.DataFrame:
             cells = cells.where(~is_code & ~missing).infer_objects()
             columns[domain.column] = cells
         if numbers_of(cells) is None:
-            columns[domain.column] = ranges(cells.dropna().astype(str))["low"].reindex(frame.index)
+            present = cells[~missing_cells(cells)]  # in any spelling that the table takes, such as +5
+            values, dates = values_in(present, domain.column)
+            numbers = values if dates is not None else values.astype(np.float64)
+            columns[domain.column] = pd.Series(numbers, present.index).reindex(frame.index)
     return frame.assign(**columns)
 
 

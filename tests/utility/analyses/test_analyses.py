@@ -252,6 +252,20 @@ def test_numbers_and_dates_of_a_file_are_compared_as_such() -> None:
     assert numbers[0] == numbers[1]
 
 
+def test_numbers_are_measured_in_every_spelling_that_a_table_takes() -> None:
+    """In the originals: a release has one spelling of each."""
+    plain = pd.DataFrame({"age": [f"{20 + row % 40}" for row in range(80)], "ill": [*"uv"] * 40})
+    spelled = plain.assign(age=plain["age"].replace({"21": "+21", "23": "2.3e1", "25": "025"}))
+    columns = {"age": {"role": "quasi-identifier", "kind": "numeric"}, "ill": {"role": "sensitive"}}
+    names = ["association", "k-marginals"]
+    measured = []
+    for frame in (plain, spelled, spelled.assign(age=spelled["age"].replace({"22": " 22 ", "24": "٢٤"}))):
+        table = af.Table(frame, columns)
+        measured.append(af.measure(table, af.anonymize(table, "mondrian", k=4, seed=SEED), names))
+    assert measured[0] == measured[1]
+    assert measured[2].keys() == measured[0].keys()  # drawn otherwise: its cells are other texts
+
+
 def test_an_association_that_is_lost_makes_up_for_none_that_is_too_strong() -> None:
     x = np.array(["a", "b"] * 50)
     weak = pd.DataFrame({"x": x, "y": np.where(np.arange(100) < 25, x, np.roll(x, 1))})
