@@ -371,7 +371,7 @@ def write_all(session: Session, table: Table, report: RunReport, release: Releas
         address = flow.targets[0] if is_address(flow.targets[0]) else None
         named = marks.clear if address is None else lambda: None
         try:
-            write = functools.partial(_write, session, table, release)
+            write = functools.partial(_write_and_hash, session, table, release)
             for path in write_described(flow.table_target, write, keep, named):
                 published.append(_delivered(path, None if address is None else beside(address, path.name)))
                 marks.clear()
@@ -425,7 +425,7 @@ def write_record(session: Session, report: RunReport) -> None:
     )
 
 
-def _write(session: Session, table: Table, release: Release, path: Path) -> ReleaseMetadata | None:
+def _write_and_hash(session: Session, table: Table, release: Release, path: Path) -> ReleaseMetadata | None:
     """Write the published table, and hash its people meanwhile, whose marks are stored when it is written."""
     works: list[Callable[[], Any]] = [functools.partial(write_table, release.frame, path, release.about)]
     if session.owner is not None and not session.replayed and FEW_ROWS < table.n <= MOST_PEOPLE:

@@ -437,10 +437,12 @@ def read_measures(measures: Any, shared: Mapping[str, Any] | None = None) -> dic
             raise ParameterError(
                 f"unknown option {option!r} of these measures{did_you_mean(option, option_names)}"
             )
-    return {name: _checked(name, shared or {}, options) for name, options in named.items()}
+    return {name: _checked_measure_options(name, shared or {}, options) for name, options in named.items()}
 
 
-def _checked(name: str, shared: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
+def _checked_measure_options(
+    name: str, shared: Mapping[str, Any], options: Mapping[str, Any]
+) -> dict[str, Any]:
     """Return the options of a measure with those that it shares with others."""
     declared, needed = MEASURES[name].options, MEASURES[name].needs
     settings = {**{option: value for option, value in shared.items() if option in declared}, **options}
@@ -467,7 +469,7 @@ def _nothing(records: Records, k: int | None) -> None:
     return None
 
 
-def _loss(name: str) -> Measure:
+def _loss_measure(name: str) -> Measure:
     def chunk(prepared: None, part: Part) -> tuple[float, int]:
         costs = losses.record_costs(part.generalization, name)
         return float(costs.sum()), len(costs)
@@ -607,10 +609,12 @@ def _discernibility(prepared: _Discernible, chunks: list[tuple[Any, ...]]) -> in
     if all(homogeneous for _, _, homogeneous, _ in chunks):
         return _discernible(prepared, [_discernible_sums(prepared, chunks)])
     assert prepared.records is not None
-    return sum(_covered(prepared.records, generalization, sizes) for _, sizes, _, generalization in chunks)
+    return sum(
+        _covered_count(prepared.records, generalization, sizes) for _, sizes, _, generalization in chunks
+    )
 
 
-def _covered(records: Records, generalization: Generalization, sizes: np.ndarray) -> int:
+def _covered_count(records: Records, generalization: Generalization, sizes: np.ndarray) -> int:
     """Return how many originals generalized records cover in all, each counted `sizes` times."""
     graph = consistency_graph(records, generalization)
     copies = np.bincount(graph.published.label, weights=sizes, minlength=graph.published.size)
@@ -870,7 +874,7 @@ def _all_rows(attributes: tuple[usefulness.Attribute, ...], chunks: list[Any]) -
 
 
 MEASURES: dict[str, Measure] = {
-    **{name: _loss(name) for name in losses.names()},
+    **{name: _loss_measure(name) for name in losses.names()},
     "usefulness": _by_class(
         _usefulness_prepare,
         usefulness.chunk,
