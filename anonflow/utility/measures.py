@@ -478,7 +478,7 @@ def _loss_measure(name: str) -> Measure:
     return Measure(_nothing, chunk, _mean_of_totals, f"Information loss: {loss.label}.", adds_up=True)
 
 
-def _mean_of_totals(prepared: Any, chunks: list[tuple[float, int]]) -> float:
+def _mean_of_totals(prepared: Any, chunks: Sequence[tuple[float, ...]]) -> float:
     n = sum(count for _, count in chunks)
     return sum(total for total, _ in chunks) / n if n else 0.0
 
@@ -631,10 +631,6 @@ def _usefulness_prepare(
     numeric: Annotated[Any, Option("Columns that count as numeric")] = None,
 ) -> tuple[usefulness.Attribute, ...]:
     return usefulness.attributes(records, numeric)
-
-
-def _mean_of_sums(prepared: Any, sums: list[tuple[float, ...]]) -> float:
-    return sum(total for total, _ in sums) / sum(count for _, count in sums)
 
 
 @dataclass(frozen=True)
@@ -879,7 +875,7 @@ MEASURES: dict[str, Measure] = {
         _usefulness_prepare,
         usefulness.chunk,
         usefulness.sums,
-        _mean_of_sums,
+        _mean_of_totals,
         "Mean over the classes of the sum of their columns' diversity: 0 to q. All suppressed rows are one class.",
     ),
     "usefulness-of-all-rows": Measure(
