@@ -43,12 +43,12 @@ def lexicographic_order(records: Records) -> np.ndarray:
         O(q n) time; 8 bytes a record besides, and 2 for each 16 bits that a record's codes have together.
     """
     positions = np.arange(records.n, dtype=np.int64)
-    for digit in reversed(_digits(records)):
+    for digit in reversed(_sort_digits(records)):
         positions = positions[np.argsort(digit[positions], kind="stable")]
     return positions
 
 
-def _digits(records: Records) -> list[np.ndarray]:
+def _sort_digits(records: Records) -> list[np.ndarray]:
     """Return the records' codes as digits of 16 bits, the first first: numpy sorts these in one pass over their bytes."""
     digits: list[np.ndarray] = []
     room = 0

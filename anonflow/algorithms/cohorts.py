@@ -15,7 +15,7 @@ from anonflow.candidate_lists import Candidates
 from anonflow.criteria.boundaries import beyond_cells
 from anonflow.criteria.guarantee import promises_classes, promises_matches
 from anonflow.errors import BUG, AnonflowError, InfeasibleError, ParameterError
-from anonflow.hierarchy.wording import plural
+from anonflow.hierarchy.wording import plural, verb_of
 from anonflow.loss import record_costs
 from anonflow.option import check_whole
 from anonflow.partition import bounded, limited
@@ -87,7 +87,7 @@ def anonymized_again(
     few = int((history.people_left < least).sum())
     if few:
         raise InfeasibleError(
-            f"the earlier releases leave {few:,} people fewer than {least} people whose rows may be theirs, and no further release "
+            f"the earlier releases leave {plural(few, 'person')} fewer than {least} people whose rows may be theirs, and no further release "
             f"mends that; lower {'people' if classes else 'k'}, or publish one of them only"
         )
     at = np.minimum(np.searchsorted(history.marks, marks), len(history.marks) - 1)
@@ -133,14 +133,15 @@ def anonymized_again(
     whole = gathered(table.domains, outcomes, index, part.n)
     frozen = np.zeros(part.n, bool)
     frozen[np.searchsorted(chosen, position[again])] = True
-    _check(history, marks[chosen], whole, least)
+    _check_people_left(history, marks[chosen], whole, least)
     held = table.n - part.n
     facts = {
         "persisting": len(again),
         "newcomers": len(joining),
         "held_back": held,
         "promise": (
-            f"{len(again):,} people are published again and {len(joining):,} for the first time, {held:,} are held back; all releases leave "
+            f"{plural(len(again), 'person', 'are')} published again and {len(joining):,} for the first time, {held:,} "
+            f"{verb_of(held, 'are')} held back; all releases leave "
             f"each person at least {least} people whose rows may be theirs"
         ),
     }
@@ -378,7 +379,7 @@ def _outcome_of(fresh: Anonymization, joining: np.ndarray) -> Outcome:
     )
 
 
-def _check(history: History, marks: np.ndarray, whole: Outcome, least: int) -> None:
+def _check_people_left(history: History, marks: np.ndarray, whole: Outcome, least: int) -> None:
     """Refuse a result that leaves somebody too few people, which only a bug makes.
 
     Raises

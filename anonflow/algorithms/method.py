@@ -106,10 +106,14 @@ class Partition:
 
         Returns
         -------
-        origin, joined : State
-            The originals, and the generalized records so far: copies of them.
-        assigned, matches : numpy.ndarray, shape (P, k), int32
-            Of each original and of each generalized record; the first column is filled.
+        origin : State
+            The originals.
+        joined : State
+            The generalized records so far: copies of them.
+        assigned : numpy.ndarray, shape (P, k), int32
+            Rows of each original; the first column is filled.
+        matches : numpy.ndarray, shape (P, k), int32
+            Originals of each generalized record; the first column is filled.
         """
         origin = self.originals()
         assigned, matches = np.empty((2, self.n, k), np.int32)
@@ -419,7 +423,7 @@ class Algorithm:
         """
         if left and self.complete is not None and self.complete(options):
             raise InfeasibleError(
-                f"{self.name}: {plural(left, 'row')} {'has' if left == 1 else 'have'} no place within the boundaries or limits, "
+                f"{self.name}: {plural(left, 'row', 'have')} no place within the boundaries or limits, "
                 "so not every row can follow a pattern; widen them, lower k, or let rows be suppressed with fallback none or all"
             )
 

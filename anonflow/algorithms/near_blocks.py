@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from anonflow.kernels.costs import increase_row_jit
+from anonflow.kernels.row_costs import increase_row_jit
 from anonflow.kernels.state import Plan, State
 
 
@@ -14,8 +14,10 @@ def near_blocks(plan: Plan, origin: State, joined: State, rows: np.ndarray, size
     Parameters
     ----------
     plan : Plan
-    origin, joined : State
-        n originals; n generalized records.
+    origin : State
+        n originals.
+    joined : State
+        n generalized records.
     rows : numpy.ndarray, shape (m,), int64
         In random order, which also decides between equals.
     size : int

@@ -84,14 +84,14 @@ def anonymization_view(
         heading("Information loss by column"),
         plots.bars(names, losses, "Information loss by column"),
         *([heading("Levels of the columns"), levels] if levels is not None else []),
-        *_sizes(anonymization, table.n),
+        *_sizes_view(anonymization, table.n),
         heading("Records and what they become"),
         _changes(table, generalization, suppressed),
     ]
     return view(f"Anonymization by {method}", *parts, owner=True)
 
 
-def _sizes(anonymization: MatchesOrClasses, n: int) -> list[Markup]:
+def _sizes_view(anonymization: MatchesOrClasses, n: int) -> list[Markup]:
     sizes = sizes_of(anonymization)
     if not sizes:
         return [

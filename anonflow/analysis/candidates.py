@@ -259,9 +259,9 @@ class CandidateTable:
             criterion = "k-regular"
         declared = None if schema is None else Schema.of(schema)
         described = {} if metadata is None else {column.name: column for column in metadata.columns}
-        names = _names(frame, columns)
+        names = _chosen_names(frame, columns)
         read = tuple(
-            _described(frame[name], described[name])
+            _column_candidates(frame[name], described[name])
             if declared is None and name in described
             else _declared_column(frame[name], declared, trees or {})
             for name in names
@@ -284,7 +284,7 @@ class CandidateTable:
         return cls(read, len(frame), _matches(general, len(frame), criterion, k))
 
 
-def _names(frame: pd.DataFrame, columns: Sequence[str] | None) -> list[str]:
+def _chosen_names(frame: pd.DataFrame, columns: Sequence[str] | None) -> list[str]:
     every = [str(name) for name in frame.columns]
     if columns is None:
         return every
@@ -308,7 +308,7 @@ def _matches(general: Sequence[np.ndarray], n: int, criterion: str, k: int | Non
     return max(int(k), round(n / (int(equal_columns(list(general), n).max()) + 1)))
 
 
-def _described(cells: pd.Series, metadata: ColumnMetadata) -> CandidateColumn:
+def _column_candidates(cells: pd.Series, metadata: ColumnMetadata) -> CandidateColumn:
     """Return a column as the release describes it."""
     if metadata.notation == CODED:
         return _range_column(cells, coded=True)

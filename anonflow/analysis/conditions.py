@@ -102,7 +102,7 @@ class ColumnCondition:
         values = self.values or frozenset()
         read = {value: day_number(value) if dates else _number_from(value) for value in values}
         unread = [value for value, number in read.items() if number is None] if dates else []
-        if any(_days(value) is not None for value in unread if _DIGIT.search(value)):
+        if any(_days_of(value) is not None for value in unread if _DIGIT.search(value)):
             raise self._needs_dates("the values")
         return np.unique([number for number in read.values() if number is not None])
 
@@ -151,7 +151,7 @@ def _condition(name: Any, condition: Any, columns: Sequence[str]) -> ColumnCondi
         numbers = {key: _number_from(end) for key, end in ends.items()}
         has_dates = bool(ends) and all(number is None for number in numbers.values())
         if has_dates:
-            numbers = {key: _days(end) for key, end in ends.items()}
+            numbers = {key: _days_of(end) for key, end in ends.items()}
         if None in numbers.values():
             raise ParameterError(f"condition on {name!r}: from and to are numbers or dates")
         low, high = numbers.get("from"), numbers.get("to")
@@ -227,7 +227,7 @@ def written_numbers(cells: pd.Series) -> pd.Series:
     return pd.to_numeric(cells)
 
 
-def _days(value: Any) -> float | None:
+def _days_of(value: Any) -> float | None:
     """Return a date as days since 1970-01-01, also a text; None where it is none."""
     try:
         moment = pd.Timestamp(value)

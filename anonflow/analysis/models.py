@@ -15,6 +15,7 @@ from scipy import sparse
 
 from anonflow.analysis.conditions import numbers_among, numbers_of, rows_that_meet, text_of
 from anonflow.errors import DataError, ParameterError
+from anonflow.hierarchy.wording import plural
 from anonflow.table.schema import did_you_mean
 
 Weights = str | Sequence[float] | np.ndarray | None
@@ -50,10 +51,10 @@ def mean(table: pd.DataFrame, column: str, weights: Weights = None) -> Estimate:
     unequal chances.
     """
     numbers, row_weights = _numbers_and_weights(table, column, weights)
-    return *_ratio(numbers, row_weights), len(numbers) - 1.0
+    return *_weighted_mean(numbers, row_weights), len(numbers) - 1.0
 
 
-def _ratio(numbers: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
+def _weighted_mean(numbers: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
     """Return a weighted mean, and its variance (NaN of a single number)."""
     n, total = len(numbers), weights.sum()
     middle = float((weights * numbers).sum() / total) if total else np.nan
@@ -83,7 +84,8 @@ def quantiles(table: pd.DataFrame, column: str, at: Sequence[float], weights: We
     else:
         middle = weighted_quantiles(numbers, row_weights, at)
         ranks = np.array(
-            [_ratio((numbers <= point).astype(np.float64), row_weights)[1] for point in middle], np.float64
+            [_weighted_mean((numbers <= point).astype(np.float64), row_weights)[1] for point in middle],
+            np.float64,
         )
     reach = 1.96 * np.sqrt(ranks)
     ends = [np.clip(np.add(at, sign * reach), 0, 1) for sign in (-1, 1)]
@@ -111,7 +113,7 @@ def share(
     """Return the share of rows that meet a condition."""
     met = rows_that_meet(table, where).astype(np.float64)
     row_weights = weights_of(table, weights)
-    return *_ratio(met, np.ones(len(met)) if row_weights is None else row_weights), len(met) - 1.0
+    return *_weighted_mean(met, np.ones(len(met)) if row_weights is None else row_weights), len(met) - 1.0
 
 
 def crosstab(
@@ -151,7 +153,7 @@ def group_means(
     group = texts(_existing_column(table, by)).to_numpy()
     present = ~np.isnan(numbers)
     group_rows = [present & (group == value) for value in categories]
-    pairs = [_ratio(numbers[rows], row_weights[rows]) for rows in group_rows]
+    pairs = [_weighted_mean(numbers[rows], row_weights[rows]) for rows in group_rows]
     index = pd.Index(categories, name=by)
     means, variances = (pd.Series([pair[at] for pair in pairs], index, dtype=np.float64) for at in (0, 1))
     size = pd.Series([rows.sum() for rows in group_rows], index, dtype=np.float64)
@@ -279,11 +281,11 @@ class Design:
             raise ParameterError("regression: kind is one of linear, logistic")
         if kind == "logistic" and len(values) != 2:
             raise ParameterError(
-                f"formula: {outcome!r} has {len(values)} values; a logistic regression needs two"
+                f"formula: {outcome!r} has {plural(len(values), 'value')}; a logistic regression needs two"
             )
         if kind == "linear" and not numeric:
             raise ParameterError(
-                f"formula: {outcome!r} has no numbers and {len(values)} values; take an outcome of numbers, or of two values"
+                f"formula: {outcome!r} has no numbers and {plural(len(values), 'value')}; take an outcome of numbers, or of two values"
             )
         return cls(outcome, terms, categories, kind, values[1] if kind == "logistic" else None)
 
@@ -424,10 +426,10 @@ def _terms(formula: Any, columns: Sequence[str]) -> tuple[str, tuple[tuple[str, 
     if not isinstance(formula, str) or formula.count("~") != 1:
         raise ParameterError("a formula is text such as 'income ~ age + education'")
     left, right = formula.split("~")
-    outcome = _name(left.strip(), columns)
+    outcome = _column_name(left.strip(), columns)
     terms: list[tuple[str, ...]] = []
-    for text in _split(right.strip(), "+", columns):
-        factors = [_name(factor, columns) for factor in _split(text, ":", columns)]
+    for text in _split_outside_names(right.strip(), "+", columns):
+        factors = [_column_name(factor, columns) for factor in _split_outside_names(text, ":", columns)]
         if outcome in factors:
             raise ParameterError(f"formula: {outcome!r} stands on both sides")
         if len(set(factors)) < len(factors) or tuple(factors) in terms:
@@ -436,7 +438,7 @@ def _terms(formula: Any, columns: Sequence[str]) -> tuple[str, tuple[tuple[str, 
     return outcome, tuple(terms)
 
 
-def _split(text: str, mark: str, columns: Sequence[str]) -> list[str]:
+def _split_outside_names(text: str, mark: str, columns: Sequence[str]) -> list[str]:
     """Return the parts between marks; a mark inside a column's name separates nothing."""
     names = "|".join(re.escape(name) for name in sorted(columns, key=len, reverse=True) if mark in name)
     pattern = f"(?:{names}|[^{re.escape(mark)}])+" if names else f"[^{re.escape(mark)}]+"
@@ -448,7 +450,7 @@ def _split(text: str, mark: str, columns: Sequence[str]) -> list[str]:
     return parts
 
 
-def _name(text: str, columns: Sequence[str]) -> str:
+def _column_name(text: str, columns: Sequence[str]) -> str:
     if text not in columns:
         raise ParameterError(f"formula: there is no column {text!r}{did_you_mean(text, tuple(columns))}")
     return text

@@ -391,12 +391,12 @@ def plausible_of(
     sequence = np.random.SeedSequence(seed if seed is None else int(seed), spawn_key=(0x9147,))
     first, *others = (np.random.Generator(np.random.PCG64(child)) for child in sequence.spawn(1 + int(m)))
     fitted = model.fit(first)
-    tables = tuple(_table(model, fitted, rng) for rng in others)
+    tables = tuple(_drawn_table(model, fitted, rng) for rng in others)
     words = f"mixture of {h} latent classes over {len(candidates.columns)} columns ({', '.join(candidates.names)})"
     return PlausibleTables(tables, words, candidates.suppressed, candidates)
 
 
-def _table(model: Model, fitted: Mixture, rng: np.random.Generator) -> pd.DataFrame:
+def _drawn_table(model: Model, fitted: Mixture, rng: np.random.Generator) -> pd.DataFrame:
     n = model.candidates.n
     weights = rng.standard_exponential(n)
     mixture = model.fit(rng, rounds=RENEWED, weights=weights * (n / weights.sum()), start=fitted)

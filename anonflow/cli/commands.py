@@ -16,6 +16,7 @@ from anonflow import strict_yaml
 from anonflow.cli.interrupts import INTERRUPTS
 from anonflow.cli.streams import number, say, say_json, table_text, warnings_told
 from anonflow.errors import AnonflowError, FlowError, ParameterError, SchemaError, printable
+from anonflow.hierarchy.wording import plural, verb_of
 from anonflow.whole_file import write_whole
 
 if TYPE_CHECKING:
@@ -296,8 +297,8 @@ def validate(
             answer |= {"ok": True, "flow": flow.name, "runs": len(flow.runs)}
             if as_json:
                 continue
-            runs = f"{len(flow.runs)} runs" if len(flow.runs) > 1 else "1 run"
-            say(f"{path}: {flow.name}, {runs}, {len(flow.schema.quasi_identifiers)} quasi-identifiers")
+            identifiers = plural(len(flow.schema.quasi_identifiers), "quasi-identifier")
+            say(f"{path}: {flow.name}, {plural(len(flow.runs), 'run')}, {identifiers}")
     if as_json:
         say_json(json.dumps(answers, indent=2))
     return status
@@ -843,7 +844,9 @@ def risk(
         say(table_text(list(top.columns), _text_rows(top), right=range(4)))
     if matched is not None:
         say("")
-        say(f"{len(matched):,} of {table.n:,} records were released before")
+        say(
+            f"{len(matched):,} of {plural(table.n, 'record')} {verb_of(len(matched), 'were')} released before"
+        )
         say(table_text(list(matched.columns), _text_rows(matched), right=range(2)))
     if people is not None:
         say("")
@@ -921,7 +924,7 @@ def _table(
     shape = settings["shape"]
     declared = _schema(schema).with_separators(shape.decimal, shape.thousands)
     document = _document(schema)
-    units = units_of(document) if _described(document) else None
+    units = units_of(document) if _table_section(document) else None
     if units is None:
         return Table.read(file, declared, **settings)
     of_cap = 0 if units.cap is None else seed()
@@ -940,7 +943,7 @@ def _form(schema: Path, file: Path, form: FileForm) -> dict[str, Any]:
     document = _document(schema)
     delimiter, encoding, keys = form
     settings: dict[str, Any] = {"shape": shape_of(keys)}
-    if _described(document).get("source") is not None:
+    if _table_section(document).get("source") is not None:
         source = source_of(document)
         if source.csv is not None:
             delimiter, encoding = delimiter or source.delimiter, encoding or source.encoding
@@ -958,7 +961,7 @@ def _document(schema: Path) -> Any:
     return strict_yaml.read(schema, error=SchemaError)
 
 
-def _described(document: Any) -> dict[str, Any]:
+def _table_section(document: Any) -> dict[str, Any]:
     """Return what a flow says under 'table:'; of another file, nothing."""
     data = document.data
     is_flow = isinstance(data, dict) and isinstance(data.get("table"), dict) and "flow" in data
@@ -969,7 +972,7 @@ def _schema(schema: Path) -> Any:
     """Return the schema of a schema file, or of a flow."""
     from anonflow.table import Schema
 
-    table = _described(_document(schema))
+    table = _table_section(_document(schema))
     if not table:
         return Schema.read(schema)
     if not isinstance(table.get("columns"), dict):

@@ -11,6 +11,7 @@ import typer
 
 from anonflow.cli.streams import say
 from anonflow.errors import ParameterError
+from anonflow.hierarchy.wording import plural
 
 
 def dashboard(
@@ -164,9 +165,8 @@ def dashboard(
     gc.freeze()
     server.run(ready)
     if server.left:
-        left = "1 session" if server.left == 1 else f"{server.left:,} sessions"
         say(
-            f"anonflow: {left} with work in them can go on for {keep} when the dashboards are started again; "
+            f"anonflow: {plural(server.left, 'session')} with work in them can go on for {keep} when the dashboards are started again; "
             f"until then their tables lie in {server.folders.home}. --keep 0 keeps nothing",
             err=True,
         )

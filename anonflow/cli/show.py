@@ -19,6 +19,7 @@ from anonflow.engine.execution.events import (
     StepStarted,
 )
 from anonflow.errors import printable
+from anonflow.hierarchy.wording import plural
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
@@ -93,7 +94,7 @@ class ProgressDisplay:
             if self._bar is not None:
                 self._task = self._bar.add_task("anonymizing", total=event.tasks)
             else:
-                self._say(f"anonymizing {event.tasks} partitions")
+                self._say(f"anonymizing {plural(event.tasks, 'partition')}")
         elif isinstance(event, PartitionDone):
             if self._bar is not None:
                 self._bar.advance(self._task)

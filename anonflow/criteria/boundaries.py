@@ -14,6 +14,7 @@ from anonflow.criteria.matching.max_flow import unmet
 from anonflow.criteria.verification import Finding
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
+from anonflow.hierarchy.wording import plural, verb_of
 from anonflow.option import Option
 from anonflow.table import Domain, Records
 from anonflow.table.level_cells import RunsAtLevel, cells_at
@@ -437,14 +438,12 @@ def pattern(
         else "every cell is a value, * or of a level that a pattern names"
     ]
     if partial:
-        parts.append(f"{partial} row{' has' if partial == 1 else 's have'} other generalizations")
+        parts.append(f"{plural(partial, 'row', 'have')} other generalizations")
     if strange:
-        parts.append(f"{strange} row{' is' if strange == 1 else 's are'} suppressed in none of the patterns")
+        parts.append(f"{plural(strange, 'row', 'are')} suppressed in none of the patterns")
     if unlisted.any():
         rows = int(unlisted.sum())
-        parts.append(
-            f"{rows} row{' is' if rows == 1 else 's are'} hidden whole and follow{'s' if rows == 1 else ''} no pattern"
-        )
+        parts.append(f"{plural(rows, 'row', 'are')} hidden whole and {verb_of(rows, 'follow')} no pattern")
         if strict:
             failing |= unlisted
     return Finding.of("pattern", failing, "published", "; ".join(parts))

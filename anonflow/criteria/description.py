@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from anonflow.criteria.verification import Finding
+from anonflow.hierarchy.wording import plural
 from anonflow.table import Schema
 from anonflow.table.files.metadata_file import additions, has_other_sentences
 from anonflow.table.files.parquet_metadata import carries_metadata, is_parquet
@@ -59,7 +60,9 @@ def description(
     recomputed = ReleaseMetadata.declared(schema, names, about.guarantee, about.k)
     recomputed = replace(recomputed.seeing(SeenCells.of(frame, recomputed)), version=about.version)
     if recomputed.rows != about.rows:
-        return _failing(about, f"it describes {about.rows} rows, and the release has {recomputed.rows}")
+        return _failing(
+            about, f"it describes {plural(about.rows or 0, 'row')}, and the release has {recomputed.rows}"
+        )
     differing = [
         ours.name
         for ours, theirs in zip(recomputed.columns, about.columns, strict=True)

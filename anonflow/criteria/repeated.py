@@ -11,6 +11,7 @@ from anonflow.criteria.criterion import Criterion
 from anonflow.criteria.evidence import Evidence
 from anonflow.criteria.verification import Finding
 from anonflow.errors import ParameterError
+from anonflow.hierarchy.wording import plural, verb_of
 from anonflow.option import Option
 from anonflow.table import Table
 from anonflow.table.identification.earlier import history_of, history_with
@@ -63,19 +64,19 @@ def repeated(
     left = history.people_left
     few = left < people
     detail = (
-        f"{len(history.releases):,} releases leave each of {len(left):,} people at least {int(left.min()):,} people whose rows "
-        f"may be theirs, {left.mean():.1f} on average"
+        f"{plural(len(history.releases), 'release', 'leave')} each of {plural(len(left), 'person')} at least "
+        f"{plural(int(left.min()), 'person')} whose rows may be theirs, {left.mean():.1f} on average"
     )
     if values > 1:
         column = _sensitive(evidence, column, values)
         parameters["column"] = column
         different = history.values_left(column)
         few |= different < values
-        detail += f", with at least {int(different.min()):,} values of {column!r}"
+        detail += f", with at least {plural(int(different.min()), 'value')} of {column!r}"
     failing = history.of(marks, few)
     gone = int(few.sum()) - int(failing.sum())
     if gone:
-        detail += f"; {gone:,} people with fewer are in earlier releases only"
+        detail += f"; {plural(gone, 'person')} with fewer {verb_of(gone, 'are')} in earlier releases only"
     return Finding.of("repeated", failing, "original", detail, parameters, holds=not few.any())
 
 

@@ -86,9 +86,9 @@ def with_patterns(
 
 def _read_item(item: Any, guarantee: str | None) -> list[CriterionRequest]:
     if isinstance(item, CriterionRequest):
-        return [_checked(item.name, dict(item.parameters))]
+        return [_checked_request(item.name, dict(item.parameters))]
     if isinstance(item, Mapping):
-        return [_checked(str(name), _values(str(name), content)) for name, content in item.items()]
+        return [_checked_request(str(name), _values(str(name), content)) for name, content in item.items()]
     if not isinstance(item, str):
         raise ParameterError(f"a criterion is a name or a mapping, not {type(item).__name__}")
     name = item.strip()
@@ -100,9 +100,13 @@ def _read_item(item: Any, guarantee: str | None) -> list[CriterionRequest]:
         return [request for part in promised_criteria(guarantee) for request in _read_item(part, None)]
     call = _CALL.fullmatch(name)
     if call is None:
-        return [_checked(name, {})]
+        return [_checked_request(name, {})]
     pairs = [part.partition("=") for part in call["values"].split(",")]
-    return [_checked(call["name"].strip(), {key.strip(): _value(text.strip()) for key, _, text in pairs})]
+    return [
+        _checked_request(
+            call["name"].strip(), {key.strip(): _typed_value(text.strip()) for key, _, text in pairs}
+        )
+    ]
 
 
 def _values(name: str, content: Any) -> dict[str, Any]:
@@ -118,7 +122,7 @@ def _values(name: str, content: Any) -> dict[str, Any]:
     return {options[0].name: content}
 
 
-def _value(text: str) -> Any:
+def _typed_value(text: str) -> Any:
     for kind in (int, float):
         try:
             return kind(text)
@@ -132,7 +136,7 @@ def _canonical(name: str) -> str:
     return next((criterion.name for criterion in CRITERIA.values() if plain in criterion.also), plain)
 
 
-def _checked(name: str, parameters: dict[str, Any]) -> CriterionRequest:
+def _checked_request(name: str, parameters: dict[str, Any]) -> CriterionRequest:
     known_as = _canonical(name)
     if known_as not in CRITERIA:
         near = suggest(name, CRITERIA)

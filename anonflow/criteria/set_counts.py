@@ -18,6 +18,7 @@ from anonflow.criteria.matching.graph import consistency_graph
 from anonflow.criteria.verification import Finding
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
+from anonflow.hierarchy.wording import plural
 from anonflow.option import Option
 from anonflow.table import Records, equal_columns
 from anonflow.table.row_marks import coded_texts
@@ -149,7 +150,8 @@ def _equal(evidence: Evidence, frame: Any, columns: Sequence[str], k: int) -> Fi
     labels = equal_columns([coded_texts(frame[name], {}, False) for name in columns], len(frame))
     sizes = np.bincount(labels)[labels]
     failing = (sizes < k) & ~evidence.exempt
-    words = f"{', '.join(columns)}: the smallest class has {int(sizes.min(initial=len(frame)))} rows"
+    smallest = int(sizes.min(initial=len(frame)))
+    words = f"{', '.join(columns)}: the smallest class has {plural(smallest, 'row')}"
     return Finding.of("key-sets", failing, "published", words, {"k": k, "sets": ", ".join(columns)})
 
 
@@ -168,13 +170,13 @@ def _compatible(evidence: Evidence, columns: Sequence[str], k: int, rows: str) -
         graph, match = consistency_graph(people_there, rows_there), "compatible with"
     of_person, of_row = graph.degrees()
     words = (
-        f"{', '.join(columns)}: every person is {match} at least {int(of_person.min(initial=evidence.n))} rows, "
-        f"every row with at least {int(of_row.min(initial=evidence.n))} people"
+        f"{', '.join(columns)}: every person is {match} at least {plural(int(of_person.min(initial=evidence.n)), 'row')}, "
+        f"every row with at least {plural(int(of_row.min(initial=evidence.n)), 'person')}"
     )
     people = graph.originals.positions(np.flatnonzero(of_person < k))
     allowed = int(evidence.exempt.sum())
     if len(people) and allowed:
-        words += f"; {allowed} suppressed records need none"
+        words += f"; {plural(allowed, 'suppressed record', 'need')} none"
         people = (
             people[~evidence.exempt[people]]
             if evidence.own

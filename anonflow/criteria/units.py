@@ -10,6 +10,7 @@ from anonflow.criteria.guarantee import promises_classes
 from anonflow.criteria.matching.concealment import match_edges
 from anonflow.criteria.matching.graph import PEOPLE
 from anonflow.criteria.verification import Finding
+from anonflow.hierarchy.wording import plural
 
 
 def units(evidence: Evidence) -> Finding:
@@ -37,12 +38,13 @@ def units(evidence: Evidence) -> Finding:
     shares = largest_shares(evidence, unit)
     if shares is None:
         units_of_row = _matching_units(evidence, unit)
-        detail = f"each row may be the row of at least {int(units_of_row[row_mask].min(initial=evidence.n)):,} units, as far as the rows tell"
+        fewest = plural(int(units_of_row[row_mask].min(initial=evidence.n)), "unit")
+        detail = f"each row may be the row of at least {fewest}, as far as the rows tell"
         return Finding.of("units", (units_of_row < k) & row_mask, "published", detail, {"k": k})
     most = float(shares[row_mask].max(initial=0.0))
     rows = int(np.bincount(unit).max())
     detail = (
-        f"the largest unit has {most:.4g} of the originals that a row lists; a person with {rows:,} rows is named for some row with "
+        f"the largest unit has {most:.4g} of the originals that a row lists; a person with {plural(rows, 'row')} is named for some row with "
         f"probability {min(1.0, rows * most):.4g} at most"
     )
     return Finding.of("units", (shares > 1 / k + 1e-9) & row_mask, "published", detail, {"k": k})
@@ -60,15 +62,15 @@ def largest_shares(evidence: Evidence, unit: np.ndarray) -> np.ndarray | None:
     if listed is not None:
         sizes = np.diff(listed.offsets)  # rows of a class share one list: it is not written out for each
         lists = np.repeat(np.arange(len(sizes)), sizes)
-        return _shares(lists, unit[listed.originals], len(sizes), sizes)[listed.row_list]
+        return _largest_unit_shares(lists, unit[listed.originals], len(sizes), sizes)[listed.row_list]
     if not evidence.own or not promises_classes(evidence.guarantee):
         return None
     labels = np.unique(evidence.classes, return_inverse=True)[1]
     sizes = np.bincount(labels)
-    return _shares(labels, unit, len(sizes), sizes)[labels]
+    return _largest_unit_shares(labels, unit, len(sizes), sizes)[labels]
 
 
-def _shares(row: np.ndarray, unit: np.ndarray, rows: int, sizes: np.ndarray) -> np.ndarray:
+def _largest_unit_shares(row: np.ndarray, unit: np.ndarray, rows: int, sizes: np.ndarray) -> np.ndarray:
     units = int(unit.max(initial=0)) + 1
     pairs, times = np.unique(row.astype(np.int64) * units + unit, return_counts=True)
     most = np.zeros(rows)

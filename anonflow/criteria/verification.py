@@ -198,12 +198,14 @@ class Verification:
 
     def __repr__(self) -> str:
         verdict = "all hold" if self else "NOT all hold"
-        head = f"Verification of {self.records} records" + (f", k = {self.k}" if self.k else "")
         lines = [f"  {finding.sentence()}" for finding in self]
-        return "\n".join([f"{head}: {verdict}", *lines, *(f"  {remark}" for remark in self.remarks)])
+        return "\n".join([f"{self._head()}: {verdict}", *lines, *(f"  {remark}" for remark in self.remarks)])
+
+    def _head(self) -> str:
+        return f"Verification of {plural(self.records, 'record')}" + (f", k = {self.k}" if self.k else "")
 
     def _repr_html_(self) -> str:
-        head = f"Verification of {self.records:,} records" + (f", k = {self.k}" if self.k else "")
+        head = self._head()
         if self:
             good = [(finding.criterion, "✓ holds", finding.detail) for finding in self]
             return view(f"{head}: all hold", grid(["criterion", "verdict", "how"], good))

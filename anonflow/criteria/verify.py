@@ -23,7 +23,7 @@ from anonflow.criteria.repeated import REPEATED, released_people
 from anonflow.criteria.request import CriterionRequest, read_criteria
 from anonflow.criteria.verification import Finding, Verification
 from anonflow.errors import DataError, ParameterError
-from anonflow.hierarchy.wording import plural
+from anonflow.hierarchy.wording import plural, verb_of
 from anonflow.option import check_whole
 from anonflow.table import Schema, Table, row_marks
 from anonflow.table.files.metadata_file import read_metadata
@@ -172,10 +172,11 @@ def verify(
     remarks: tuple[str, ...] = ()
     if held_back:
         remarks += (
-            f"{held_back:,} people of the table were held back, by the owner's folder: what was checked are the others",
+            f"{plural(held_back, 'person')} of the table {verb_of(held_back, 'were')} held back, by the owner's folder: what was checked are "
+            "the others",
         )
     if certificate is None and published.frame is not None and 0 < star_rows < (k or 0):
-        sentence = f"{'1 row is' if star_rows == 1 else f'{star_rows} rows are'} {_SHOWN}"
+        sentence = f"{plural(star_rows, 'row', 'are')} {_SHOWN}"
         if requests is None:
             findings.append(Finding("suppressed", None, detail=sentence))
         else:
@@ -236,11 +237,13 @@ def _of_rows(
     star_rows = int((evidence.suppressed & ~evidence.blank).sum())
     if star_rows:
         remarks.append(
-            f"{star_rows:,} rows hide every quasi-identifier and show other columns: they are a class like any other"
+            f"{plural(star_rows, 'row', 'hide')} every quasi-identifier and {verb_of(star_rows, 'show')} other columns: "
+            f"{'it is' if star_rows == 1 else 'they are'} a class like any other"
         )
     if evidence.deleted:
         remarks.append(
-            f"{evidence.deleted:,} of {evidence.n:,} records are not in the release: suppressed by deletion"
+            f"{evidence.deleted:,} of {plural(evidence.n, 'record')} {verb_of(evidence.deleted, 'are')} not in the release: "
+            "suppressed by deletion"
         )
     return Verification((*findings, *described), evidence.n, k, tuple(remarks))
 

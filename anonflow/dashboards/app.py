@@ -27,6 +27,7 @@ from anonflow.dashboards.publish.screen import PublishScreen
 from anonflow.dashboards.risk.screen import RiskScreen
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.dashboards.work.user_limits import local_limits
+from anonflow.drawing.fragments import or_dash
 from anonflow.errors import ParameterError, unforeseen
 from anonflow.hierarchy.wording import plural
 from anonflow.table import Table
@@ -154,7 +155,7 @@ def four_numbers(
         judged = noted.publications.get(run.id) or noted.attacks.get(run.id)
         people = f"{people} → {result.at_risk(before):,}" if n else "–"
         meaning += "; and of the chosen run, by its checks"
-        loss = f"{float(result.measures['gcp']):.3f}" if "gcp" in result.measures else "–"
+        loss = or_dash(result.measures.get("gcp"), ".3f")
         of_card = None if judged is None else judged.card
         failing = str(result.failing if of_card is None else len(of_card.failing))
         seconds = f"{result.seconds:.1f} s"

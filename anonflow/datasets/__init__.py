@@ -137,7 +137,7 @@ def load(name: str, **settings: Any) -> pd.DataFrame:
         if option not in option_names:
             has = did_you_mean(option, option_names) if option_names else " (it has none)"
             raise ParameterError(f"data set {name!r}: unknown option {option!r}{has}")
-    return _entry(name).make(**settings)
+    return _entry_named(name).make(**settings)
 
 
 def options(name: str) -> dict[str, Any]:
@@ -169,7 +169,7 @@ def declared(name: str) -> Mapping[str, Option]:
     ParameterError
         If the name is unknown.
     """
-    return options_of(_entry(name).make, keyword_only=False)
+    return options_of(_entry_named(name).make, keyword_only=False)
 
 
 def schema(name: str, hierarchies: bool = False) -> dict[str, dict[str, Any]]:
@@ -194,7 +194,7 @@ def schema(name: str, hierarchies: bool = False) -> dict[str, dict[str, Any]]:
     ParameterError
         If the name is unknown.
     """
-    entry = _entry(name)
+    entry = _entry_named(name)
     columns: dict[str, dict[str, Any]] = {}
     for group in entry.schema.split("; "):
         word, named = group.split(": ")
@@ -232,7 +232,7 @@ def describe() -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["name", "rows", "columns", "origin", "licence", "available"])
 
 
-def _entry(name: str) -> _Entry:
+def _entry_named(name: str) -> _Entry:
     if name not in _ENTRIES:
         raise ParameterError(f"unknown data set {name!r}{did_you_mean(name, names())}")
     return _ENTRIES[name]

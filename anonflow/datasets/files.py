@@ -136,7 +136,7 @@ def adult(
         raise ParameterError("part must be 'train', 'test' or 'all'")
     if not isinstance(complete, bool):
         raise ParameterError("complete must be true or false")
-    rows = [row for source in parts[part] for row in _rows(source)]
+    rows = [row for source in parts[part] for row in _source_rows(source)]
     if complete:
         rows = [row for row in rows if "?" not in row]
     cells = dict(zip(ADULT_COLUMNS, zip(*rows, strict=True), strict=True))
@@ -177,7 +177,7 @@ def cmc() -> pd.DataFrame:
     -----
     Lim, T.-S. (1997), Contraceptive Method Choice, UCI Machine Learning Repository, CC BY 4.0.
     """
-    cells = dict(zip(_CMC_COLUMNS, zip(*_rows(_CMC), strict=True), strict=True))
+    cells = dict(zip(_CMC_COLUMNS, zip(*_source_rows(_CMC), strict=True), strict=True))
     return _frame(cells, _CMC_NUMBERS)
 
 
@@ -211,7 +211,7 @@ def nursery(classification: Annotated[bool | None, Option("with the classificati
         raise ParameterError("classification must be true, false or left out")
     cells = dict(zip(NURSERY, zip(*itertools.product(*NURSERY.values()), strict=True), strict=True))
     if classification or (classification is None and on_disk("nursery")):
-        cells["classification"] = tuple(row[-1] for row in _rows(_NURSERY))
+        cells["classification"] = tuple(row[-1] for row in _source_rows(_NURSERY))
     return _frame(cells)
 
 
@@ -253,7 +253,7 @@ def _fetched(source: _Source) -> Path:
     return Path(home) / "anonflow" / Path(source.url).name
 
 
-def _rows(source: _Source) -> list[list[str]]:
+def _source_rows(source: _Source) -> list[list[str]]:
     path = _local(source) or _fetch(source)
     lines = _lines(path, source.columns[0])
     if hashlib.sha256("\n".join(lines).encode()).hexdigest() != source.sha256:

@@ -313,12 +313,12 @@ def concealment_examples(k: int) -> dict[str, pd.DataFrame]:
     b = [f"b{value}" for value in range(1, k + 1)]
     fourth = [{a[0], *b[:-1]}, *(k - 1) * [set(a)], set(a[1:]), *k * [set(b)]]
     return {
-        "anonymous": _sets(values, [every] * (k + 1)),
-        "(1,k)": _sets(values, [first, *[every] * (k - 1), every - first]),
-        "(k,1)": _sets(values, [every - last, *[every - first] * k]),
-        "(k,k)": _sets(values, [every - {values[(row + 1) % (k + 1)]} for row in range(k + 1)]),
-        "concealed": _sets(values, [set(values[: k - 1]), *[every] * k]),
-        "(k,k)-only": _sets([*a, *b], fourth),
+        "anonymous": _printed_sets(values, [every] * (k + 1)),
+        "(1,k)": _printed_sets(values, [first, *[every] * (k - 1), every - first]),
+        "(k,1)": _printed_sets(values, [every - last, *[every - first] * k]),
+        "(k,k)": _printed_sets(values, [every - {values[(row + 1) % (k + 1)]} for row in range(k + 1)]),
+        "concealed": _printed_sets(values, [set(values[: k - 1]), *[every] * k]),
+        "(k,k)-only": _printed_sets([*a, *b], fourth),
     }
 
 
@@ -339,7 +339,7 @@ def _text_frame(columns: tuple[str, ...], text: str, index: list[str] | None = N
     return pd.DataFrame(cells, index=index)
 
 
-def _sets(values: list[str], sets: list[set[str]]) -> pd.DataFrame:
+def _printed_sets(values: list[str], sets: list[set[str]]) -> pd.DataFrame:
     import pandas as pd
 
     from anonflow.table.forms.text_columns import text_array

@@ -1,6 +1,6 @@
 """Pictures and tables for notebooks and reports: functions take plain values and return escaped HTML and inline SVG."""
 
-from anonflow.drawing.fragments import Fragment, facts, grid, heading, note, share, view
+from anonflow.drawing.fragments import Fragment, facts, grid, heading, note, or_dash, share, view
 from anonflow.drawing.graphs import generalization_graph, points_and_matches
 from anonflow.drawing.trees import tree
 
@@ -11,6 +11,7 @@ __all__ = [
     "grid",
     "heading",
     "note",
+    "or_dash",
     "points_and_matches",
     "share",
     "tree",

@@ -151,7 +151,9 @@ def overlay(shares: BeforeAndAfter) -> Fragment:
     else:  # missing values have no place among numbers
         edges, labels = np.asarray(shares.edges, float), list(shares.labels[: len(shares.edges) - 1])
         low, high = float(edges[0]), float(edges[-1])
-        marks = _days(low, high) if shares.dates else [(value, f"{value:g}") for value in ticks(low, high)]
+        marks = (
+            _date_ticks(low, high) if shares.dates else [(value, f"{value:g}") for value in ticks(low, high)]
+        )
         x = Axis(shares.name, low, high, marks)
     before, after = shares.original[: len(labels)], shares.published[: len(labels)]
     most = 1.1 * float(max(*before, *after, 0.0)) or 1.0
@@ -187,7 +189,7 @@ def overlay(shares: BeforeAndAfter) -> Fragment:
     return svg(width, height, f"{shares.name}, original and published", inside)
 
 
-def _days(low: float, high: float) -> list[tuple[float, str]]:
+def _date_ticks(low: float, high: float) -> list[tuple[float, str]]:
     """Return some seven years, months or days between two numbers of days since 1970, and how they are written."""
     unit = "Y" if high - low > 3 * 366 else "M" if high - low > 93 else "D"
     first, last = (np.datetime64(math.ceil(end), "D").astype(f"datetime64[{unit}]") for end in (low, high))

@@ -52,6 +52,11 @@ def shortened(value: Any, longest: int = LONGEST) -> str:
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
+def or_dash(number: float | None, form: str = ".4f") -> str:
+    """Return a number in a format, and a dash where there is none."""
+    return "–" if number is None or number != number else format(number, form)
+
+
 def share(part: int, whole: int) -> str:
     """Return a share in percent; 0% only of nothing, and 100% only of all."""
     percent = 100 * part / whole if whole else 0.0

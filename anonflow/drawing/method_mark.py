@@ -64,7 +64,7 @@ def mark_at(look: Mark, x: float, y: float, title: str, key: str = "", is_chosen
     )
 
 
-def sparkline(values: Sequence[float], title: str, most: float | None = None, width: int = 96) -> Markup:
+def sparkline(values: Sequence[float], title: str, most: float | None = None) -> Markup:
     """Return upright bars without axes, for a cell of a table.
 
     Parameters
@@ -75,10 +75,8 @@ def sparkline(values: Sequence[float], title: str, most: float | None = None, wi
         A description of the bars: the tooltip, which screen readers read.
     most : float, optional
         The value of a full bar; by default the largest value.
-    width : int
-        In pixels.
     """
-    tall = 22
+    width, tall = 96, 22
     top = max([*values, 0.0]) if most is None else most
     step = width / max(1, len(values))
     wide = max(1.0, min(step - 1.0, 14.0))

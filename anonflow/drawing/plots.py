@@ -75,7 +75,7 @@ def stacked(labels: Sequence[str], shares: Sequence[tuple[float, float, float]],
 
 def columns(counts: Sequence[tuple[int, int]], title: str, unit: str) -> Fragment:
     """Return a histogram: upright bars for (value, count)."""
-    binned = _binned(counts)
+    binned = _binned_sizes(counts)
     height, top, bottom, left = 220, 12, 40, 64
     most = max((count for _, count in binned), default=1) or 1
     step = (WIDTH - left - 10) / max(1, len(binned))
@@ -102,7 +102,7 @@ def columns(counts: Sequence[tuple[int, int]], title: str, unit: str) -> Fragmen
     return svg(WIDTH, height, title, inside)
 
 
-def _binned(counts: Sequence[tuple[int, int]]) -> list[tuple[str, int]]:
+def _binned_sizes(counts: Sequence[tuple[int, int]]) -> list[tuple[str, int]]:
     if len(counts) <= _MOST:
         return [(str(value), count) for value, count in counts]
     low, high = counts[0][0], counts[-1][0]
@@ -245,13 +245,13 @@ def lines(series: Mapping[str, Sequence[tuple[float, float]]], title: str, acros
         path = "L".join(f"{px:.1f} {py:.1f}" for px, py in placed)
         inside.append(f'<path d="M{path}" fill="none" stroke="{colour}" stroke-width="2"/>' if placed else "")
         for (px, py), (x, y) in zip(placed, line, strict=True):
-            inside.append(_mark(at, px, py, colour, f"{name}: {x:g}, {y:.4g}"))
+            inside.append(_series_mark(at, px, py, colour, f"{name}: {x:g}, {y:.4g}"))
         if placed:
             ends.append((placed[-1][1], at, name, colour))
     below = -math.inf
     for py, at, name, colour in sorted(ends):
         below = max(below + 18, py)
-        inside.append(_mark(at, WIDTH - right + 16, below, colour, name))
+        inside.append(_series_mark(at, WIDTH - right + 16, below, colour, name))
         inside.append(
             f'<text x="{WIDTH - right + 28}" y="{below + 4:.1f}">{escape(shortened(name, _LETTERS))}</text>'
         )
@@ -268,7 +268,7 @@ _MARKS = (
 )
 
 
-def _mark(at: int, x: float, y: float, colour: str, title: str) -> str:
+def _series_mark(at: int, x: float, y: float, colour: str, title: str) -> str:
     return (
         f'<path d="{_MARKS[at % len(_MARKS)]}" transform="translate({x:.1f} {y:.1f})" fill="{colour}">'
         f"<title>{escape(title)}</title></path>"

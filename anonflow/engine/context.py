@@ -20,7 +20,7 @@ from anonflow.engine.owner import record
 from anonflow.engine.owner.folder import START_OVER, OwnerFolder
 from anonflow.engine.owner.resume import ResumeStore, StoredResults
 from anonflow.errors import ParameterError
-from anonflow.hierarchy.wording import plural
+from anonflow.hierarchy.wording import plural, verb_of
 from anonflow.release.randomness import GUESSABLE, checked_seed, seed_can_be_guessed
 from anonflow.system import release_memory
 from anonflow.threads import default_threads
@@ -255,9 +255,8 @@ class Session:
     def tell_about(self, unnamed: Sequence[str], dropped: int, filtered: int = 0) -> None:
         """Report the columns and rows of the table that are not published."""
         if unnamed:
-            count = "1 column is" if len(unnamed) == 1 else f"{len(unnamed):,} columns are"
             self.warn(
-                f"{count} not named by the flow and not published: "
+                f"{plural(len(unnamed), 'column', 'are')} not named by the flow and not published: "
                 + ", ".join(unnamed[:10])
                 + (", ..." if len(unnamed) > 10 else "")
             )
@@ -266,8 +265,9 @@ class Session:
                 f"{plural(filtered, 'row', 'are')} left out by a filter under prepare, as the flow says"
             )
         if dropped:
-            left = "is" if dropped == 1 else "are"
-            self.warn(f"{plural(dropped, 'record')} with a missing value {left} left out, as the flow says")
+            self.warn(
+                f"{plural(dropped, 'record')} with a missing value {verb_of(dropped, 'are')} left out, as the flow says"
+            )
 
     def warn(self, message: str) -> None:
         """Add a message to the report."""

@@ -372,7 +372,7 @@ def write_all(session: Session, table: Table, report: RunReport, release: Releas
         target = str(flow.targets[0])
         named = functools.partial(_delivered_alone, flow.table_path, target, marks.clear)
         try:
-            write = functools.partial(_write, session, table, release)
+            write = functools.partial(_write_and_hash, session, table, release)
             written, *descriptions = write_described(flow.table_target, write, keep, named)
             published.append(shown_address(target) if is_address(target) else written)
             published += [
@@ -429,7 +429,7 @@ def write_record(session: Session, report: RunReport) -> None:
     )
 
 
-def _write(session: Session, table: Table, release: Release, path: Path) -> ReleaseMetadata | None:
+def _write_and_hash(session: Session, table: Table, release: Release, path: Path) -> ReleaseMetadata | None:
     """Write the published table, and hash its people meanwhile, whose marks are stored when it is written."""
     works: list[Callable[[], Any]] = [functools.partial(write_table, release.frame, path, release.about)]
     if session.owner is not None and not session.replayed and FEW_ROWS < table.n <= MOST_PEOPLE:

@@ -9,7 +9,7 @@ import numpy as np
 
 from anonflow.errors import HierarchyError
 from anonflow.hierarchy.sources import ROOT, Forest, from_rows
-from anonflow.hierarchy.wording import plural
+from anonflow.hierarchy.wording import plural, verb_of
 
 NESTED_UNITS = ("day", "month", "quarter", "half", "year", "5-years", "10-years")
 """Periods of which each lies in one of the next."""
@@ -117,7 +117,7 @@ def from_calendar(values: Iterable[str], levels: Sequence[str], root: str = ROOT
         days, wrong = np.array([], "datetime64[D]"), 1
     if wrong:
         raise HierarchyError(
-            f"calendar: {plural(wrong, 'value')} that {'is' if wrong == 1 else 'are'} no date; write dates as 2020-01-31, or "
+            f"calendar: {plural(wrong, 'value')} that {verb_of(wrong, 'are')} no date; write dates as 2020-01-31, or "
             "say how they are written (dates: d.m.y)"
         )
     if not distinct:

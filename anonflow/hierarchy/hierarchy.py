@@ -332,7 +332,7 @@ class Hierarchy:
             return spec
         if isinstance(spec, (str, Path)):
             spec = {"csv": spec}
-        options = _options(spec)
+        options = _checked_options(spec)
         kind, content = next(iter(options.items()))
         if kind == "csv":
             if not isinstance(content, (str, Path)) or not str(content):
@@ -779,7 +779,7 @@ def _fixed(numbers: Sequence[int]) -> Ints:
     return array
 
 
-def _options(spec: Any) -> dict[str, Any]:
+def _checked_options(spec: Any) -> dict[str, Any]:
     """Return the specification checked: its kind first, then its options."""
     kinds = {
         "csv": ("delimiter", "encoding"),

@@ -9,7 +9,7 @@ from typing import Any
 
 from anonflow.errors import HierarchyError
 from anonflow.hierarchy.sources import MAX_LEVELS, ROOT, Forest, distinct_codes, from_rows
-from anonflow.hierarchy.wording import plural
+from anonflow.hierarchy.wording import plural, verb_of
 
 _SIGNS = re.compile(r"[\W_]+")
 """Points, hyphens and blanks between letters and digits: they do not count as characters of a code."""
@@ -126,7 +126,7 @@ def _lengths(lengths: Any, codes: set[str]) -> Sequence[int]:
             ]
             wrong = min(sum(not pattern.fullmatch(code) for code in codes) for pattern in patterns)
             raise HierarchyError(
-                f"prefixes: {plural(wrong, 'value')} of {len(codes):,} {'is' if wrong == 1 else 'are'} no code of {lengths}; correct "
+                f"prefixes: {plural(wrong, 'value')} of {len(codes):,} {verb_of(wrong, 'are')} no code of {lengths}; correct "
                 "them, or give a list of lengths"
             )
         return levels

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from anonflow.errors import HierarchyError
-from anonflow.hierarchy.wording import fail, number_text, plural, some
+from anonflow.hierarchy.wording import fail, number_text, plural, some, verb_of
 from anonflow.option import check_text, is_finite
 from anonflow.strict_yaml import shorten
 from anonflow.whole_file import as_path
@@ -327,13 +327,13 @@ def _distinct_numbers(values: Iterable[Any]) -> tuple[list[tuple[Fraction, str]]
             numbers[text] = Fraction(text)
     if wrong:
         raise HierarchyError(
-            f"intervals: {plural(wrong, 'value')} that {'is' if wrong == 1 else 'are'} no finite number; "
+            f"intervals: {plural(wrong, 'value')} that {verb_of(wrong, 'are')} no finite number; "
             "clean the column or use another kind of hierarchy"
         )
     return sorted((number, text) for text, number in numbers.items()), blank
 
 
-def _exact(number: Any, name: str) -> Fraction:
+def _exact_fraction(number: Any, name: str) -> Fraction:
     if not is_finite(number):
         raise HierarchyError(f"intervals: {name} must be a finite number")
     return Fraction(number_text(number))
@@ -349,7 +349,7 @@ def from_intervals(
     HierarchyError
         If `values` are no finite numbers or none, or a parameter is outside its domain.
     """
-    width, start = _exact(step, "step"), _exact(origin, "origin")
+    width, start = _exact_fraction(step, "step"), _exact_fraction(origin, "origin")
     if width <= 0:
         raise HierarchyError("intervals: step must be greater than 0")
     for option, count, least in (("levels", levels, 1), ("fanout", fanout, 2)):

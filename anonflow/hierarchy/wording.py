@@ -12,10 +12,15 @@ _SINGULAR = {"are": "is", "have": "has", "were": "was", "do": "does"}
 
 
 def plural(count: int, noun: str, verb: str = "") -> str:
-    """`1 value`, `2 values`; with a verb, as several take it: `1 cell begins`, `2 cells begin`."""
-    if verb:
-        verb = " " + (verb if count != 1 else _SINGULAR.get(verb, verb + "s"))
-    return f"{count:,} {noun}" + ("" if count == 1 else "s") + verb
+    """`1 value`, `2 values`, `2 people` of `person`; with a verb, as several take it: `1 cell begins`, `2 cells begin`."""
+    if count != 1:
+        noun = noun.removesuffix("person") + "people" if noun.endswith("person") else noun + "s"
+    return f"{count:,} {noun}" + (f" {verb_of(count, verb)}" if verb else "")
+
+
+def verb_of(count: int, verb: str) -> str:
+    """`is` of 1 and `are` of 2; the verb is given as several take it."""
+    return verb if count != 1 else _SINGULAR.get(verb, verb + "s")
 
 
 def some(lines: Sequence[int], limit: int = 5) -> str:

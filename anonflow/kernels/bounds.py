@@ -4,24 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from anonflow.kernels.costs import join_cost, join_row, move, widen
+from anonflow.kernels.costs import join_cost, move, widen
 from anonflow.kernels.jit import jit
 from anonflow.kernels.ordering import stable_order
+from anonflow.kernels.row_costs import join_row
 from anonflow.kernels.state import STEP, Plan, State, empty_state
-
-__all__ = [
-    "cover_bounds",
-    "cover_bounds_jit",
-    "group_bounds",
-    "group_bounds_jit",
-    "is_free",
-    "is_free_jit",
-    "kth_costs",
-    "kth_costs_jit",
-    "nearest",
-    "nearest_jit",
-]
-
 
 _NONE = np.uint64(0)
 

@@ -43,8 +43,6 @@ from anonflow import __version__
 from anonflow.errors import AnonflowWarning
 from anonflow.system import is_owners_alone, open_descriptor, release_lock, take_lock, user_tag
 
-__all__ = ["KernelCache"]
-
 SUFFIX = ".kernel"
 
 LONGEST = 60.0

@@ -4,31 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from anonflow.kernels.costs import join_cost, join_row, move, widen
+from anonflow.kernels.costs import join_cost, move, widen
 from anonflow.kernels.jit import jit
 from anonflow.kernels.ordering import least, stable_order
+from anonflow.kernels.row_costs import join_row
 from anonflow.kernels.state import Plan, State
-
-__all__ = [
-    "best_choice",
-    "best_choice_jit",
-    "cover",
-    "cover_jit",
-    "covered",
-    "covered_jit",
-    "covering",
-    "covering_jit",
-    "expand",
-    "expand_jit",
-    "mend",
-    "mend_jit",
-    "near",
-    "near_jit",
-    "switch",
-    "switch_jit",
-    "within",
-    "within_jit",
-]
 
 _NONE = np.uint64(0)
 

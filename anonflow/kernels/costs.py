@@ -17,30 +17,8 @@ from __future__ import annotations
 import numpy as np
 
 from anonflow.kernels.jit import jit, popcount
-from anonflow.kernels.prices import lowest, node_of, node_of_jit, run_cost, set_cost
-from anonflow.kernels.row_costs import increase_row, increase_row_jit, join_row, join_row_jit
+from anonflow.kernels.prices import lowest, node_of, run_cost, set_cost
 from anonflow.kernels.state import ENTROPY, NODES, SLOPE, Index, Plan, State, empty_state
-
-__all__ = [
-    "increase_row",
-    "increase_row_jit",
-    "join_cost",
-    "join_cost_jit",
-    "join_pairs",
-    "join_pairs_jit",
-    "join_row",
-    "join_row_jit",
-    "load",
-    "move",
-    "move_jit",
-    "node_of",
-    "node_of_jit",
-    "renew",
-    "renew_jit",
-    "unload",
-    "widen",
-    "widen_jit",
-]
 
 _NONE = np.uint64(0)
 _ONE = np.uint64(1)
@@ -67,6 +45,7 @@ def renew(plan: Plan, B: State, start: Index, stop: Index) -> None:
                 count += popcount(word)
                 while word != _NONE:
                     only = 64 * (w - first) + lowest(word)
+                    # other forms price the number of values alone, and one of them says which it is where there is one
                     if form != ENTROPY:
                         break
                     mass += plan.mass[plan.set_at[t] + only]
@@ -90,6 +69,7 @@ renew_jit = jit(renew, borrows=True)
 
 def join_cost(plan: Plan, A: State, i: Index, B: State, j: Index) -> float:
     """Cost of the join of A's record i and B's record j; O(q), more for sets of several words."""
+    # SLOPE costs a unit for each value, so B's part of it is known, and only A's other values are added
     total = B.base[j]
     for t in range(len(plan.range_form)):
         lo = A.lo[t, i] if A.lo[t, i] < B.lo[t, j] else B.lo[t, j]
@@ -211,7 +191,7 @@ def move(B: State, to: Index, at: Index, C: State) -> None:
 move_jit = jit(move, borrows=True)
 
 
-def load(plan: Plan, lo: np.ndarray, hi: np.ndarray, bits: np.ndarray, compiled: bool = True) -> State:
+def load(plan: Plan, lo: np.ndarray, hi: np.ndarray, bits: np.ndarray) -> State:
     """Return generalized records in the form that the kernels use.
 
     Parameters
@@ -220,8 +200,6 @@ def load(plan: Plan, lo: np.ndarray, hi: np.ndarray, bits: np.ndarray, compiled:
     lo, hi : numpy.ndarray, shape (r, P), integer
         Closed runs of codes.
     bits : numpy.ndarray, shape (w, P), uint64
-    compiled : bool, optional
-        Whether the compiled kernels are used.
 
     Returns
     -------
@@ -240,7 +218,7 @@ def load(plan: Plan, lo: np.ndarray, hi: np.ndarray, bits: np.ndarray, compiled:
         else:
             state.lo[t] = state.hi[t] = 0.0
     state.bits[:] = bits
-    (renew_jit if compiled else renew)(plan, state, 0, lo.shape[1])
+    renew_jit(plan, state, 0, lo.shape[1])
     return state
 
 

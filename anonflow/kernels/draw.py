@@ -10,36 +10,16 @@ from __future__ import annotations
 
 import numpy as np
 
+from anonflow.kernels.classes.forest import root_of
 from anonflow.kernels.jit import jit
 from anonflow.kernels.lanes import below, pair_up
 from anonflow.kernels.state import Index
 
-__all__ = [
-    "components",
-    "components_jit",
-    "draw_batch",
-    "draw_batch_jit",
-    "halve",
-    "halve_jit",
-    "walk",
-    "walk_jit",
-]
-
-
-def _root(parent: np.ndarray, i: Index) -> Index:
-    while parent[i] != i:
-        parent[i] = parent[parent[i]]
-        i = parent[i]
-    return i
-
-
-_root_jit = jit(_root, borrows=True)
-
 
 def _join(parent: np.ndarray, a: Index, b: Index) -> bool:
     """Join two trees under the smaller root; return whether they were different trees."""
-    a = _root(parent, a)
-    b = _root(parent, b)
+    a = root_of(parent, a)
+    b = root_of(parent, b)
     if a == b:
         return False
     if a < b:
@@ -104,7 +84,7 @@ def components(matches: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray,
             for c in range(1, degree[j]):
                 _join(parent, matches[j, 0], matches[j, c])
         for i in range(n):
-            root = _root(parent, i)
+            root = root_of(parent, i)
             if root == i:
                 label[i] = count
                 count += 1
@@ -307,7 +287,7 @@ def _draw_one(
         new = np.empty(size, np.int32)
         left = 0
         for i in range(size):
-            root = _root(parent, i)
+            root = root_of(parent, i)
             if root == i:
                 coin = below(d, lanes, cursor)
                 if coin < 0:
@@ -408,6 +388,7 @@ def draw_batch(
             for c in range(d):
                 i = local[matches[rows[start + j], c]]
                 e = at + c
+                # ascending, so that the draw does not depend on the order in which a row lists its matches
                 while e > at and graph[e - 1] > i:
                     graph[e] = graph[e - 1]
                     e -= 1

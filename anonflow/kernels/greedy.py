@@ -4,20 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from anonflow.kernels.costs import increase_row, move, widen
+from anonflow.kernels.costs import move, widen
 from anonflow.kernels.jit import NO_NANS, jit
+from anonflow.kernels.row_costs import increase_row
 from anonflow.kernels.state import Plan, State, empty_state
-
-__all__ = [
-    "augment",
-    "augment_jit",
-    "greedy_parts",
-    "greedy_parts_jit",
-    "greedy_rounds",
-    "greedy_rounds_jit",
-    "least",
-    "least_jit",
-]
 
 _BLOCK = 1024
 _FAR = np.int64(2**62)

@@ -28,8 +28,6 @@ from numba.extending import intrinsic, overload
 
 from anonflow.kernels.cache import KernelCache, is_empty
 
-__all__ = ["NO_NANS", "announce", "compiled_here", "jit", "method_clock", "popcount", "ready_here"]
-
 NO_NANS = frozenset({"nnan", "nsz"})
 """The only subset of fast math in use: no NaN occurs and the sign of zero does not matter.
 

@@ -11,8 +11,6 @@ import numpy as np
 
 from anonflow.kernels.jit import jit
 
-__all__ = ["below", "below_jit", "pair_up", "pair_up_jit", "permute_batch", "permute_batch_jit"]
-
 _LANE = 1 << 32
 _GROUP = 1 << 31  # a lane times the product of a group's bounds stays within int64
 

@@ -6,8 +6,6 @@ import numpy as np
 
 from anonflow.kernels.jit import jit
 
-__all__ = ["count_groups", "count_groups_jit", "small_groups", "small_groups_jit"]
-
 _ONE = np.uint64(1)
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from anonflow.kernels.costs import increase_row
 from anonflow.kernels.jit import jit
 from anonflow.kernels.ordering import least
-from anonflow.kernels.row_costs import BLOCK
+from anonflow.kernels.row_costs import BLOCK, increase_row
 from anonflow.kernels.state import Plan, State
-
-__all__ = ["nearest", "nearest_jit"]
 
 GROUP = 8
 """Originals that are worked on together."""
@@ -22,8 +19,10 @@ def nearest(plan: Plan, origin: State, joined: State, start: int, stop: int, nea
     Parameters
     ----------
     plan : Plan
-    origin, joined : State
-        n originals; n generalized records as they are now.
+    origin : State
+        n originals.
+    joined : State
+        n generalized records as they are now.
     start, stop : int
     near : numpy.ndarray, shape (n, C), int32
         C <= n; those rows are written, in no order within a row.

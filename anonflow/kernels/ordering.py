@@ -10,8 +10,6 @@ import numpy as np
 
 from anonflow.kernels.jit import jit
 
-__all__ = ["least", "least_jit", "sort", "sort_jit", "stable_order", "stable_order_jit"]
-
 RUN = 16
 """Length of the runs that are sorted by insertion."""
 

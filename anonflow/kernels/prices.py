@@ -7,19 +7,6 @@ import numpy as np
 from anonflow.kernels.jit import jit, popcount
 from anonflow.kernels.state import ENTROPY, GRID, NODES, SLOPE, STEP, WHOLE, Plan
 
-__all__ = [
-    "bit_cost",
-    "bit_cost_jit",
-    "lowest",
-    "lowest_jit",
-    "node_of",
-    "node_of_jit",
-    "run_cost",
-    "run_cost_jit",
-    "set_cost",
-    "set_cost_jit",
-]
-
 _ONE = np.uint64(1)
 _FRACTION = np.int64(0xFFFFFFFFFFFFF)
 _UNIT_EXPONENT = np.int64(0x3FF0000000000000)

@@ -4,36 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from anonflow.kernels.costs import join_row, move, widen
+from anonflow.kernels.costs import move, widen
 from anonflow.kernels.jit import jit, popcount
 from anonflow.kernels.ordering import stable_order
 from anonflow.kernels.prices import run_cost, set_cost
+from anonflow.kernels.row_costs import join_row
 from anonflow.kernels.state import GRID, LINEAR, NODES, SLOPE, Index, Plan, State, empty_state
-
-__all__ = [
-    "ascent",
-    "ascent_jit",
-    "branch",
-    "branch_jit",
-    "covered",
-    "covered_jit",
-    "greedy_sets",
-    "greedy_sets_jit",
-    "growth",
-    "growth_jit",
-    "insert",
-    "insert_jit",
-    "lagrangian",
-    "lagrangian_jit",
-    "least_surplus",
-    "least_surplus_jit",
-    "shifted",
-    "shifted_jit",
-    "widen_cell",
-    "widen_cell_jit",
-    "without",
-    "without_jit",
-]
 
 BUCKETS = 64
 """Intervals of costs in which a node's candidates are sorted."""

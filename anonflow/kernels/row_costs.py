@@ -8,8 +8,6 @@ from anonflow.kernels.jit import jit, popcount
 from anonflow.kernels.prices import bit_cost, lowest
 from anonflow.kernels.state import ENTROPY, LINEAR, NODES, OPTIONAL, SLOPE, STEP, WHOLE, Index, Plan, State
 
-__all__ = ["increase_row", "increase_row_jit", "join_row", "join_row_jit"]
-
 BLOCK = 1024  # three rows of float64 of this length stay in the first-level cache
 
 _NONE = np.uint64(0)

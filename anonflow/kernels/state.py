@@ -8,25 +8,6 @@ import numpy as np
 
 from anonflow.kernels.jit import jit
 
-__all__ = [
-    "ENTROPY",
-    "GRID",
-    "LINEAR",
-    "NODES",
-    "OPTIONAL",
-    "SLOPE",
-    "STEP",
-    "WHOLE",
-    "Index",
-    "Plan",
-    "State",
-    "copy_state",
-    "empty_state",
-    "empty_state_jit",
-    "on_grid",
-    "take",
-]
-
 Index: TypeAlias = int | np.integer[Any]
 """A position: a number of Python's, or one that is read from an array."""
 
@@ -75,8 +56,10 @@ class Plan(NamedTuple):
     parent : numpy.ndarray, int64
         -1 for a root.
     node_cost : numpy.ndarray, float64
-    mass, mlog : numpy.ndarray, float64
-        Occurrences c of each value of a set, and c log2 c; prefix sums of these for a run.
+    mass : numpy.ndarray, float64
+        Occurrences c of each value of a set; of a run, prefix sums of these.
+    mlog : numpy.ndarray, float64
+        c log2 c of each value of a set; of a run, prefix sums of these.
     set_form : numpy.ndarray, shape (s,), int64
         SLOPE, STEP or ENTROPY.
     set_at : numpy.ndarray, shape (s,), int64

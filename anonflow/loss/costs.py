@@ -69,7 +69,7 @@ def record_costs(generalization: Generalization, measure: str = "ncp") -> np.nda
     # added up QI by QI: a product of matrices rounds as BLAS, its threads and its version like
     total = np.zeros(generalization.n)
     for share, costs in zip(
-        _shares(generalization.domains), cell_costs(generalization, measure), strict=True
+        _column_shares(generalization.domains), cell_costs(generalization, measure), strict=True
     ):
         total += share * costs
     return total
@@ -136,14 +136,14 @@ def height_total(generalization: Generalization) -> float:
     return float(cell_costs(generalization, "height").sum())
 
 
-def _shares(domains: Sequence[Domain]) -> np.ndarray:
+def _column_shares(domains: Sequence[Domain]) -> np.ndarray:
     """Return weights that add up to 1, shape (q,)."""
     weights = np.array([domain.weight for domain in domains], np.float64)
     return weights / weights.sum() if len(weights) else weights
 
 
 def even_shares(domains: Sequence[Domain], loss: Loss) -> np.ndarray:
-    """Return the shares of :func:`_shares`, each changed by at most a share of `ROUNDED`, so that costs are multiples of one unit.
+    """Return the shares of :func:`_column_shares`, each changed by at most a share of `ROUNDED`, so that costs are multiples of one unit.
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ def even_shares(domains: Sequence[Domain], loss: Loss) -> np.ndarray:
     `MOST_PARTS`, one part of it becomes a multiple of the kernels' grid, and all costs multiples of it. Columns with which it
     would be larger are taken together in the same way, and those that have too many steps alone stay as they are.
     """
-    shares = _shares(domains)
+    shares = _column_shares(domains)
     weights = [Fraction(str(domain.weight)) for domain in domains]
     whole = sum(weights, Fraction())
     parts = {}

@@ -16,7 +16,7 @@ def _runs(domain: Domain, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
     return _entropy(mass[hi + 1] - mass[lo], mlog[hi + 1] - mlog[lo])
 
 
-def _sets(domain: Domain, bits: np.ndarray, count: np.ndarray) -> np.ndarray:
+def _set_entropy(domain: Domain, bits: np.ndarray, count: np.ndarray) -> np.ndarray:
     distinct, at = np.unique(bits, axis=1, return_inverse=True)
     mass, mlog = np.empty((2, distinct.shape[1]))
     step = max(1, _CHUNK // (64 * len(bits)))
@@ -48,7 +48,7 @@ def _prefix(domain: Domain) -> tuple[np.ndarray, np.ndarray]:
     return mass, mlog
 
 
-def _exact(domain: Domain) -> tuple[np.ndarray, np.ndarray]:
+def _exact_logs(domain: Domain) -> tuple[np.ndarray, np.ndarray]:
     """Return occurrences of the values and their logarithms, rounded so that sums of them are exact."""
     counts = domain.counts.astype(np.float64)
     logs = _mlog(counts)
@@ -58,19 +58,19 @@ def _exact(domain: Domain) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _range_form(domain: Domain, share: float, pools: Pools) -> RangeForm:
-    masses, logs = (np.concatenate([[0.0], np.cumsum(numbers)]) for numbers in _exact(domain))
+    masses, logs = (np.concatenate([[0.0], np.cumsum(numbers)]) for numbers in _exact_logs(domain))
     return FORM, pools.add_masses(masses, logs), share, np.arange(domain.size, dtype=np.float64)
 
 
 def _set_form(domain: Domain, share: float, pools: Pools) -> SetForm:
-    return FORM, pools.add_masses(*_exact(domain)), share, 0
+    return FORM, pools.add_masses(*_exact_logs(domain)), share, 0
 
 
 ENTROPY = Loss(
     name="entropy",
     label="entropy (EM): bits that are lost",
     run_costs=_runs,
-    set_costs=_sets,
+    set_costs=_set_entropy,
     range_form=_range_form,
     set_form=_set_form,
     monotone=False,

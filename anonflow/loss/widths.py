@@ -31,7 +31,7 @@ def _by_height(domain: Domain, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
     return np.where((lo == 0) & (hi == domain.size - 1), 1.0, height)
 
 
-def _members(domain: Domain, bits: np.ndarray, count: np.ndarray) -> np.ndarray:
+def _set_widths(domain: Domain, bits: np.ndarray, count: np.ndarray) -> np.ndarray:
     return np.maximum(count - 1, 0) / float(domain.size - 1)
 
 
@@ -75,7 +75,7 @@ NCP = Loss(
     name="ncp",
     label="NCP (GCP): width of ranges, number of values",
     run_costs=_by_width,
-    set_costs=_members,
+    set_costs=_set_widths,
     range_form=_width_form,
     set_form=_members_form,
     steps=_width_steps,
@@ -86,7 +86,7 @@ LM = Loss(
     name="lm",
     label="LM: number of values that are covered",
     run_costs=_by_values,
-    set_costs=_members,
+    set_costs=_set_widths,
     range_form=_values_form,
     set_form=_members_form,
     steps=_value_steps,

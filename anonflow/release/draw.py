@@ -359,6 +359,15 @@ def _pairing_lanes(d: int) -> int:
     return lanes
 
 
+def _regular(matches: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return matches as rows of int32, and the degree of each component; a VerificationError if one has none."""
+    graph = _int32_rows(matches)
+    faulty, _, _, _, degrees = components_jit(graph)
+    if faulty.any():
+        raise VerificationError(f"the matches of {plural(int(faulty.sum()), 'record')} are not regular")
+    return graph, degrees
+
+
 def _int32_rows(matches: np.ndarray) -> np.ndarray:
     if matches.ndim != 2 or not np.issubdtype(matches.dtype, np.integer):
         raise ParameterError("matches must be a matrix of whole numbers, one row for each generalized record")
@@ -406,10 +415,7 @@ def decompose(matches: np.ndarray) -> np.ndarray:
     be drawn independently for every component (:func:`draw_assignment`), since one true match of a complete assignment
     would reveal all of it. O(nk log k + n log n) expected time.
     """
-    graph = _int32_rows(matches)
-    faulty, _, _, _, degrees = components_jit(graph)
-    if faulty.any():
-        raise VerificationError(f"the matches of {plural(int(faulty.sum()), 'record')} are not regular")
+    graph, degrees = _regular(matches)
     kinds = np.unique(degrees[degrees > 1])
     if len(kinds) > 1:
         raise ParameterError(
@@ -452,10 +458,7 @@ def assignments(matches: np.ndarray) -> np.ndarray:
     -----
     As :func:`decompose`, for each degree on its own.
     """
-    graph = _int32_rows(matches)
-    faulty, _, _, _, degrees = components_jit(graph)
-    if faulty.any():
-        raise VerificationError(f"the matches of {plural(int(faulty.sum()), 'record')} are not regular")
+    graph, degrees = _regular(matches)
     kinds = [int(degree) for degree in np.unique(degrees) if degree > 1]
     if len(kinds) < 2:
         return decompose(graph)

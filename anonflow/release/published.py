@@ -15,6 +15,7 @@ import pandas as pd
 import pyarrow as pa
 
 from anonflow.errors import AnonflowWarning, DataError, ParameterError
+from anonflow.hierarchy.wording import plural
 from anonflow.large_arrays import IN_MEMORY, Arrays
 from anonflow.release.certificate import Certificate
 from anonflow.release.published_column import PublishedColumn
@@ -287,7 +288,7 @@ def read_release(
         raise DataError(f"{fspath(path)}: the release has no rows")
     described = metadata is not None
     if metadata is not None:
-        metadata = _described(frame, metadata, path)
+        metadata = _of_what_is_there(frame, metadata, path)
     if schema is not None:
         declared = ReleaseMetadata.of_schema(schema, frame)
         metadata = declared if metadata is None else metadata.agreeing(declared, fspath(path))
@@ -323,7 +324,9 @@ def _check_columns(frame: pd.DataFrame, schema: Schema, path: str | PathLike[str
         raise DataError.collected(f"{fspath(path)}: does not match the schema", problems)
 
 
-def _described(frame: pd.DataFrame, metadata: ReleaseMetadata, path: str | PathLike[str]) -> ReleaseMetadata:
+def _of_what_is_there(
+    frame: pd.DataFrame, metadata: ReleaseMetadata, path: str | PathLike[str]
+) -> ReleaseMetadata:
     """Return the description of the rows and columns that are there; some may have been removed, none added.
 
     Raises
@@ -338,7 +341,7 @@ def _described(frame: pd.DataFrame, metadata: ReleaseMetadata, path: str | PathL
     ]
     rows = len(frame) if metadata.rows is None else metadata.rows
     if rows < len(frame):
-        problems.append(f"describes {rows:,} rows, and the release has {len(frame):,}")
+        problems.append(f"describes {plural(rows, 'row')}, and the release has {len(frame):,}")
     if problems:
         raise DataError.collected(
             f"{place}: does not match the release", [f"{place}: {problem}" for problem in problems]

@@ -59,9 +59,9 @@ class RandomWords:
 
     def __init__(self, seed: int | bytes | str | None = None, step: int = DRAW_STEP) -> None:
         step = check_whole(step, 0, "a step must be a whole number of at least 0")
-        self._start = None if seed is None else hashlib.shake_256(_LABEL + _field(_seed_bytes(seed)))
+        self._start = None if seed is None else hashlib.shake_256(_LABEL + _with_length(_seed_bytes(seed)))
         if self._start is not None:
-            self._start.update(_field(step.to_bytes(8, "big")))
+            self._start.update(_with_length(step.to_bytes(8, "big")))
 
     def lanes(self, purpose: str, key: int, count: int, had: np.ndarray | None = None) -> np.ndarray:
         """Return the first lanes of one stream.
@@ -87,11 +87,11 @@ class RandomWords:
             fresh = np.frombuffer(os.urandom(4 * max(0, count - len(old))), "<u4").astype(np.uint32)
             return np.concatenate([old, fresh])
         stream = self._start.copy()
-        stream.update(_field(purpose.encode()) + _field(int(key).to_bytes(8, "big")))
+        stream.update(_with_length(purpose.encode()) + _with_length(int(key).to_bytes(8, "big")))
         return np.frombuffer(stream.digest(4 * count), "<u4").astype(np.uint32)
 
 
-def _field(content: bytes) -> bytes:
+def _with_length(content: bytes) -> bytes:
     return len(content).to_bytes(8, "big") + content
 
 
@@ -195,4 +195,6 @@ def seed_of_table(seed: int | bytes | str, content: bytes) -> bytes:
     bytes
         32, a seed for :class:`RandomWords`.
     """
-    return hashlib.shake_256(b"anonflow table 1" + _field(_seed_bytes(seed)) + _field(content)).digest(32)
+    return hashlib.shake_256(
+        b"anonflow table 1" + _with_length(_seed_bytes(seed)) + _with_length(content)
+    ).digest(32)

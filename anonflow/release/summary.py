@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from anonflow.hierarchy.wording import plural
 from anonflow.release.published_column import PublishedColumn
 from anonflow.table.published.metadata import AGGREGATED, CODED, ReleaseMetadata
 
@@ -37,9 +38,12 @@ class ColumnSummary:
         As in a schema.
     cells : str
         What kind of cells it has, in words.
-    exact, generalized, hidden : float or None
-        Shares of the rows: one value; more than one; ``*``, or not published. Which labels of a hierarchy
-        are values is not known if it is not public: then the first two are None.
+    exact : float or None
+        Share of the rows with one value. Which labels of a hierarchy are values is not known if it is not public: then None.
+    generalized : float or None
+        Share of the rows with more than one value; None likewise.
+    hidden : float or None
+        Share of the rows with ``*``, or whose cell is not published.
     domain : bool
         Whether the domain of ``*`` is published.
     """
@@ -112,16 +116,16 @@ class ReleaseSummary:
             "" if self.guarantee is None else f"; {self.guarantee}" + (f", k = {self.k}" if self.k else "")
         )
         hidden = f", {self.hidden_rows:,} of them hidden" if self.hidden_rows else ""
-        return f"{self.rows:,} rows{hidden}, {len(self.columns)} columns{promise}"
+        return f"{plural(self.rows, 'row')}{hidden}, {plural(len(self.columns), 'column')}{promise}"
 
     def __repr__(self) -> str:
-        lines = [f"  {c.name}: {c.cells}, {_shares(c)}" for c in self.columns]
+        lines = [f"  {c.name}: {c.cells}, {_shares_text(c)}" for c in self.columns]
         can = [f"  + {sentence}" for sentence in self.can]
         cannot = [f"  - {sentence}" for sentence in self.cannot]
         return "\n".join([self.headline(), *lines, *can, *cannot])
 
 
-def _shares(column: ColumnSummary) -> str:
+def _shares_text(column: ColumnSummary) -> str:
     if column.exact is None or column.generalized is None:
         return f"hidden {column.hidden:.0%}, which of the others are values is not published"
     return f"exact {column.exact:.0%}, generalized {column.generalized:.0%}, hidden {column.hidden:.0%}"

@@ -86,23 +86,20 @@ def write_described(
     def draft_table(draft: Path) -> None:
         descriptions.append(write(draft))
         if several:
-            _split(draft)
+            _split_into_files(draft)
 
     with drafted(target, draft_table, make_folders=True) as name_table:
         metadata = descriptions[0]
-        if place is None:
-            ready()
-            name_table()
-            named()
-            return (target,)
-        with locked(target.parent) if place.name == PACKAGE else nullcontext():
-            if metadata is None:
+        packed = place is not None and place.name == PACKAGE
+        with locked(target.parent) if packed else nullcontext():
+            if place is None or metadata is None:
                 ready()
-                _withdraw(place, target)
+                if place is not None:
+                    _withdraw(place, target)
                 name_table()
                 named()
                 return (target,)
-            text = metadata_text(metadata, target, _held(place) if place.name == PACKAGE else None)
+            text = metadata_text(metadata, target, _content_of(place) if packed else None)
             with drafted(
                 place, lambda draft: draft.write_text(text, encoding="utf-8", newline="\n")
             ) as name_description:
@@ -114,7 +111,7 @@ def write_described(
     return target, place
 
 
-def _split(draft: Path) -> None:
+def _split_into_files(draft: Path) -> None:
     """Put a folder in the place of a Parquet file: its rows in their order, so many in a file."""
     import pyarrow.parquet as pq
 
@@ -141,12 +138,12 @@ def check_package(table: str | PathLike[str]) -> None:
     """
     place = metadata_path(table)
     if place is not None and place.name == PACKAGE and place.is_file():
-        held = _held(place)
+        held = _content_of(place)
         if held is not None:
             without_table(held, Path(table))
 
 
-def _held(place: Path) -> str | None:
+def _content_of(place: Path) -> str | None:
     """Return a file's content; None if there is no file.
 
     Raises
@@ -166,7 +163,7 @@ def _withdraw(place: Path, table: Path) -> None:
     """Remove the description of an earlier table of this name."""
     others = None
     if place.name == PACKAGE:
-        held = _held(place)
+        held = _content_of(place)
         others = None if held is None else without_table(held, table)
     if others is None:
         with failing_as(table, place):

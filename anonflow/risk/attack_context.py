@@ -18,6 +18,7 @@ from anonflow.criteria.classes import class_sizes
 from anonflow.criteria.evidence import Evidence, collect_alone
 from anonflow.criteria.guarantee import promises_classes
 from anonflow.errors import DataError, ParameterError
+from anonflow.hierarchy.wording import plural
 from anonflow.release import RandomWords, Release, draw_assignment, publish
 from anonflow.table import Schema, Table
 from anonflow.table.files.metadata_file import read_metadata
@@ -137,7 +138,9 @@ class AttackContext:
         if certificate is not None and not hasattr(certificate, "complete"):
             raise ParameterError("certificate is an anonflow Certificate: load it from the owner's folder")
         if published.rows != table.n and not fewer:
-            raise ParameterError(f"the release has {published.rows} rows and the table {table.n} records")
+            raise ParameterError(
+                f"the release has {plural(published.rows, 'row')} and the table {plural(table.n, 'record')}"
+            )
         if anonymization is not None:
             subject = publish(anonymization, seed, rehearsal=True)
         if isinstance(subject, Release):

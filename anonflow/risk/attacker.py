@@ -9,6 +9,7 @@ from inspect import signature
 from typing import Any, ClassVar, Protocol
 
 from anonflow.errors import ParameterError
+from anonflow.hierarchy.wording import plural
 from anonflow.option import options_of
 from anonflow.risk.attack_context import AttackContext
 from anonflow.table import Schema
@@ -38,7 +39,10 @@ class Households:
 
     def sentence(self) -> str:
         """Return the same in plain words."""
-        return f"Of {self.number:,} households somebody is named for {percent(self.mean)} on average, {percent(self.worst)} at most."
+        return (
+            f"Of {plural(self.number, 'household')} somebody is named for {percent(self.mean)} on average, "
+            f"{percent(self.worst)} at most."
+        )
 
 
 @dataclass(frozen=True)
@@ -148,6 +152,8 @@ class AttackerKind:
         Whether it is tried once for each sensitive column, its first parameter.
     of_classes : bool
         Whether it needs a release of classes.
+    of_fresh_draw : bool
+        Whether screens show its rate on a fresh draw from the release's matches, as the release card does.
     not_of_sample : str
         Why it cannot attack a sample of a large release, and what to do; empty if it can.
     usual_where : callable or None
@@ -170,6 +176,7 @@ class AttackerKind:
     of_other_columns: ClassVar[bool] = False
     of_each_column: ClassVar[bool] = False
     of_classes: ClassVar[bool] = False
+    of_fresh_draw: ClassVar[bool] = False
     not_of_sample: ClassVar[str] = ""
     usual_where: ClassVar[Callable[[AttackContext], bool] | None] = None
     takes: ClassVar[str] = ""

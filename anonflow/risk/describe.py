@@ -16,6 +16,7 @@ from anonflow.criteria.classes import class_rows, is_of_classes
 from anonflow.criteria.diversity.diversity import Spread, earth_mover, spread
 from anonflow.criteria.evidence import Evidence, collect, collect_alone, subject_of
 from anonflow.errors import DataError, ParameterError
+from anonflow.hierarchy.wording import plural
 from anonflow.option import is_finite
 from anonflow.risk.attack_context import AttackContext
 from anonflow.risk.attacker import THRESHOLD
@@ -154,7 +155,9 @@ def describe(
         schema = table
     else:
         if published.rows > table.n or not published.rows:
-            raise ParameterError(f"the release has {published.rows} rows and the table {table.n} records")
+            raise ParameterError(
+                f"the release has {plural(published.rows, 'row')} and the table {plural(table.n, 'record')}"
+            )
         evidence = collect(table, published, 2, None, another_tool=True)
         schema = table.schema
     unseen = _ALONE if evidence.alone else "who was left out, and why" if evidence.deleted else _CLASSES
@@ -163,7 +166,7 @@ def describe(
         with suppress(DataError):  # the consistency graph is too large: equal rows are counted
             if not is_of_classes(evidence):
                 risks = _risks_of_people(AttackContext.of(table, release, 2, another_tool=True), threshold)
-    figures = [*_sizes(evidence, threshold, unseen, risks)]
+    figures = [*_of_class_sizes(evidence, threshold, unseen, risks)]
     if register is not None:
         originals = None if isinstance(table, Schema) else table
         classes = None
@@ -191,7 +194,7 @@ def _risks_of_people(context: AttackContext, threshold: float) -> tuple[float, f
     return risk.worst, share, Marketer().attack(context).rate
 
 
-def _sizes(
+def _of_class_sizes(
     evidence: Evidence, threshold: float, unseen: str, risks: tuple[float, float, float] | None
 ) -> list[Figure]:
     hidden_rows = evidence.blank if evidence.suppressed.all() else evidence.suppressed

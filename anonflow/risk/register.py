@@ -76,10 +76,10 @@ def register_table(register: Any, schema: Schema, known: Iterable[str] | None = 
         If a value does not fit its column.
     """
     needed = schema.quasi_identifiers if known is None else known
-    return Table(*_prepared(register, schema, schema.preparation, needed))
+    return Table(*_prepared_register(register, schema, schema.preparation, needed))
 
 
-def _prepared(
+def _prepared_register(
     register: Any, schema: Schema, steps: Preparation, needed: Iterable[str]
 ) -> tuple[pd.DataFrame, Schema]:
     """Return the needed columns of a register after the preparation steps, and their schema."""
@@ -193,7 +193,7 @@ class RegisterCounts(RegisterFits):
         """
         steps = schema.preparation if originals is None else originals.preparation
         owner = _owners(register, schema, steps)
-        both, register_schema = _prepared(register, schema, steps, schema.quasi_identifiers)
+        both, register_schema = _prepared_register(register, schema, steps, schema.quasi_identifiers)
         names = list(register_schema)
         if originals is not None:
             original_cells = originals.frame[names]

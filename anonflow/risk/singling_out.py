@@ -279,13 +279,13 @@ def unique_conditions(
         mixed.append(others.take(alone))
         if sum(batch.m for batch in right) >= count:
             break
-    conditions = _joined(right)
+    conditions = _joined_conditions(right)
     written = np.column_stack([conditions.columns, conditions.low, conditions.high])
     distinct = np.sort(np.unique(written, axis=0, return_index=True)[1])[:count]
-    return conditions.take(distinct), _joined(mixed).take(distinct)
+    return conditions.take(distinct), _joined_conditions(mixed).take(distinct)
 
 
-def _joined(parts: Sequence[Conditions]) -> Conditions:
+def _joined_conditions(parts: Sequence[Conditions]) -> Conditions:
     columns, low, high = (
         np.concatenate([getattr(part, name) for part in parts]) for name in ("columns", "low", "high")
     )

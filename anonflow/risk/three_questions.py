@@ -10,6 +10,7 @@ import pandas as pd
 
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
+from anonflow.hierarchy.wording import plural
 from anonflow.risk.attacker import Z, percent
 from anonflow.risk.singling_out import fits_rows, one_end, plausible_points, same_cells, unique_conditions
 from anonflow.table import Table
@@ -96,7 +97,7 @@ class Answer:
         """Return the figures in plain words."""
         low, high = self.interval
         return (
-            f"{self.how} Right for {percent(self.success)} of {self.targets:,} people of the release, for "
+            f"{self.how} Right for {percent(self.success)} of {plural(self.targets, 'person')} of the release, for "
             f"{percent(self.control)} of {self.controls:,} held out, and for {percent(self.baseline)} by the naive guess; "
             f"the release adds {percent(self.excess)} ({percent(low)} to {percent(high)})."
         )
@@ -196,7 +197,7 @@ def _inside(rate: float, trials: int) -> float:
     return (rate * trials + 1) / (trials + 2)
 
 
-def _sizes(rows: Generalization, columns: Collection[str]) -> np.ndarray:
+def _log_combinations(rows: Generalization, columns: Collection[str]) -> np.ndarray:
     """Return how many combinations of values each row's cells in some columns stand for, shape (rows,), float64, as logarithms."""
     layout, counts = rows.layout, rows.counts()
     sizes = np.zeros(rows.n)
@@ -264,7 +265,7 @@ def _singling_out(
         ways.append(
             Answer(
                 "singling out", conditions.m, conditions.m, success, control, naive_rate,
-                f"Values of {conditions.columns.shape[1]} columns that one row of a plausible table has describe exactly one "
+                f"Values of {plural(conditions.columns.shape[1], 'column')} that one row of a plausible table has describe exactly one "
                 "person.",
             )
         )  # fmt: skip
@@ -296,13 +297,13 @@ def _linkability(
         if not columns or (labels is None and not rest):
             continue
         second = "the other columns" if not rest else "all the rest"
-        left, right = (_sizes(rows, some) for some in (columns, rest))
+        left, right = (_log_combinations(rows, some) for some in (columns, rest))
         joined, met = [], []
         for side, people in enumerate(sides):
             covers, fits = fits_rows(rows, people, columns), fits_rows(rows, people, rest)
             if labels is not None:
                 fits &= labels[0][:, None] == labels[side + 1][None, :]
-            joined.append(_joined(covers, fits))
+            joined.append(_chance_to_join(covers, fits))
             met.append(_met(_tightest(covers, left), _tightest(fits, right)))
         size = sides[0].n
         answers += [
@@ -318,7 +319,7 @@ def _linkability(
     return answers
 
 
-def _joined(covers: np.ndarray, fits: np.ndarray) -> float:
+def _chance_to_join(covers: np.ndarray, fits: np.ndarray) -> float:
     """Return the mean chance that a row that covers a person picks the person of those who fit the row."""
     chance = (covers & fits) / np.maximum(fits.sum(axis=1), 1)[:, None]
     right = chance.sum(axis=0) / np.maximum(covers.sum(axis=0), 1)

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 from anonflow.errors import SHOWN
 
 
-def shorten(text: str, limit: int = 40) -> str:
-    """Return `text` in quotes, cut at `limit` characters."""
-    return repr(text if len(text) <= limit else text[: limit - 3] + "...")
+def shorten(text: str) -> str:
+    """Return `text` in quotes, cut at 40 characters."""
+    return repr(text if len(text) <= 40 else text[:37] + "...")
 
 
 def suggest(name: str, known: Iterable[str]) -> str | None:

@@ -40,11 +40,11 @@ def dumps(data: Any, error: type[AnonflowError] = FlowError) -> str:
         text is not valid Unicode, or nesting is deeper than 100.
     """
     lines: list[str] = []
-    _write(data, 0, 0, lines, error)
+    _append_lines(data, 0, 0, lines, error)
     return "\n".join(lines) + "\n"
 
 
-def _write(data: Any, indent: int, depth: int, lines: list[str], error: type[AnonflowError]) -> None:
+def _append_lines(data: Any, indent: int, depth: int, lines: list[str], error: type[AnonflowError]) -> None:
     """Append the lines of `data`, which is inside `depth` collections, each indented by `indent` spaces."""
     pad = " " * indent
     text = _inline(data, 0, depth, error)
@@ -61,7 +61,7 @@ def _write(data: Any, indent: int, depth: int, lines: list[str], error: type[Ano
                 lines.append(f"{head} {text}")
             else:
                 lines.append(head)
-                _write(value, indent + 2, depth + 1, lines, error)
+                _append_lines(value, indent + 2, depth + 1, lines, error)
         return
     for value in data:
         alone = isinstance(value, Mapping) and len(value) == 1
@@ -70,7 +70,7 @@ def _write(data: Any, indent: int, depth: int, lines: list[str], error: type[Ano
             lines.append(f"{pad}- {text}")
         else:
             start = len(lines)
-            _write(value, indent + 2, depth + 1, lines, error)
+            _append_lines(value, indent + 2, depth + 1, lines, error)
             lines[start] = f"{pad}- {lines[start][indent + 2 :]}"
 
 

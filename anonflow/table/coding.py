@@ -59,7 +59,7 @@ def column_values(cells: pd.Series, name: str) -> tuple[list[str], np.ndarray]:
     DataError
         If it has values that are no single value, infinite, or that read the same as text.
     """
-    texts, codes = _distinct_texts(cells, missing_cells(cells), name)
+    texts, codes = _coded_texts(cells, missing_cells(cells), name)
     return ["" if text is None else text for text in texts], np.bincount(codes, minlength=len(texts))
 
 
@@ -132,7 +132,7 @@ def stand_in(column: Column, folder: Path) -> Domain | None:
             if not _is_given(column.hierarchy):
                 return None
             try:
-                tree = _tree(column, [], folder)
+                tree = _column_tree(column, [], folder)
             except HierarchyError:
                 return None
             if "" not in tree.leaves:  # a missing value is a leaf of its own, below the root
@@ -299,7 +299,7 @@ def _unit(dates: np.ndarray) -> Any:
     return np.datetime_data(dates.dtype)[0]
 
 
-def _distinct_texts(cells: pd.Series, missing: np.ndarray, name: str) -> tuple[list[str | None], np.ndarray]:
+def _coded_texts(cells: pd.Series, missing: np.ndarray, name: str) -> tuple[list[str | None], np.ndarray]:
     """Return the distinct values as text (None: missing), sorted with the missing one first, and each row's place."""
     if isinstance(cells.dtype, pd.CategoricalDtype):
         cells = cells.astype(cells.cat.categories.dtype)
@@ -331,7 +331,7 @@ def _checked_text(value: object, name: str) -> str:
 
 
 def _categorical(cells: pd.Series, missing: np.ndarray, column: Column, folder: Path) -> Coded:
-    texts, codes = _distinct_texts(cells, missing, column.name)
+    texts, codes = _coded_texts(cells, missing, column.name)
     labels = tuple(category_text(text) for text in texts)
     counts = np.bincount(codes, minlength=len(labels)).astype(np.int64)
     tree = Hierarchy.suppression(labels) if column.kind == "suppression" else None
@@ -350,13 +350,13 @@ def _categorical(cells: pd.Series, missing: np.ndarray, column: Column, folder: 
 
 
 def _hierarchy(cells: pd.Series, missing: np.ndarray, column: Column, folder: Path) -> Coded:
-    texts, codes = _distinct_texts(cells, missing, column.name)
+    texts, codes = _coded_texts(cells, missing, column.name)
     values = ["" if text is None else text for text in texts]
     if len(set(values)) < len(values):
         raise DataError(
             f"column {column.name!r}: has missing values and empty texts; make them one of the two"
         )
-    tree = _tree(column, [value for value in values if value], folder)
+    tree = _column_tree(column, [value for value in values if value], folder)
     if _is_calendar(column.hierarchy):
         values = [partial_leaf(value) if is_partial(value) else value for value in values]
     if "" in values and "" not in tree.leaves:
@@ -445,7 +445,7 @@ def _floor(tree: Hierarchy, column: Column, level: int) -> np.ndarray:
     return np.stack([tree.first[node], tree.last[node]], axis=1)
 
 
-def _tree(column: Column, values: list[str], folder: Path) -> Hierarchy:
+def _column_tree(column: Column, values: list[str], folder: Path) -> Hierarchy:
     hierarchy = column.hierarchy
     if isinstance(hierarchy, Hierarchy):
         return hierarchy
@@ -466,7 +466,7 @@ def _tree(column: Column, values: list[str], folder: Path) -> Hierarchy:
 
 
 def _positions(cells: pd.Series, missing: np.ndarray, column: Column, folder: Path) -> Coded:
-    texts, at = _distinct_texts(cells, missing, column.name)
+    texts, at = _coded_texts(cells, missing, column.name)
     values = [text or "" for text in texts]
     lengths = {len(value) for value in values}
     if len(lengths) != 1 or lengths == {0}:

@@ -265,7 +265,7 @@ def _advice(name: str, cells: pd.Series, shape: CsvShape) -> Advice:
     if group is not None:
         return Advice(name, {"role": group[0]}, (group[1],), distinct)
     hint = name_says(name)
-    if hint is not None and hint[0] == "weight" and not (numeric and _is_positive(values)):
+    if hint is not None and hint[0] == "weight" and not (numeric and (numbers_in(values) > 0).all()):
         hint = None
     if hint is None and numeric and not dates:
         hint = _weight_hint(name, values)
@@ -404,10 +404,6 @@ def _plain_kind(cells: pd.Series) -> dict[str, Any]:
     if codes:
         return {"kind": "numeric", "codes": codes} | ({"missing": "value"} if missing.any() else {})
     return {"kind": "categorical"}
-
-
-def _is_positive(values: pd.Series) -> bool:
-    return bool((numbers_in(values) > 0).all())
 
 
 def _are_codes(values: pd.Series) -> bool:

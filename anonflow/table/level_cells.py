@@ -69,7 +69,7 @@ def interval_runs(domain: Domain, widths: Sequence[float] | None) -> tuple[list[
 
     if widths is None and domain.dates and size:
         for unit in NESTED_UNITS:
-            add(unit, periods(_days(domain.points), unit).astype(np.float64))
+            add(unit, periods(_as_dates(domain.points), unit).astype(np.float64))
         widths = ()
     widths = _default_widths(domain.points) if widths is None else widths
     if len(widths) and size:
@@ -97,7 +97,7 @@ def coded_runs(domains: Sequence[Domain], widths: Sequence[float] | None) -> tup
     return labels, [(lo, hi), (_with_missing(first, 0), _with_missing(last, codes.size - 1))]
 
 
-def _days(points: np.ndarray) -> np.ndarray:
+def _as_dates(points: np.ndarray) -> np.ndarray:
     """Return days since 1970 as dates."""
     return np.floor(points).astype(np.int64).astype("datetime64[D]")
 

@@ -323,8 +323,14 @@ class _Pairs:
 
     Attributes
     ----------
-    unit, rank, times, position : numpy.ndarray, shape (pairs,), int64
-        The unit; the value's position among all by text; how often the unit has it, and where first.
+    unit : numpy.ndarray, shape (pairs,), int64
+        The unit.
+    rank : numpy.ndarray, shape (pairs,), int64
+        The value's position among all by text.
+    times : numpy.ndarray, shape (pairs,), int64
+        How often the unit has it.
+    position : numpy.ndarray, shape (pairs,), int64
+        Where first.
     text : numpy.ndarray, shape (pairs,), object
     """
 

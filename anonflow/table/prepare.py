@@ -93,7 +93,7 @@ def top_code(
     others : list, optional
         Texts that stay beside the numbers, such as codes.
     """
-    bound = _exact(at)
+    bound = _exact_decimal(at)
     return _changed_numbers(cells, lambda number: min(number, bound), bound == int(bound), others)
 
 
@@ -110,7 +110,7 @@ def bottom_code(
     others : list, optional
         Texts that stay beside the numbers, such as codes.
     """
-    bound = _exact(at)
+    bound = _exact_decimal(at)
     return _changed_numbers(cells, lambda number: max(number, bound), bound == int(bound), others)
 
 
@@ -130,7 +130,7 @@ def round_to(
     others : list, optional
         Texts that stay beside the numbers, such as codes.
     """
-    unit = _exact(to)
+    unit = _exact_decimal(to)
     half = Decimal("0.5")
     return _changed_numbers(
         cells,
@@ -159,7 +159,7 @@ def intervals(
     others : list, optional
         Texts that stay beside the numbers, such as codes.
     """
-    step, first = _exact(width), _exact(start)
+    step, first = _exact_decimal(width), _exact_decimal(start)
 
     def interval(number: Decimal) -> str:
         low = first + _floor((number - first) / step) * step
@@ -205,7 +205,7 @@ def recode(
         )
     table = {_cell_text(old): None if new is None else _cell_text(new) for old, new in values.items()}
     if others == "refuse":
-        absent = int((~_cells(cells).isin(list(table)) & ~missing_cells(cells)).sum())
+        absent = int((~_texts_or_missing(cells).isin(list(table)) & ~missing_cells(cells)).sum())
         if absent:
             raise DataError(
                 f"column {cells.name!r}: {plural(absent, 'cell', 'have')} a value that `recode` does not name; add it to its "
@@ -502,20 +502,16 @@ def suffix(cells: pd.Series, *, length: Length, shorter: Shorter = "refuse") -> 
 
 
 def _cut(cells: pd.Series, part: slice, length: int, shorter: str, step: str) -> pd.Series:
-    texts = _cells(cells)
+    texts = _texts_or_missing(cells)
     short = texts.str.len() < length
     if shorter == "refuse" and short.any():
         raise DataError(
-            f"column {cells.name!r}: {_cells_have(int(short.sum()))} fewer than the {length} characters of `{step}`; give a "
+            f"column {cells.name!r}: {plural(int(short.sum()), 'cell', 'have')} fewer than the {length} characters of `{step}`; give a "
             "smaller length, or say shorter: keep or missing"
         )
     return _changed_texts(
         texts, lambda text: None if len(text) < length and shorter == "missing" else text[part]
     )
-
-
-def _cells_have(count: int) -> str:
-    return "1 cell has" if count == 1 else f"{count:,} cells have"
 
 
 def filter_rows(
@@ -549,7 +545,7 @@ def filter_rows(
         good &= numbers >= (-np.inf if at_least is None else at_least)
         good &= numbers <= (np.inf if at_most is None else at_most)
     if values is not None or without is not None:
-        texts = _cells(cells)
+        texts = _texts_or_missing(cells)
         if values is not None:
             good &= texts.isin([_cell_text(value) for value in values]).to_numpy()
         if without is not None:
@@ -802,7 +798,7 @@ class Preparation:
                 raise _absent(step, frame)
             after = step.apply(frame)
             name = step.options["to"] if step.name == "rename" else step.column
-            old, new = _cells(frame[step.column].loc[after.index]), _cells(after[name])
+            old, new = _texts_or_missing(frame[step.column].loc[after.index]), _texts_or_missing(after[name])
             same = (old == new) | (missing_cells(old) & missing_cells(new))
             rows.append(
                 {
@@ -952,7 +948,7 @@ def _date(value: Any) -> date:
     return value if type(value) is date else date.fromisoformat(str(value))
 
 
-def _exact(number: float) -> Decimal:
+def _exact_decimal(number: float) -> Decimal:
     return Decimal(repr(number))
 
 
@@ -979,7 +975,7 @@ def _numbers_there(cells: pd.Series, missing: np.ndarray) -> np.ndarray:
     return values
 
 
-def _distinct(values: np.ndarray, function: Callable[[Decimal], Any]) -> list[Any]:
+def _once_per_number(values: np.ndarray, function: Callable[[Decimal], Any]) -> list[Any]:
     """Return a function of every number, computed once for each distinct one."""
     distinct, inverse = np.unique(values, return_inverse=True)
     try:
@@ -1009,7 +1005,7 @@ def _changed_numbers(
     if not pd.api.types.is_numeric_dtype(cells.dtype):
         return _texts_of_numbers(cells, lambda number: _decimal_text(function(number)), others)
     missing = missing_cells(cells)
-    numbers = _distinct(_numbers_there(cells, missing), function)
+    numbers = _once_per_number(_numbers_there(cells, missing), function)
     if pd.api.types.is_integer_dtype(cells.dtype) and whole:
         # a bound may lie outside a small type, and pandas writes the cells that do not fit into its error
         nullable = isinstance(cells.dtype, pd.api.extensions.ExtensionDtype)
@@ -1027,13 +1023,13 @@ def _texts_of_numbers(
 ) -> pd.Series:
     missing = _without(cells, others)
     out = np.full(len(cells), None, object)
-    out[~missing] = _distinct(_numbers_there(cells, missing), function)
+    out[~missing] = _once_per_number(_numbers_there(cells, missing), function)
     stays = missing & ~missing_cells(cells)
     out[stays] = [_cell_text(text) for text in cells[stays]]
     return pd.Series(out, index=cells.index, name=cells.name, dtype=text_type())
 
 
-def _cells(cells: pd.Series) -> pd.Series:
+def _texts_or_missing(cells: pd.Series) -> pd.Series:
     """Return the cells as texts, missing where they are."""
     return _changed_texts(cells, lambda text: text)
 

@@ -124,7 +124,7 @@ def _marks_of_units(frame: pd.DataFrame, names: Sequence[str], secret: bytes) ->
     cells = np.empty((len(frame), len(names)), np.uint64)
     of_cells, of_rows = secret[:16], secret[16:]
     for number, name in enumerate(names):
-        at, texts = _distinct_texts(frame[name])
+        at, texts = _marked_texts(frame[name])
         head = f"{len(name)}:{name}"
         cells[:, number] = np.array(
             [
@@ -144,7 +144,7 @@ def _digest(content: bytes, secret: bytes) -> bytes:
     return hashlib.blake2b(content, digest_size=8, key=secret).digest()
 
 
-def _distinct_texts(cells: pd.Series) -> tuple[np.ndarray, list[str]]:
+def _marked_texts(cells: pd.Series) -> tuple[np.ndarray, list[str]]:
     """Return a column's distinct texts, and which each cell has."""
     at, distinct = _distinct_values(cells)
     return at, [cell_text(value, str(value)[:1] in _NUMERIC) for value in distinct]
@@ -165,7 +165,7 @@ def _sums(frame: pd.DataFrame, names: Sequence[str], key: str) -> np.ndarray:
     adding = threading.Lock()
 
     def add(name: str) -> None:
-        at, texts = _distinct_texts(frame[name])
+        at, texts = _marked_texts(frame[name])
         check_characters(texts, name)
         hashes = pd.util.hash_array(np.array(texts, object), hash_key=key, categorize=False)
         digest = hashlib.sha256((key + name).encode()).digest()

@@ -78,7 +78,7 @@ class WeightSummary:
         """
         for count, problem in zip(self.wrong, _WRONG, strict=True):
             if count:
-                weights = "1 weight is" if count == 1 else f"{count:,} weights are"
+                weights = plural(count, "weight", "are")
                 distinct = None if cells is None or problem != _WRONG[0] else texts_of(cells)
                 form = None if distinct is None else other_form(*distinct)
                 advice = form or "a weight is the number of people that the record stands for: correct it"

@@ -454,11 +454,7 @@ class Schema(Mapping[str, Column]):
         SchemaError
             If the frame has no column that could be a quasi-identifier.
         """
-        frame = pandas_frame(frame)
-        if not isinstance(frame, pd.DataFrame):
-            raise SchemaError("a schema is guessed from a pandas DataFrame; read files with Table.read")
-        check_names(list(frame.columns))
-        return cls(infer_columns(frame))
+        return cls(infer_columns(_guessed_from(frame)))
 
     @staticmethod
     def advise(frame: pd.DataFrame) -> pd.DataFrame:
@@ -481,11 +477,9 @@ class Schema(Mapping[str, Column]):
         SchemaError
             If it is no frame.
         """
-        frame = pandas_frame(frame)
-        if not isinstance(frame, pd.DataFrame):
-            raise SchemaError("a schema is guessed from a pandas DataFrame; read files with Table.read")
-        check_names(list(frame.columns))
-        return pd.DataFrame(rows_of(advise(frame)), columns=["column", "role", "kind", "distinct", "reasons"])
+        return pd.DataFrame(
+            rows_of(advise(_guessed_from(frame))), columns=["column", "role", "kind", "distinct", "reasons"]
+        )
 
     @classmethod
     def of(cls, schema: Schema | Mapping[str, Any] | str | PathLike[str]) -> Schema:
@@ -644,7 +638,7 @@ def _checked_column(noted: _ColumnProblems, entry: Any) -> Column | None:
             noted.add(f"{keys} only for the role{'s' * (len(roles) > 1)} {', '.join(roles)}")
         form = noted.read(_form, entry)
         release_form = noted.read(_release_form, entry, form)
-        scope = noted.read(_value, entry, "scope")
+        scope = noted.read(_option_value, entry, "scope")
         if entry.get("hierarchy") is None or noted.problems:
             return Column(name, role, scope=scope, form=form, release_form=release_form)
         tree = noted.read(_given_hierarchy, entry)
@@ -713,7 +707,7 @@ def form_of(keys: Any) -> Form | str | None:
 
 def _release_form(entry: Mapping[str, Any], form: Form | None) -> Form | None:
     """Return the form in which the release writes a column; None is plain."""
-    if _value({"write": PLAINLY, **entry}, "write") == PLAINLY:
+    if _option_value({"write": PLAINLY, **entry}, "write") == PLAINLY:
         return None
     elif form is None:
         raise _UnfitKey(
@@ -729,7 +723,7 @@ def _release_form(entry: Mapping[str, Any], form: Form | None) -> Form | None:
 
 def _form(entry: Mapping[str, Any]) -> Form | None:
     """Return how the cells of a column are written; None if nothing is said."""
-    declared = {key: _value(entry, key) for key in _FORM_PARTS if entry.get(key) is not None}
+    declared = {key: _option_value(entry, key) for key in _FORM_PARTS if entry.get(key) is not None}
     pivot, dates = declared.pop("pivot", None), declared.pop("dates", None)
     if dates is not None and declared:
         raise _UnfitKey("dates do not go with decimal, thousands or percent; leave one of them out", "dates")
@@ -829,7 +823,7 @@ def _code_weight(kind: str, entry: Mapping[str, Any]) -> float:
     return float(_of_kind(kind, entry, "code-weight") or CODE_WEIGHT)
 
 
-def _value(entry: Mapping[str, Any], key: str) -> Any:
+def _option_value(entry: Mapping[str, Any], key: str) -> Any:
     """Return the value of a key of :data:`COLUMN_OPTIONS`; None if it is not there."""
     value, option = entry.get(key), COLUMN_OPTIONS[key]
     problem = None if value is None else option.problem(value)
@@ -844,7 +838,7 @@ def _of_kind(kind: str, entry: Mapping[str, Any], key: str) -> Any:
     home = _KIND_OF.get(key, kind)
     if entry.get(key) is not None and kind != home:
         raise _UnfitKey(f"{key} goes with kind {home}, not {kind}", key)
-    return _value(entry, key)
+    return _option_value(entry, key)
 
 
 def _word(entry: Mapping[str, Any], key: str) -> str:
@@ -931,6 +925,15 @@ def short_form(value: object) -> str:
     """Return a key or word of a schema or description for a message, never more than 40 characters."""
     text = repr(value)
     return text if len(text) <= 40 else text[:37] + "..."
+
+
+def _guessed_from(frame: Any) -> pd.DataFrame:
+    """Return the pandas frame from which a schema is guessed."""
+    frame = pandas_frame(frame)
+    if not isinstance(frame, pd.DataFrame):
+        raise SchemaError("a schema is guessed from a pandas DataFrame; read files with Table.read")
+    check_names(list(frame.columns))
+    return frame
 
 
 def check_names(names: Sequence[Any]) -> None:

@@ -48,7 +48,7 @@ def formula_cells(frame: pd.DataFrame) -> int:
     """Return how many cells and names of a frame :func:`guarded_text` changes in a CSV file."""
     count = sum(guarded_text(str(name)) != str(name) for name in frame.columns)
     for name in frame.columns:
-        at, texts = _distinct_texts(frame[name])
+        at, texts = _places_of_texts(frame[name])
         if texts is not None:
             changed = np.array([isinstance(text, str) and guarded_text(text) != text for text in texts], bool)
             count += int(np.append(changed, False)[at].sum())
@@ -70,7 +70,7 @@ def formula_sentence(count: int, path: str | PathLike[str]) -> str | None:
     )
 
 
-def _distinct_texts(cells: pd.Series) -> tuple[np.ndarray, list[Any] | None]:
+def _places_of_texts(cells: pd.Series) -> tuple[np.ndarray, list[Any] | None]:
     """Return where each cell's text stands among the distinct ones, -1 where it is missing; None of numbers."""
     if isinstance(cells.dtype, pd.CategoricalDtype):
         return np.asarray(cells.array.codes), list(cells.cat.categories)
@@ -82,7 +82,7 @@ def _distinct_texts(cells: pd.Series) -> tuple[np.ndarray, list[Any] | None]:
 
 def changed_texts(cells: pd.Series, change: Callable[[list[str]], Iterable[str | None]]) -> pd.Series:
     """Return a column with its distinct texts changed, all at once; the same column where none is."""
-    at, values = _distinct_texts(cells)
+    at, values = _places_of_texts(cells)
     if values is None:
         return cells
     texts = [value for value in values if isinstance(value, str)]

@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from anonflow.drawing import facts, grid, heading, view
+from anonflow.hierarchy.wording import plural
 
 ROWS = 5
 """Records that are shown."""
@@ -15,7 +16,7 @@ ROWS = 5
 
 def schema_view(rows: Sequence[tuple[str, str, str, str]]) -> str:
     """Return columns with their role, kind and details as HTML. It shows labels of boundaries, so it belongs to the owner."""
-    return view(f"Schema of {len(rows)} columns", grid(["column", "role", "kind", "more"], rows))
+    return view(f"Schema of {plural(len(rows), 'column')}", grid(["column", "role", "kind", "more"], rows))
 
 
 def table_view(
@@ -28,7 +29,7 @@ def table_view(
         "Table",
         facts(numbers),
         grid(["column", "role", "kind", "distinct values", "more"], rows, numbers=[3]),
-        heading(f"The first {len(first)} records"),
+        heading(f"The first {plural(len(first), 'record')}"),
         grid(["", *first.columns], records),
         owner=True,
     )

@@ -235,7 +235,7 @@ def _record_bounds(weighted: _WeightedRecords, effort: float) -> np.ndarray:
         raise ParameterError("effort is a number of at least 0, 1 being the usual")
     bounds, exact = _relaxed(weighted, effort=effort)
     if not exact and float(len(weighted.weight)) ** 2 * max(weighted.records.q, 1) <= PAIRS:
-        bounds = np.maximum(bounds, _pairs(weighted))
+        bounds = np.maximum(bounds, _nearest_pair_costs(weighted))
         if effort:
             bounds = np.maximum(bounds, _covers(weighted, int(effort * SEARCH / len(weighted.weight)))[0])
     return bounds
@@ -300,7 +300,7 @@ def pair_costs(records: Records, k: int, measure: str = "ncp") -> np.ndarray:
     O(n^2 q) time in blocks on all processors, O(n) memory for each.
     """
     weighted = _WeightedRecords.of(records, k, measure)
-    return _pairs(weighted)[weighted.label]
+    return _nearest_pair_costs(weighted)[weighted.label]
 
 
 def cover_costs(
@@ -368,7 +368,7 @@ class _WeightedRecords:
         return load(self.plan, generalization.lo, generalization.hi, generalization.bits).cost
 
 
-def _pairs(weighted: _WeightedRecords) -> np.ndarray:
+def _nearest_pair_costs(weighted: _WeightedRecords) -> np.ndarray:
     origin = weighted.origin()
     out = np.empty(len(weighted.weight))
 

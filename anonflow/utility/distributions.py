@@ -115,7 +115,7 @@ def distribution(records: Records, generalization: Generalization, name: str) ->
         labels = list(domain.labels)
     else:
         t = layout.row_of_range[a]
-        lo, hi, count = _distinct(generalization.lo[t], generalization.hi[t], domain.size)
+        lo, hi, count = _distinct_runs(generalization.lo[t], generalization.hi[t], domain.size)
         if domain.kind == "numeric" and domain.size > BINS:
             edges = np.linspace(domain.points[0], domain.points[-1], BINS + 1)
             original = np.histogram(domain.points, edges, weights=original)[0]
@@ -151,7 +151,7 @@ def distribution(records: Records, generalization: Generalization, name: str) ->
     )
 
 
-def _distinct(lo: np.ndarray, hi: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _distinct_runs(lo: np.ndarray, hi: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the distinct runs that cover something, and how often each occurs."""
     covering = hi >= lo
     key, count = np.unique(lo[covering].astype(np.int64) * size + hi[covering], return_counts=True)

@@ -439,10 +439,12 @@ def read_measures(measures: Any, shared: Mapping[str, Any] | None = None) -> dic
             raise ParameterError(
                 f"unknown option {option!r} of these measures{did_you_mean(option, option_names)}"
             )
-    return {name: _checked(name, shared or {}, options) for name, options in named.items()}
+    return {name: _checked_measure_options(name, shared or {}, options) for name, options in named.items()}
 
 
-def _checked(name: str, shared: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
+def _checked_measure_options(
+    name: str, shared: Mapping[str, Any], options: Mapping[str, Any]
+) -> dict[str, Any]:
     """Return the options of a measure with those that it shares with others."""
     declared, needed = MEASURES[name].options, MEASURES[name].needs
     settings = {**{option: value for option, value in shared.items() if option in declared}, **options}
@@ -469,7 +471,7 @@ def _nothing(records: Records, k: int | None) -> None:
     return None
 
 
-def _loss(name: str) -> Measure:
+def _loss_measure(name: str) -> Measure:
     def chunk(prepared: None, part: Part) -> tuple[float, int]:
         costs = losses.record_costs(part.generalization, name)
         return float(costs.sum()), len(costs)
@@ -478,7 +480,7 @@ def _loss(name: str) -> Measure:
     return Measure(_nothing, chunk, _mean_of_totals, f"Information loss: {loss.label}.", adds_up=True)
 
 
-def _mean_of_totals(prepared: Any, chunks: list[tuple[float, int]]) -> float:
+def _mean_of_totals(prepared: Any, chunks: Sequence[tuple[float, ...]]) -> float:
     n = sum(count for _, count in chunks)
     return sum(total for total, _ in chunks) / n if n else 0.0
 
@@ -609,10 +611,12 @@ def _discernibility(prepared: _Discernible, chunks: list[tuple[Any, ...]]) -> in
     if all(homogeneous for _, _, homogeneous, _ in chunks):
         return _discernible(prepared, [_discernible_sums(prepared, chunks)])
     assert prepared.records is not None
-    return sum(_covered(prepared.records, generalization, sizes) for _, sizes, _, generalization in chunks)
+    return sum(
+        _covered_count(prepared.records, generalization, sizes) for _, sizes, _, generalization in chunks
+    )
 
 
-def _covered(records: Records, generalization: Generalization, sizes: np.ndarray) -> int:
+def _covered_count(records: Records, generalization: Generalization, sizes: np.ndarray) -> int:
     """Return how many originals generalized records cover in all, each counted `sizes` times."""
     graph = consistency_graph(records, generalization)
     copies = np.bincount(graph.published.label, weights=sizes, minlength=graph.published.size)
@@ -629,10 +633,6 @@ def _usefulness_prepare(
     numeric: Annotated[Any, Option("Columns that count as numeric")] = None,
 ) -> tuple[usefulness.Attribute, ...]:
     return usefulness.attributes(records, numeric)
-
-
-def _mean_of_sums(prepared: Any, sums: list[tuple[float, ...]]) -> float:
-    return sum(total for total, _ in sums) / sum(count for _, count in sums)
 
 
 @dataclass(frozen=True)
@@ -887,12 +887,12 @@ def _all_rows(attributes: tuple[usefulness.Attribute, ...], chunks: list[Any]) -
 
 
 MEASURES: dict[str, Measure] = {
-    **{name: _loss(name) for name in losses.names()},
+    **{name: _loss_measure(name) for name in losses.names()},
     "usefulness": _by_class(
         _usefulness_prepare,
         usefulness.chunk,
         usefulness.sums,
-        _mean_of_sums,
+        _mean_of_totals,
         "Mean over the classes of the sum of their columns' diversity: 0 to q. All suppressed rows are one class.",
     ),
     "usefulness-of-all-rows": Measure(

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from anonflow.hierarchy.wording import plural
+from anonflow.hierarchy.wording import plural, verb_of
 from anonflow.loss import cell_costs
 from anonflow.utility.distributions import missing_of
 
@@ -32,11 +32,8 @@ class MissingLoss:
 
     def sentence(self) -> str:
         """Return such as ``age: 12 records without a value lose 100.0%, the others 8.1%.``"""
-        lose = "loses" if self.cells == 1 else "lose"
-        records = plural(self.cells, "record")
-        return (
-            f"{self.column}: {records} without a value {lose} {self.loss:.1%}, the others {self.others:.1%}."
-        )
+        lose = f"{plural(self.cells, 'record')} without a value {verb_of(self.cells, 'lose')}"
+        return f"{self.column}: {lose} {self.loss:.1%}, the others {self.others:.1%}."
 
 
 def missing_losses(anonymization: Any) -> tuple[MissingLoss, ...]:

@@ -242,7 +242,7 @@ def _attribute(records: Records, name: str, at: tuple[int, ...], numeric: bool) 
         values = summable(_numbers_of_codes(name, domain, present[:, 0]))
         occurring = values[present[:, 0][present[:, 0] >= 0]]
         numbers = np.unique(occurring[~np.isnan(occurring)])
-        places = _places(values, numbers, domain.has_codes)
+        places = _places_of_codes(values, numbers, domain.has_codes)
     return Attribute(name, at, values, numbers, *places, multipliers, present)
 
 
@@ -257,7 +257,9 @@ def _present(records: Records, at: tuple[int, ...]) -> np.ndarray:
     return (np.flatnonzero(occurs) - 1).astype(np.int32)[:, None]
 
 
-def _places(values: np.ndarray, numbers: np.ndarray, has_codes: bool) -> tuple[np.ndarray, np.ndarray]:
+def _places_of_codes(
+    values: np.ndarray, numbers: np.ndarray, has_codes: bool
+) -> tuple[np.ndarray, np.ndarray]:
     """Return where each code's least and greatest number stand among some, as :class:`Attribute` has them."""
     count = len(numbers)
     kind = np.min_scalar_type(-count - 1)
@@ -291,14 +293,14 @@ def _distinct_pairs(owner: np.ndarray, value: np.ndarray) -> tuple[np.ndarray, n
     least = int(value.min())
     span = int(value.max()) - least + 1
     if (int(owner.max()) + 1) * span < 2**62:
-        key = _distinct(owner * span + (value - least))
+        key = _distinct_keys(owner * span + (value - least))
         return key // span, key % span + least
     distinct, code = np.unique(value, return_inverse=True)
-    key = _distinct(owner * len(distinct) + code)
+    key = _distinct_keys(owner * len(distinct) + code)
     return key // len(distinct), distinct[key % len(distinct)]
 
 
-def _distinct(keys: np.ndarray) -> np.ndarray:
+def _distinct_keys(keys: np.ndarray) -> np.ndarray:
     keys = np.sort(keys)
     return keys[np.flatnonzero(np.diff(keys, prepend=-1))]
 
@@ -308,7 +310,7 @@ def _extent(attributes: tuple[Attribute, ...], part: Part) -> np.ndarray:
     generalization = part.generalization.take(part.first)
     spread = np.zeros(generalization.n)
     for attribute in attributes:
-        inside = _covered(attribute, generalization)
+        inside = _covered_values(attribute, generalization)
         if attribute.values is None:
             spread += inside[0] / attribute.size
         elif attribute.width:
@@ -316,7 +318,7 @@ def _extent(attributes: tuple[Attribute, ...], part: Part) -> np.ndarray:
     return spread
 
 
-def _covered(attribute: Attribute, generalization: Generalization) -> tuple[np.ndarray, np.ndarray]:
+def _covered_values(attribute: Attribute, generalization: Generalization) -> tuple[np.ndarray, np.ndarray]:
     """Return how many of the table's values each generalized record covers, and how far apart they are."""
     a = attribute.at[0]
     at = np.flatnonzero(generalization.layout.ranges == a)

@@ -12,7 +12,7 @@ import pandas as pd
 from markupsafe import Markup
 
 from anonflow.algorithms import REGISTRY, Anonymization
-from anonflow.drawing import facts, grid, note, plots, share, view
+from anonflow.drawing import facts, grid, note, or_dash, plots, share, view
 from anonflow.engine.first_questions import FIND, HOW_LONG, HOW_STRONG, STRENGTHS, TIMES
 from anonflow.errors import AnonflowError
 from anonflow.table import Table
@@ -436,8 +436,8 @@ def _runs_table(finished: tuple[Finished, ...], visible_run: Finished | None) ->
             result.algorithm,
             result.k,
             "whole" if size is None else f"{size:,}",
-            "–" if anonymization is None else f"{result.measures['gcp']:.4f}",
-            "–" if anonymization is None else f"{result.measures['usefulness']:.3f}",
+            or_dash(result.measures.get("gcp")),
+            or_dash(result.measures.get("usefulness"), ".3f"),
             *([f"{result.suppressed:,}"] if hidden else []),
             f"{result.seconds:.2f}",
             result.checks,

@@ -435,7 +435,7 @@ def test_attackers_have_all_earlier_releases(tmp_path: Path) -> None:
     assert row["worst"] == pytest.approx((1 / counts).max())
     assert row["at_risk"] == (counts < 3).sum() > 0
     assert "has 2 releases of these people" in row["sentence"]
-    assert "1 people are in earlier releases only" in row["sentence"]
+    assert "1 person is in earlier releases only" in row["sentence"]
     sentence = f"all releases together leave {(counts < 3).sum()} people fewer than k, and {(counts < 2).sum()} nobody else"
     assert any(sentence in str(warning.message) for warning in caught)
 

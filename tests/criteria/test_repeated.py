@@ -49,7 +49,7 @@ def test_a_plain_second_release_fails_and_a_file_that_was_kept_can_be_checked(tm
     result = finding(table, release, folder)
     assert not result.holds
     assert result.side == "original"
-    assert "2 releases leave each of 60 people at least 1 people whose rows may be theirs, " in result.detail
+    assert "2 releases leave each of 60 people at least 1 person whose rows may be theirs, " in result.detail
     assert "10 people with fewer are in earlier releases only" in result.detail
     write_release(release, tmp_path / "later.csv")
     assert finding(table, tmp_path / "later.csv", folder).detail == result.detail

@@ -133,7 +133,7 @@ def test_a_flow_says_what_becomes_of_rows_that_no_pattern_can_take(tmp_path: Pat
     rows = anon.facts["rows_without_pattern"]
     assert rows == anon.suppressed.sum() > 0
     assert f"{rows:,} rows follow no pattern" in (tmp_path / "out" / "page.html").read_text()
-    assert f"{rows} rows are hidden whole and follow no pattern" in report.results[0].findings[-1].detail
+    assert f"{rows:,} rows are hidden whole and follow no pattern" in report.results[0].findings[-1].detail
     path.write_text(text.replace(", fallback: FALLBACK}", "}\n      fallback: strict"))
     with pytest.raises(InfeasibleError, match="follow"):
         af.run(path)

@@ -22,6 +22,7 @@ from anonflow.loss.costs import ROUNDED, even_shares
 from anonflow.table.domain import Domain
 from anonflow.table.records import Records
 from tests.cases import costs as cost_cases
+from tests.cases.plain_kernels import plainly
 from tests.strategies import examples
 
 NEAR = {"entropy": 1e-6}  # sums of c log2 c are rounded to be exact
@@ -60,7 +61,7 @@ def check(
         if plain:
             assert_same(
                 state,
-                costs.load(plan, generalization.lo, generalization.hi, generalization.bits, compiled=False),
+                plainly(costs.load, plan, generalization.lo, generalization.hi, generalization.bits),
             )
     n = records.n
     out, again = np.empty(n), np.empty(n)
@@ -69,9 +70,9 @@ def check(
             B = states[2]
             joined = a.take(np.full(n, i)).join(second)
             whole = costs.load(plan, joined.lo, joined.hi, joined.bits)
-            costs.join_row_jit(plan, A, i, B, 0, n, out)
+            row_costs.join_row_jit(plan, A, i, B, 0, n, out)
             assert np.array_equal(out, whole.cost)
-            costs.increase_row_jit(plan, A, i, B, 0, n, again)
+            row_costs.increase_row_jit(plan, A, i, B, 0, n, again)
             assert np.array_equal(again, whole.cost - B.cost)
             costs.join_pairs_jit(plan, A, np.full(n, i), B, np.arange(n), again)
             assert np.array_equal(again, whole.cost)
@@ -80,9 +81,9 @@ def check(
                 costs.widen_jit(plan, widened, j, A, i)
             assert_same(widened, whole)
             if plain:
-                costs.join_row(plan, A, i, B, 0, n, again)
+                row_costs.join_row(plan, A, i, B, 0, n, again)
                 assert np.array_equal(again, whole.cost)
-                costs.increase_row(plan, A, i, B, 0, n, again)
+                row_costs.increase_row(plan, A, i, B, 0, n, again)
                 assert np.array_equal(again, whole.cost - B.cost)
                 costs.join_pairs(plan, A, np.full(n, i), B, np.arange(n), again)
                 assert np.array_equal(again, whole.cost)
@@ -135,7 +136,7 @@ def test_one_record_and_all_records_equal(measure: str) -> None:
     own = Generalization.of(equal)
     state = costs.load(plan, own.lo, own.hi, own.bits)
     out = np.empty(12)
-    costs.increase_row_jit(plan, state, 0, state, 0, 12, out)
+    row_costs.increase_row_jit(plan, state, 0, state, 0, 12, out)
     assert not out.any()
 
 
@@ -177,8 +178,8 @@ def test_rows_longer_than_a_block_and_parts_of_them() -> None:
         g, _ = cost_cases.random_joins(rng, records)
         state = costs.load(plan, g.lo, g.hi, g.bits)
         out, part = np.full((2, 2500), np.nan)
-        costs.join_row_jit(plan, state, 3, state, 0, 2500, out)
-        costs.join_row_jit(plan, state, 3, state, 1000, 2100, part)
+        row_costs.join_row_jit(plan, state, 3, state, 0, 2500, out)
+        row_costs.join_row_jit(plan, state, 3, state, 1000, 2100, part)
         assert np.array_equal(part[1000:2100], out[1000:2100])
         assert np.isnan(part[:1000]).all()
         assert np.isnan(part[2100:]).all()
@@ -194,7 +195,7 @@ def test_order_of_attributes_changes_no_cost() -> None:
         own = Generalization.of(item)
         state = costs.load(plan, own.lo, own.hi, own.bits)
         out = np.empty(50)
-        costs.join_row_jit(plan, state, 3, state, 0, 50, out)
+        row_costs.join_row_jit(plan, state, 3, state, 0, 50, out)
         both.append(out)
     assert np.array_equal(*both)
 

@@ -18,7 +18,8 @@ import anonflow as af
 from anonflow.algorithms.anonymize import Anonymization
 from anonflow.algorithms.method import Partition
 from anonflow.generalization import Generalization
-from anonflow.kernels.costs import join_row_jit, load, widen_jit
+from anonflow.kernels.costs import load, widen_jit
+from anonflow.kernels.row_costs import join_row_jit
 from anonflow.loss.registry import measure_named
 from tests.benchmarks.bench_concealment import DIVERSE, KS, MEASURES, METHODS, tables
 from tests.benchmarks.measuring import data_folder

@@ -28,7 +28,8 @@ from anonflow.algorithms.classes.agglomerative import DISTANCES
 from anonflow.algorithms.freeform.nh import halves
 from anonflow.algorithms.registry import algorithm_named
 from anonflow.generalization import Generalization
-from anonflow.kernels.costs import increase_row_jit, load, widen_jit
+from anonflow.kernels.costs import load, widen_jit
+from anonflow.kernels.row_costs import increase_row_jit
 from anonflow.kernels.state import copy_state
 from anonflow.partition import cut, lexicographic_order
 from anonflow.release.draw import decompose

@@ -273,13 +273,13 @@ def test_somebody_who_cannot_be_absent_is_counted_though_rows_overlap() -> None:
     register = pd.DataFrame({"age": [25, 28, 35, 90]})
     row = af.attack(schema, release, Presence(register), k=2).iloc[0]
     assert (row["success"], row["worst"], row["at_risk"]) == (0.75, 1.0, 3)
-    assert "1 are absent for certain; 3 cannot be absent, and each of the others" in row["sentence"]
+    assert "1 is absent for certain; 3 cannot be absent, and each of the others" in row["sentence"]
     assert af.describe(schema, release, register=register)["people who could not be absent"] == 3
     more = pd.DataFrame({"age": [25, 28, 35, 38, 90]})
     row = af.attack(schema, release, Presence(more), k=2).iloc[0]
     assert (row["success"], row["worst"], row["at_risk"]) == (0.0, 0.6, 0)
     fewer = af.attack(schema, release, Presence(register.iloc[[0, 2]]), k=2)["sentence"][0]
-    assert "At least 1 rows are of nobody in the register" in fewer
+    assert "At least 1 row is of nobody in the register" in fewer
 
 
 def test_a_register_says_k_map_and_delta_presence() -> None:
@@ -300,7 +300,7 @@ def test_a_register_says_k_map_and_delta_presence() -> None:
     assert attacks["baseline"].tolist() == [0.5, pytest.approx(4 / 6)]
     overlapping = release.assign(age=["[20, 40[", "[20, 30[", "[30, 40[", "[30, 40["], sex="*")
     sentence = af.attack(schema, overlapping, Presence(register), k=2)["sentence"][0]
-    assert "1 are absent for certain; each of the others could be absent" in sentence
+    assert "1 is absent for certain; each of the others could be absent" in sentence
     for wrong, words in (
         (register[["age"]], "lacks the columns 'sex'"),
         (register[:0], "no people"),
@@ -338,7 +338,7 @@ def test_rows_that_hide_all_of_ours_need_no_company() -> None:
     check = af.verify(schema, shows, k=3)
     assert not check
     assert any(
-        "1 rows hide every quasi-identifier and show other columns" in remark for remark in check.remarks
+        "1 row hides every quasi-identifier and shows other columns" in remark for remark in check.remarks
     )
 
 

@@ -12,7 +12,8 @@ from anonflow.algorithms.freeform.greedy import greedy_matches
 from anonflow.algorithms.freeform.two_phase import two_phase_matches
 from anonflow.generalization import Generalization
 from anonflow.kernels.concealment import covered_jit, mend_jit, switch_jit
-from anonflow.kernels.costs import join_pairs_jit, join_row_jit, load, widen_jit
+from anonflow.kernels.costs import join_pairs_jit, load, widen_jit
+from anonflow.kernels.row_costs import join_row_jit
 from anonflow.kernels.state import State
 from anonflow.release import RandomWords, draw_assignment
 

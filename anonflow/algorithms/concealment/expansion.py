@@ -239,13 +239,13 @@ def randomly_expanded(
         boxes, ids = expanded_among(merged, k, q)
     first = unloaded(records, plan, merged.spread(boxes))
     others = _others(merged, ids, q)
-    second = _chosen(records, others, k, rng)
+    second = _random_closures(records, others, k, rng)
     same = _equal(first, second)
     for _ in range(TRIES):
         again = np.flatnonzero(same)
         if not len(again):
             break
-        second = _replaced(second, again, _chosen(records, others, k, rng, again))
+        second = _replaced(second, again, _random_closures(records, others, k, rng, again))
         same = _equal(first, second)
     stuck = np.flatnonzero(same)
     if len(stuck):
@@ -351,7 +351,7 @@ def _others(merged: DistinctRecords, near_by: np.ndarray, q: int) -> np.ndarray:
     return neighbours[~is_self].reshape(len(neighbours), q)
 
 
-def _chosen(
+def _random_closures(
     records: Records, others: np.ndarray, k: int, rng: np.random.Generator, index: np.ndarray | None = None
 ) -> Generalization:
     """Return closures of records and k - 1 random ones of their neighbours."""

@@ -325,9 +325,7 @@ def _suppressed_in_words(before: int, after: int, partitions: int) -> str:
     if count <= 0:
         return ""
     advice = "; larger partitions have more" if partitions > 1 else ""
-    return (
-        f"; {plural(count, 'more record')} {'is' if count == 1 else 'are'} suppressed for diversity{advice}"
-    )
+    return f"; {plural(count, 'more record', 'are')} suppressed for diversity{advice}"
 
 
 class DiverseParts:

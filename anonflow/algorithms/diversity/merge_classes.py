@@ -7,7 +7,8 @@ import itertools
 import numpy as np
 
 from anonflow.algorithms.diversity.target import Targets
-from anonflow.kernels.costs import join_row_jit, widen_jit
+from anonflow.kernels.costs import widen_jit
+from anonflow.kernels.row_costs import join_row_jit
 from anonflow.kernels.state import Plan, State, take
 
 ALIKE = 1.25
@@ -53,7 +54,7 @@ def united(plan: Plan, boxes: State, counts: np.ndarray, target: Targets) -> np.
     dealt at random, would tell more than `MOST_TOLD` by staying whole stays whole in any case.
     """
     of_presence = all(column_target.of_presence for column_target in target.each)
-    members, below = _tree(plan, boxes, counts.sum(axis=1) // len(target.each), of_presence)
+    members, below = _merge_tree(plan, boxes, counts.sum(axis=1) // len(target.each), of_presence)
     tallies = np.array([counts[classes].sum(axis=0) for classes in members])
     size = tallies.sum(axis=1) // len(target.each)
     diverse = target.gaps(tallies) == 0
@@ -110,7 +111,7 @@ def _deals(counts: np.ndarray, size: np.ndarray, target: Targets) -> list[np.nda
     return dealt
 
 
-def _tree(
+def _merge_tree(
     plan: Plan, boxes: State, size: np.ndarray, of_presence: bool
 ) -> tuple[list[np.ndarray], list[list[int]]]:
     """Return the classes of each node, and its children: b classes first, the root last.

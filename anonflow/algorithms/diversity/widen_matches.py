@@ -9,7 +9,8 @@ from anonflow.algorithms.concealment.expansion import DistinctRecords
 from anonflow.algorithms.diversity.target import Target, Targets
 from anonflow.algorithms.method import Partition
 from anonflow.kernels.concealment import covered_jit, covering_jit
-from anonflow.kernels.costs import join_row_jit, widen_jit
+from anonflow.kernels.costs import widen_jit
+from anonflow.kernels.row_costs import join_row_jit
 from anonflow.kernels.state import State
 
 

@@ -114,7 +114,7 @@ def sorted_pairs(
     near = np.empty((n, count), np.int32)
     filled = np.zeros(n, np.int64)
     codes = records.codes.astype(np.int64)
-    whole = _digits(codes)
+    whole = _code_digits(codes)
     for hidden in _hidden_sets(costs, codes):
         left = int((filled < count).sum())
         if not left or left < FEW * comb(q, len(hidden)):
@@ -151,7 +151,7 @@ def _hidden_sets(costs: np.ndarray, codes: np.ndarray) -> list[tuple[int, ...]]:
     return sorted(sets, key=rank)
 
 
-def _digits(codes: np.ndarray) -> np.ndarray | None:
+def _code_digits(codes: np.ndarray) -> np.ndarray | None:
     """Return codes as the digits of one number for each record, shape (n, q); None where it would be too large."""
     n = len(codes)
     ranks = codes - codes.min(axis=0, initial=0)

@@ -117,7 +117,7 @@ def optimal(
     patient = time_limit >= PATIENT * part.n * k
     effort: dict[str, Any] = {} if patient else {"start": "dense", "kicks": 0}
     matches, _ = two_phase_matches(part, k, threads=1, **effort)
-    start = cost = _loss(part, matches)
+    start = cost = _grid_cost(part, matches)
     if math.comb(part.n, k) <= min(SETS, RATE * time_limit):
         sets = all_sets(part.plan, origin, k)
         copies = positions(sets, matches)
@@ -146,7 +146,7 @@ def _symmetric(part: Partition, k: int, time_limit: float, gap: float, end: floa
         matches = mutual_two_phase_matches(part, k, threads=1)[0]
     else:
         matches = reciprocal_matches(part, k, "greedy")[0]
-    start = cost = _loss(part, matches)
+    start = cost = _grid_cost(part, matches)
     origin = part.originals()
     every = math.comb(part.n, degree) * degree <= min(SETS, RATE * time_limit)
     room = min(NEAR, int(RATE * time_limit / 10)) // degree
@@ -193,7 +193,7 @@ def _outcome(
     )
 
 
-def _loss(part: Partition, matches: np.ndarray) -> int:
+def _grid_cost(part: Partition, matches: np.ndarray) -> int:
     """Return the sum of the records' costs, in multiples of ``GRID``."""
     joined = Generalization.join_of(part.records, matches)
     state = load(part.plan, joined.lo, joined.hi, joined.bits)

@@ -10,8 +10,8 @@ from scipy import sparse
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
 from anonflow.algorithms.freeform.column_generation import ROOM, generated_bound, relaxation, solver_of
-from anonflow.kernels.costs import join_row_jit
 from anonflow.kernels.freeform.subsets import set_costs_jit
+from anonflow.kernels.row_costs import join_row_jit
 from anonflow.kernels.state import GRID, Plan, State, empty_state
 
 

@@ -289,7 +289,9 @@ def two_phase_matches(
         else:
             for rows in sources:
                 stretch = Partition(part.records.take(rows), part.loss, part.rng)
-                sparse, widened = sparse_matches(stretch, k, candidates, pool, _pairs(pairs, len(rows), k))
+                sparse, widened = sparse_matches(
+                    stretch, k, candidates, pool, _pair_search(pairs, len(rows), k)
+                )
                 matches[rows] = rows[sparse]
                 facts["widened"] += widened
         joined = empty_state(plan, n)
@@ -391,7 +393,7 @@ def stretches(order: np.ndarray, size: int, k: int) -> list[np.ndarray]:
     return np.split(order, cuts)
 
 
-def _pairs(pairs: str, n: int, k: int) -> str:
+def _pair_search(pairs: str, n: int, k: int) -> str:
     """Return where a sparse start of n records seeks near ones: ``all`` or ``sorted``."""
     if pairs != "auto":
         return pairs
@@ -404,7 +406,7 @@ def slow_or_quick(
     """Return the options of the two starts, where :func:`two_phase` would choose between them by the table."""
     if options.get("start", "auto") != "auto" or options.get("reciprocal") or not 2 <= k <= FEW + 1:
         return None
-    return {"start": "sparse", "pairs": _pairs(options.get("pairs", "auto"), n, k)}, {"start": "dense"}
+    return {"start": "sparse", "pairs": _pair_search(options.get("pairs", "auto"), n, k)}, {"start": "dense"}
 
 
 TWO_PHASE = Algorithm(

@@ -105,8 +105,10 @@ def near_records(
     Parameters
     ----------
     plan : Plan
-    origin, joined : State
-        n originals; n generalized records.
+    origin : State
+        n originals.
+    joined : State
+        n generalized records.
     count : int
         Candidates, n at most.
     pool : concurrent.futures.ThreadPoolExecutor

@@ -18,9 +18,7 @@ BLOCK = 128
 PASSES = 3
 
 
-def improve_within(
-    part: Partition, matches: np.ndarray, suppressed: np.ndarray, passes: int = PASSES
-) -> np.ndarray:
+def improve_within(part: Partition, matches: np.ndarray, suppressed: np.ndarray) -> np.ndarray:
     """Exchange matches between near records, inside the limits; the loss never rises.
 
     Parameters
@@ -30,7 +28,6 @@ def improve_within(
     matches : numpy.ndarray, shape (P, k), int32
         k-regular among the records that are not suppressed, and within the limits.
     suppressed : numpy.ndarray, shape (P,), bool
-    passes : int, optional
 
     Returns
     -------
@@ -51,7 +48,7 @@ def improve_within(
     plan, n = part.plan, len(rows)
     origin = part.take(rows).originals()
     joined = empty_state(plan, n)
-    for _ in range(passes):
+    for _ in range(PASSES):
         cover_jit(plan, origin, inner, 0, n, joined)
         before = float(joined.cost.sum())
         order = part.rng.permutation(n)

@@ -363,7 +363,7 @@ def check_company(choices: RowChoices) -> None:
     if alone.any():
         rows = int(choices.rows[alone].sum())
         raise InfeasibleError(
-            f"{plural(rows, 'row')} {'agrees' if rows == 1 else 'agree'} with fewer than k = {choices.k} rows "
+            f"{plural(rows, 'row', 'agree')} with fewer than k = {choices.k} rows "
             "of those anonymized together, whatever the pattern, so not every row can follow one; allow more patterns, lower k, "
             "use larger partitions if the table is cut, or let rows be suppressed with fallback none or all",
             subject=NAME,

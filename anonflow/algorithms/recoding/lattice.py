@@ -88,7 +88,7 @@ class ColumnLevels:
         for a, lo, hi in zip(self.qis, self.lo, self.hi, strict=True):
             code = records.codes[rows, a]  # -1, a missing number, is the last entry
             if a in layout.words:
-                words = _sets(records.domains[a], lo.ravel(), hi.ravel()).reshape(-1, *lo.shape)
+                words = _runs_as_sets(records.domains[a], lo.ravel(), hi.ravel()).reshape(-1, *lo.shape)
                 cells.bits[layout.words[a], rows] = words[:, level, code]
             else:
                 at = layout.row_of_range[a]
@@ -249,7 +249,7 @@ def _allowed(records: Records, qis: Sequence[int], runs: Runs) -> list[int]:
     return level_indexes
 
 
-def _sets(domain: Domain, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
+def _runs_as_sets(domain: Domain, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
     """Return runs of codes as sets, shape (words, n), uint64."""
     words = np.zeros((domain.words, len(lo)), np.uint64)
     for code in range(domain.size):
@@ -260,7 +260,7 @@ def _sets(domain: Domain, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
 def _prices(loss: Loss, domain: Domain, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
     """Return the costs of runs of codes, of a domain of sets those of the sets: shape (n,), float64."""
     if domain.shape == "set":
-        return np.asarray(loss.set_costs(domain, _sets(domain, lo, hi), hi - lo + 1), np.float64)
+        return np.asarray(loss.set_costs(domain, _runs_as_sets(domain, lo, hi), hi - lo + 1), np.float64)
     return run_costs(loss, domain, lo, hi)
 
 

@@ -138,7 +138,7 @@ def lattice_part(anon: WithLevels) -> LatticePart | None:
     )
     sensitive = sensitive_values(anon.table, parameters.get("diversified", ()), anon.k - 1)
     lattice = Lattice(records, column_levels(records, widths), measure, sensitive)
-    of_run = _index(lattice, anon.facts["levels"])
+    of_run = _node_index(lattice, anon.facts["levels"])
     best: tuple[int, ...] | None = of_run
     if parameters.get("levels") is not None or not anon.facts.get("optimal", True):
         part = Partition(records, measure, np.random.default_rng(0), sensitive)
@@ -167,7 +167,7 @@ def lattice_part(anon: WithLevels) -> LatticePart | None:
     )
 
 
-def _index(lattice: Lattice, named: Mapping[str, str]) -> tuple[int, ...] | None:
+def _node_index(lattice: Lattice, named: Mapping[str, str]) -> tuple[int, ...] | None:
     try:
         return tuple(levels.labels.index(named[levels.column]) for levels in lattice.columns)
     except (KeyError, ValueError):

@@ -28,7 +28,7 @@ def lattice_view(part: LatticePart, keys: bool = False) -> Markup:
             sum(node.levels),
             (node.loss - least) / span,
             node.anonymous,
-            _mark(part, at),
+            _node_mark(part, at),
             f"node:{at}" if keys else "",
         )
         for at, node in enumerate(part.nodes)
@@ -54,7 +54,7 @@ def lattice_view(part: LatticePart, keys: bool = False) -> Markup:
     )
 
 
-def _mark(part: LatticePart, at: int) -> str:
+def _node_mark(part: LatticePart, at: int) -> str:
     if at == part.of_run:
         return "★ optimum, this run" if at == part.best else "● this run"
     return "★ optimum" if at == part.best else ""

@@ -44,7 +44,7 @@ def option_problems(
         levels = {name: level for name, level in levels.items() if name not in numeric}
     for option, arguments in (("widths", (widths, None)), ("levels", (None, levels))):
         try:
-            _columns(records, *arguments)
+            _levelled_columns(records, *arguments)
         except ParameterError as error:
             yield option, error.text
 
@@ -129,7 +129,7 @@ def local_suppression(
     options = {"sets": sets, "of": of, "importance": importance, "widths": widths}
     for _, problem in option_problems(records.domains, options):
         raise ParameterError(problem, subject=NAME)
-    columns = _columns(records, widths, levels, generalize)
+    columns = _levelled_columns(records, widths, levels, generalize)
     names = [column.name for column in columns]
     chosen = named_sets(sets, of, names)
     cells = [
@@ -223,7 +223,7 @@ class _RecodedColumn:
         self.levels.write(cells, records, level[rows], rows)
 
 
-def _columns(
+def _levelled_columns(
     records: Records, widths: Any = None, levels: Any = None, generalize: bool = True
 ) -> list[_RecodedColumn]:
     """Return the columns with their levels, from the lowest one that is allowed.

@@ -228,6 +228,7 @@ def spread(evidence: Evidence, column: str, per: str | None = None) -> Spread:
     seen = ~evidence.exempt
     values = len(texts)
     overall = np.bincount(original, minlength=values).astype(np.int64)
+    # a part of a table is compared with the values of the whole, also those that the part does not have
     everywhere = None if evidence.overall is None else evidence.overall.get(column)
     if everywhere is not None:
         for text in everywhere:
@@ -239,7 +240,7 @@ def spread(evidence: Evidence, column: str, per: str | None = None) -> Spread:
         certified = fixed if fixed is not None else evidence.drawn_classes
         labels = evidence.classes if certified is None else certified
         members = np.where(seen, labels, -1)
-        counts = _table(labels[seen], published[seen], (int(labels.max()) + 1, values))
+        counts = _value_counts(labels[seen], published[seen], (int(labels.max()) + 1, values))
         return Spread(
             counts, members, "published", *whole_table, "equal rows" if certified is None else "classes"
         )
@@ -257,7 +258,7 @@ def spread(evidence: Evidence, column: str, per: str | None = None) -> Spread:
         matches = np.ones(graph.edges, bool)
     u, v = graph.originals.size, graph.published.size
     edges = (np.ones(int(matches.sum()), np.int64), (graph.end[matches], graph.box[matches]))
-    per_box = _table(graph.published.label[seen], published[seen], (v, values))
+    per_box = _value_counts(graph.published.label[seen], published[seen], (v, values))
     counts = csr_array(csr_array(edges, shape=(u, v)) @ per_box)
     return Spread(counts, graph.originals.label, "original", *whole_table, "covers")
 
@@ -267,7 +268,7 @@ def _on_lists(lists: Candidates, published: np.ndarray, seen: np.ndarray, values
     n = len(published)
     row, original = lists.pairs()
     keep = seen[row] & (original >= 0) & (original < n)
-    return _table(original[keep], published[row[keep]], (n, values))
+    return _value_counts(original[keep], published[row[keep]], (n, values))
 
 
 def _worth(groups: Spread, evidence: Evidence) -> str:
@@ -294,7 +295,7 @@ def _usual(evidence: Evidence) -> str:
     return "class" if homogeneous else "matches"
 
 
-def _table(group: np.ndarray, value: np.ndarray, shape: tuple[int, int]) -> csr_array:
+def _value_counts(group: np.ndarray, value: np.ndarray, shape: tuple[int, int]) -> csr_array:
     """Return how often each value occurs in each group."""
     key, count = np.unique(group.astype(np.int64) * shape[1] + value, return_counts=True)
     return csr_array((count.astype(np.int64), (key // shape[1], key % shape[1])), shape=shape)

@@ -21,6 +21,7 @@ from anonflow.criteria.diversity.diversity_target import (
 )
 from anonflow.criteria.evidence import Evidence
 from anonflow.criteria.verification import Finding
+from anonflow.hierarchy.wording import plural
 from anonflow.option import Option
 
 L = Annotated[float, Option("l", least=1, step=0.5, start=2, sentence="Of the kinds of l-diversity.")]
@@ -168,7 +169,8 @@ L_DIVERSITY = DiversityCriterion(
 def _rare_enough_among_k(groups: Spread, parameters: Mapping[str, Any]) -> tuple[np.ndarray, str]:
     top, size = _top(groups), groups.sizes
     good = (top <= parameters["alpha"] * size * (1 + SLACK)) & (size >= parameters.get("k", 1))
-    detail = f"the most frequent has a share of at most {float((top / size).max()):.4g} of at least {int(size.min())} rows"
+    fewest = plural(int(size.min()), "row")
+    detail = f"the most frequent has a share of at most {float((top / size).max()):.4g} of at least {fewest}"
     return good, detail
 
 
@@ -284,7 +286,7 @@ ENTROPY_L_DIVERSITY = DiversityCriterion(
 
 def _tail_enough(groups: Spread, parameters: Mapping[str, Any]) -> tuple[np.ndarray, str]:
     good = _recursive(groups.counts, groups.sizes, int(parameters["l"]), float(parameters["c"]))
-    return good, f"{int((~good).sum())} groups are not recursively diverse"
+    return good, f"{plural(int((~good).sum()), 'group', 'are')} not recursively diverse"
 
 
 def _recursive(counts: csr_array, size: np.ndarray, l: int, c: float) -> np.ndarray:

@@ -15,6 +15,7 @@ from anonflow.criteria.diversity.diversity_target import SLACK, Target, log_exce
 from anonflow.criteria.evidence import Evidence
 from anonflow.criteria.verification import Finding
 from anonflow.errors import ParameterError
+from anonflow.hierarchy.wording import plural
 from anonflow.option import Option
 
 Beta = Annotated[
@@ -29,7 +30,7 @@ Beta = Annotated[
 ]
 
 
-def _shares(groups: Spread) -> tuple[np.ndarray, np.ndarray]:
+def _shares_against_table(groups: Spread) -> tuple[np.ndarray, np.ndarray]:
     """Return, for every value of a group, its share there divided by that of the whole table, and the latter."""
     counts = groups.counts
     whole = groups.overall / max(int(groups.overall.sum()), 1)
@@ -43,7 +44,7 @@ def _beta_like(
     groups: Spread, parameters: Mapping[str, Any], enhanced: bool = False
 ) -> tuple[np.ndarray, str]:
     """(p - q) / q <= beta of every value; enhanced: also <= -ln q."""
-    ratio, usual = _shares(groups)
+    ratio, usual = _shares_against_table(groups)
     most = np.full(len(ratio), float(parameters["beta"]))
     if enhanced:
         with np.errstate(divide="ignore"):
@@ -65,7 +66,7 @@ class _Likeness(Target):
 
     def lacking(self, counts: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         usual = self.overall[self.overall > 0]
-        ratio = _ratio(self.overall, counts, size)
+        ratio = _share_ratios(self.overall, counts, size)
         over = np.where(ratio > 1, ratio - 1 - self.most(usual) * (1 + SLACK), -1.0).max(axis=1)
         return over, over <= SLACK
 
@@ -76,7 +77,7 @@ class _Likeness(Target):
         return log_excess(too_frequent(share, rows, rows * share * (1 + self.most(share))), risk)
 
 
-def _ratio(overall: np.ndarray, counts: np.ndarray, size: np.ndarray) -> np.ndarray:
+def _share_ratios(overall: np.ndarray, counts: np.ndarray, size: np.ndarray) -> np.ndarray:
     """Return the share of each value of the table in groups, shape (g, V'), divided by that of the whole table."""
     in_table = overall > 0
     return (counts / size[:, None])[:, in_table] / overall[in_table]
@@ -133,13 +134,13 @@ ENHANCED_BETA_LIKENESS = DiversityCriterion(
 
 def _delta_disclosed(groups: Spread, parameters: Mapping[str, Any]) -> tuple[np.ndarray, str]:
     """|ln(p / q)| < delta of every value of the table; a value that a group lacks is infinitely far."""
-    ratio, _ = _shares(groups)
+    ratio, _ = _shares_against_table(groups)
     far = np.maximum.reduceat(np.abs(np.log(ratio)), groups.counts.indptr[:-1])
     lacking = np.diff(groups.counts.indptr) < int((groups.overall > 0).sum())
     far[lacking] = np.inf
     detail = f"the log of a share against the whole table's is at most {float(far.max()):.4g}"
     if lacking.any():
-        detail = f"{int(lacking.sum())} groups lack a value of the table"
+        detail = f"{plural(int(lacking.sum()), 'group', 'lack')} a value of the table"
     return far < parameters["delta"], detail
 
 
@@ -149,7 +150,7 @@ class _Disclosure(Target):
     of_shares = True
 
     def lacking(self, counts: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        ratio = _ratio(self.overall, counts, size)
+        ratio = _share_ratios(self.overall, counts, size)
         lacking = (ratio <= 0).sum(axis=1)
         far = np.abs(np.log(np.where(ratio > 0, ratio, 1.0))).max(axis=1)
         # groups that lack most values are furthest off

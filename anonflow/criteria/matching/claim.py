@@ -41,6 +41,7 @@ def uncovered(listed: Candidates, records: Records, published: Generalization) -
             rows = np.arange(first, stop)
         else:
             rows = by_list[slice(*np.searchsorted(listed.row_list, part, sorter=by_list))]
+        # reduceat gives an empty list the ends of the next one's first original: lists of nobody cover nothing wrong
         place = listed.row_list[rows] - first
         rows, place = rows[sizes[place] > 0], place[sizes[place] > 0]
         place = (np.cumsum(sizes > 0) - 1)[place]

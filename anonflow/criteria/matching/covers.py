@@ -10,7 +10,7 @@ from anonflow.criteria.evidence import Evidence
 from anonflow.criteria.matching.graph import Bipartite, DistinctRows, merge, runs
 from anonflow.criteria.matching.max_flow import largest_flow, matched_all, unmet
 from anonflow.criteria.verification import Finding
-from anonflow.hierarchy.wording import plural
+from anonflow.hierarchy.wording import plural, verb_of
 
 _ROWS = 1 << 15
 """Rows whose lists are looked at together."""
@@ -46,7 +46,10 @@ def covers(evidence: Evidence) -> Finding:
     if evidence.rest is not None:
         detail += " and the other columns"
     if evidence.deleted:
-        detail += f"; {evidence.deleted:,} of {evidence.n:,} originals have no row: suppressed by deletion"
+        lacking = (
+            f"{evidence.deleted:,} of {plural(evidence.n, 'original')} {verb_of(evidence.deleted, 'have')}"
+        )
+        detail += f"; {lacking} no row: suppressed by deletion"
     return Finding.of("covers", failing, "published", detail + remark)
 
 

@@ -256,7 +256,7 @@ def covering(
     def of_block(start: int) -> np.ndarray:
         boxes = rows.take(among[start : start + _BLOCK])
         counts = np.zeros(distinct.n, np.int64)
-        for _, end in _covered(distinct, boxes):
+        for _, end in _covered_records(distinct, boxes):
             counts += np.bincount(end, minlength=distinct.n)
         return counts
 
@@ -296,7 +296,7 @@ def covered_pairs(records: Records, boxes: Generalization) -> tuple[np.ndarray, 
     counts: list[np.ndarray] = [np.zeros(1, np.int64)]
     ends: list[np.ndarray] = []
     total = 0
-    for degrees, end in _covered(records, boxes):
+    for degrees, end in _covered_records(records, boxes):
         counts.append(degrees)
         ends.append(end)
         total += len(end)
@@ -308,7 +308,7 @@ def covered_pairs(records: Records, boxes: Generalization) -> tuple[np.ndarray, 
     return np.cumsum(np.concatenate(counts)), np.concatenate(ends) if ends else np.empty(0, np.int32)
 
 
-def _covered(
+def _covered_records(
     records: Records, boxes: Generalization, among: np.ndarray | None = None
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Yield, for some generalized records after the other, how many records each covers, and these records.
@@ -322,7 +322,7 @@ def _covered(
     near = _near(records, boxes, np.arange(records.n, dtype=np.int32) if among is None else among)
     if boxes.n > _FEW and boxes.n * len(near) > 64 * _WORDS:
         for part in np.array_split(np.arange(boxes.n), _PARTS):
-            yield from _covered(records, boxes.take(part), near)
+            yield from _covered_records(records, boxes.take(part), near)
         return
     for degrees, end in _covered_by_bits(records.take(near), boxes):
         yield degrees, near[end]
@@ -345,7 +345,7 @@ def _near(records: Records, boxes: Generalization, among: np.ndarray) -> np.ndar
 
 
 def _covered_by_bits(records: Records, boxes: Generalization) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield the same as :func:`_covered`; every generalized record is compared with every record, in O(v u q / 64)."""
+    """Yield the same as :func:`_covered_records`; every generalized record is compared with every record, in O(v u q / 64)."""
     u, v = records.n, boxes.n
     words = -(-u // 64)
     filters = _filters(records, boxes)

@@ -90,7 +90,9 @@ def regular_by_listing(evidence: Evidence, listing: Candidates) -> Finding:
         bad |= _irregular(evidence, listing, k)
     parts = [f"each row against its {claim}"]
     if uncovered:
-        parts.append(f"{uncovered} rows do not cover an original that they list")
+        parts.append(
+            f"{plural(uncovered, 'row', 'do')} not cover an original that {'it lists' if uncovered == 1 else 'they list'}"
+        )
     if bad.sum() > uncovered:
         parts.append(f"{plural(int(bad.sum()) - uncovered, 'row', 'are')} not in k = {k} assignments")
     return Finding.of("k-regular", bad, "published", "; ".join(parts), parameters)

@@ -88,7 +88,7 @@ class MeasureForm:
         }
         names = [str(column) for column in table.frame.columns]
         self.fields = {
-            key: _field(key, option, names)
+            key: _measure_field(key, option, names)
             for key, option in self._options.items()
             if key not in CONDITIONS and option.kind is not None
         }
@@ -114,7 +114,7 @@ class MeasureForm:
         }
 
 
-def _field(key: str, option: Option, names: list[str]) -> Any:
+def _measure_field(key: str, option: Option, names: list[str]) -> Any:
     if key in COLUMNS:
         return OptionalSelect(
             label=option.label, options={"–": None} | {name: name for name in names}, value=None, width=190

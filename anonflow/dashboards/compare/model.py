@@ -20,6 +20,7 @@ from anonflow.dashboards.session.publication import measured_risk
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.dashboards.work.jobs import FinishedRun
 from anonflow.drawing.figures import Point
+from anonflow.drawing.fragments import or_dash
 from anonflow.drawing.method_mark import sparkline
 from anonflow.hierarchy.wording import plural
 from anonflow.table.domain import missing_cells
@@ -291,8 +292,4 @@ def verdict(run: FinishedRun) -> str:
 
 
 def _measured(measure: str, run: FinishedRun) -> str:
-    return _number(run.result.measures.get(measure))
-
-
-def _number(value: Any) -> str:
-    return "–" if value is None or value != value else f"{value:.4f}"
+    return or_dash(run.result.measures.get(measure))

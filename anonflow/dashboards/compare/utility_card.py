@@ -16,6 +16,7 @@ from anonflow.dashboards.components.direction import directed, direction
 from anonflow.dashboards.components.html import badge, button, card, facts, html, notice, say, soft, stack
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.drawing.figures import against_k
+from anonflow.drawing.fragments import or_dash
 
 
 class UtilityCard(pn.viewable.Viewer):
@@ -136,15 +137,15 @@ def _cell(title: str, numbers: dict[str, float] | None, best: bool) -> Markup:
     if numbers is None:
         return Markup("–")
     name = title.partition(":")[0]
-    main_number = Markup("<b>● {}</b>" if best else "{}").format(_number(numbers.get(name)))
+    main_number = Markup("<b>● {}</b>" if best else "{}").format(_figure_text(numbers.get(name)))
     beside = [
-        f"{key.removeprefix(f'{name}-')} {_number(value)}" for key, value in numbers.items() if key != name
+        f"{key.removeprefix(f'{name}-')} {_figure_text(value)}"
+        for key, value in numbers.items()
+        if key != name
     ]
     lines = Markup("").join(Markup("<br><small class='soft'>{}</small>").format(line) for line in beside)
     return main_number + lines
 
 
-def _number(value: float | None) -> str:
-    if value is None or value != value:
-        return "–"
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3f}"
+def _figure_text(value: float | None) -> str:
+    return or_dash(value, ",.0f" if value is not None and abs(value) >= 100 else ".3f")

@@ -21,7 +21,7 @@ def field_value(option: Option, value: Any) -> Any:
     if isinstance(value, str) or not (option.mapping or option.lists):
         return value
     if option.lists:
-        return ", ".join(f"[{', '.join(map(_name, columns))}]" for columns in value or ())
+        return ", ".join(f"[{', '.join(map(_yaml_name, columns))}]" for columns in value or ())
     return ", ".join(strict_yaml.dumps(value or {}).splitlines()).strip("{}")
 
 
@@ -39,7 +39,7 @@ def option_value(option: Option, entry: Any) -> Any:
         return entry
 
 
-def _name(column: Any) -> str:
+def _yaml_name(column: Any) -> str:
     """Return a column's name as a list in YAML has it."""
     return str(column) if re.fullmatch(r"[^\W\d][\w-]*( [\w-]+)*", str(column)) else json.dumps(str(column))
 

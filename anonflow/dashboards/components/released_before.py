@@ -18,7 +18,7 @@ from anonflow.dashboards.components.upload import DiskDropper
 from anonflow.dashboards.session.files.memory import KnownReleases
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.dashboards.work.screen_work import Background
-from anonflow.hierarchy.wording import plural
+from anonflow.hierarchy.wording import plural, verb_of
 from anonflow.release import Release
 from anonflow.table import Table
 from anonflow.table.identification.earlier import SharedPeople
@@ -172,7 +172,8 @@ def outlook_of(releases: KnownReleases) -> Markup:
         [0, 1],
     )
     new = (
-        f"{outlook.newcomers:,} people of this table are in no earlier release; if they are fewer than k, they are held back as well."
+        f"{plural(outlook.newcomers, 'person')} of this table {verb_of(outlook.newcomers, 'are')} in no earlier release; if they are fewer than "
+        "k, they are held back as well."
         if outlook.newcomers
         else ""
     )
@@ -189,6 +190,6 @@ def _given_away(outlook: Outlook) -> str:
             "has fewer people left for many of them."
         )
     return (
-        f"A plain second release of this table, whatever its method, leaves at least {outlook.few:,} people with fewer than k = {outlook.k} people whose "
+        f"A plain second release of this table, whatever its method, leaves at least {plural(outlook.few, 'person')} with fewer than k = {outlook.k} people whose "
         f"rows may be theirs, and at least {outlook.alone:,} with nobody else: whoever compares the releases sees who left."
     )

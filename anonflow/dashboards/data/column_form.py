@@ -18,7 +18,7 @@ from anonflow.dashboards.session.screen_words import WITHOUT_CSV, WORDS, on_scre
 from anonflow.dashboards.work.screen_work import Background
 from anonflow.drawing.method_mark import sparkline
 from anonflow.errors import AnonflowError, ParameterError
-from anonflow.hierarchy.wording import plural
+from anonflow.hierarchy.wording import plural, verb_of
 from anonflow.table.coding import column_values
 from anonflow.table.domain import missing_cells
 from anonflow.table.forms.numbers import numbers_of
@@ -141,10 +141,10 @@ class ColumnChoice(DraftForm):
             self.workspace.data.known_to_strangers(self.quasi_identifiers),
         )
         alone = counts[-1]
-        sentence = f"{plural(alone, 'record')} ({share(alone, n)}) {'is' if alone == 1 else 'are'} unique on these quasi-identifiers."
+        sentence = f"{plural(alone, 'record')} ({share(alone, n)}) {verb_of(alone, 'are')} unique on these quasi-identifiers."
         if strangers:
             few = counts[len(strangers) - 1]
-            sentence += f" To strangers, who know {', '.join(strangers)} only, {few:,} ({share(few, n)}) {'is' if few == 1 else 'are'}."
+            sentence += f" To strangers, who know {', '.join(strangers)} only, {few:,} ({share(few, n)}) {verb_of(few, 'are')}."
         return sentence
 
     # ------------------------------------------------------------------------------------ choosing

@@ -800,7 +800,7 @@ class DataScreen(pn.viewable.Viewer):
         loss = prices.losses.get(way)
         if loss is None:
             return "–"
-        text = f"{loss:.3f}" + (f", {prices.blanks:,} records left out" if way == "drop" else "")
+        text = f"{loss:.3f}" + (f", {plural(prices.blanks, 'record')} left out" if way == "drop" else "")
         chosen = self.choice.declared(prices.column)
         is_chosen = way == (chosen.missing or MISSING_RULES[str(chosen.kind)][0])
         return Markup("<b>{} ✓</b>").format(text) if is_chosen else text

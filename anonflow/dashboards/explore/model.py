@@ -22,7 +22,7 @@ from anonflow.errors import ParameterError
 from anonflow.loss import record_costs
 from anonflow.release import publish
 from anonflow.release.randomness import derived_seed
-from anonflow.risk import ATTACKERS, AttackContext, ByKeySets, Insider, Prosecutor, usual
+from anonflow.risk import ATTACKERS, AttackContext, ByKeySets, Prosecutor, usual
 from anonflow.risk.attack import frame_of, row_of
 from anonflow.utility.before_after import BeforeAfter
 from anonflow.utility.distributions import Distribution, distribution
@@ -221,7 +221,7 @@ class ExploreModel(ScreenModel):
                 labels = {"attacker": attacker.name, "column": getattr(attacker, "column", None)}
                 words = f"attacker {at + 1} of {len(attackers)}: {called(labels)}"
                 self.background.tell(words, at, len(attackers))
-                success = attacker.attack(fresh if isinstance(attacker, Insider) else context)
+                success = attacker.attack(fresh if ATTACKERS[attacker.name].of_fresh_draw else context)
                 rows.append(row_of(attacker, success) | labels)
             self.background.tell(STEPS["card"])
             values, counts = np.unique(context.covering()[context.people], return_counts=True)

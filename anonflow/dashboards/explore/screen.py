@@ -41,6 +41,7 @@ from anonflow.drawing.figures import overlay
 from anonflow.drawing.neighbours import around_one
 from anonflow.drawing.plots import columns
 from anonflow.errors import AnonflowError
+from anonflow.hierarchy.wording import plural, verb_of
 
 ORIGINAL = "original"
 ATTACK = "Let attackers try"
@@ -239,7 +240,7 @@ class ExploreScreen(Screen):
         say(
             self.matching,
             soft(
-                f"{matching:,} of {len(records.before):,} records; {answer.changed_cells:,} of their {cells:,} cells changed.{first} "
+                f"{matching:,} of {plural(len(records.before), 'record')}; {answer.changed_cells:,} of their {plural(cells, 'cell')} changed.{first} "
                 "Changed cells are marked ✎ and shaded. A tap on a row shows the record's graph below."
             ),
         )
@@ -384,7 +385,7 @@ def attacks_markup(attacks: Attacks, k: int) -> Markup:
     rows = []
     for row in attacks.rows:
         beaten = row["at_risk"] > 0
-        people = "1 person" if row["at_risk"] == 1 else f"{row['at_risk']:,} people"
+        people = plural(row["at_risk"], "person")
         rows.append(
             [
                 Markup("<b>{}</b><br><span class='soft'>{}</span><br>{}").format(
@@ -421,7 +422,7 @@ def attacks_markup(attacks: Attacks, k: int) -> Markup:
 
 def _hidden_among(kind: str, originals: int, rows: int, not_drawn: int) -> str:
     """Return what the graph of a record shows; `kind` is that of a neighbourhood."""
-    remainder = f" {not_drawn:,} more {'is' if not_drawn == 1 else 'are'} not drawn." if not_drawn > 0 else ""
+    remainder = f" {not_drawn:,} more {verb_of(not_drawn, 'are')} not drawn." if not_drawn > 0 else ""
     return {
         "matches": "Thick orange: the {rows} published rows that may be this person's; each is the true one with the same "
         "probability. Dashed blue: the {originals} people whose values this generalized record covers. Thin: matches "

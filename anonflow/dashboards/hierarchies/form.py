@@ -105,7 +105,7 @@ class HierarchyChoice(DraftForm):
         if self._values is None or self._values[0] is not frame or self._values[1:3] != (column, form):
             values, counts = column_values(frame[column], column)
             if form is not None:
-                values, counts = _plain(values, counts, form)
+                values, counts = _read_by_form(values, counts, form)
             self._values = frame, column, form, values, counts
         return self._values[3], self._values[4]
 
@@ -402,10 +402,10 @@ class HierarchyChoice(DraftForm):
             self.param.update(picked=[], opened=[])
             self._built()
 
-    def take_file(self, path: Path, delimiter: str = ";", encoding: str = "utf-8") -> None:
+    def take_file(self, path: Path, delimiter: str = ";") -> None:
         """Read an uploaded hierarchy file, as :meth:`anonflow.Hierarchy.from_csv` does; it is drawn, and is used when it is said so."""
         try:
-            read = Hierarchy.from_csv(path, delimiter, encoding)
+            read = Hierarchy.from_csv(path, delimiter)
             if read.n_nodes > NESTED:
                 raise HierarchyError(
                     f"the tree has {read.n_nodes:,} nodes, and this screen takes {NESTED:,}; name the file in the flow instead"
@@ -449,7 +449,7 @@ def _lengths(text: str) -> list[int] | str:
     return [int(part) for part in parts] if parts and all(map(str.isdecimal, parts)) else text.strip()
 
 
-def _plain(values: list[str], counts: np.ndarray, form: Form) -> tuple[list[str], np.ndarray]:
+def _read_by_form(values: list[str], counts: np.ndarray, form: Form) -> tuple[list[str], np.ndarray]:
     """Return values as a form reads them, and their counts; what the form does not read stays."""
     total: dict[str, int] = {}
     for value, plain, count in zip(values, form.read(values).plain.tolist(), counts.tolist(), strict=True):

@@ -101,7 +101,7 @@ class PrepareScreen(Screen):
 
     def _make_fields(self, *steps: str) -> None:
         options = _options_of(self.step.value)
-        self.fields = {name: _field(self.step.value, name, option) for name, option in options.items()}
+        self.fields = {name: _step_field(self.step.value, name, option) for name, option in options.items()}
         self._form.objects = [explained(field, options[name]) for name, field in self.fields.items()]
         first, _, _ = (STEPS[self.step.value].__doc__ or "").partition("\n\n")
         say(self.explanation, soft(" ".join(first.replace("``", "").split())))
@@ -227,7 +227,7 @@ def _options_of(step: str) -> dict[str, Option]:
     }
 
 
-def _field(step: str, name: str, option: Option) -> Any:
+def _step_field(step: str, name: str, option: Option) -> Any:
     if option.kind is not None:
         return option_field(option, option.default, width=230)
     example = {

@@ -16,6 +16,7 @@ from anonflow.dashboards.session.draft_spec import NO_FLOW
 from anonflow.dashboards.session.screen_words import OPEN_FIRST, on_screen
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.dashboards.work.jobs import running_flow
+from anonflow.drawing.fragments import or_dash
 from anonflow.engine.expected import ExpectedRun, expected_of
 from anonflow.errors import AnonflowError
 
@@ -112,7 +113,7 @@ class ExpectedCard(ScreenModel, pn.viewable.Viewer):
             rows = [
                 (
                     answer.name,
-                    "–" if answer.seconds is None else f"{answer.seconds:.2g}",
+                    or_dash(answer.seconds, ".2g"),
                     "–" if answer.memory is None else f"{answer.memory / MIB:,.0f}",
                     answer.problem or f"from up to {answer.largest:,} records",
                 )
@@ -124,7 +125,7 @@ class ExpectedCard(ScreenModel, pn.viewable.Viewer):
             rows = [
                 (
                     name,
-                    "–" if expected.seconds is None else f"{expected.seconds:.2g}",
+                    or_dash(expected.seconds, ".2g"),
                     f"{seconds:.2g}",
                     wrong_by(expected, seconds),
                 )

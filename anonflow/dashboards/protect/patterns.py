@@ -175,7 +175,7 @@ class PatternChoice(DraftForm):
             return {
                 "form": "predicates",
                 "at_most": at_most if isinstance(at_most, int) and at_most >= 0 else None,
-                "never": _names(options.get("never")),
+                "never": _pattern_columns(options.get("never")),
                 "together": _groups(options.get("together")),
                 "at_most_one_of": _groups(options.get("at-most-one-of")),
                 "fallback": options["fallback"] if options.get("fallback") in FALLBACKS else "none",
@@ -253,7 +253,7 @@ def _rows_of(grid: pd.DataFrame, names: Sequence[str]) -> list[tuple[str, ...]]:
     return [tuple(name for name, is_hidden in zip(names, row, strict=True) if is_hidden) for row in hidden]
 
 
-def _names(value: Any) -> list[str]:
+def _pattern_columns(value: Any) -> list[str]:
     if isinstance(value, str):
         return [value]
     return [name for name in value if isinstance(name, str)] if isinstance(value, list) else []
@@ -263,7 +263,7 @@ def _groups(value: Any) -> list[list[str]]:
     if not isinstance(value, list) or not value:
         return []
     return (
-        [_names(value)]
+        [_pattern_columns(value)]
         if all(isinstance(group, str) for group in value)
-        else [_names(group) for group in value]
+        else [_pattern_columns(group) for group in value]
     )

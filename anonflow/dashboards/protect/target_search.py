@@ -18,6 +18,7 @@ from anonflow.dashboards.session.draft_spec import DraftSpec
 from anonflow.dashboards.session.screen_words import OPEN_FIRST, WAITING, on_screen
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.dashboards.work.jobs import running_flow
+from anonflow.drawing.fragments import or_dash
 from anonflow.engine.flows.goal import CHECKED
 from anonflow.engine.flows.spec import AnonymizeSpec, PartitionSpec
 from anonflow.engine.search.document import target_section, with_diversity
@@ -230,9 +231,9 @@ def trials_markup(choice: TargetChoice) -> Markup:
         rows.append(
             (
                 trial.candidate.name,
-                "–" if trial.loss is None else f"{trial.loss:.4f}",
-                "–" if trial.risk is None else f"{100 * trial.risk:.2f}%",
-                "–" if trial.disclosure is None else f"{100 * trial.disclosure:.1f}%",
+                or_dash(trial.loss),
+                or_dash(trial.risk, ".2%"),
+                or_dash(trial.disclosure, ".1%"),
                 {True: "kept", False: "lost", None: ""}[trial.signs],
                 f"{trial.seconds:.1f}",
                 f"{trial.expected:.1f}",

@@ -157,7 +157,7 @@ class TwoQuestions(pn.viewable.Viewer):
             rows = [
                 (
                     Markup("<b>{}</b>" if run is best else "{}").format(run.result.algorithm),
-                    _loss(run),
+                    _gcp_of(run),
                     promise_of(run.result.guarantee, run.result.k) or run.result.guarantee,
                     f"{run.result.seconds:.1f}",
                 )
@@ -171,7 +171,7 @@ class TwoQuestions(pn.viewable.Viewer):
     def reason(self, best: FinishedRun) -> str:
         """Return why a candidate is the best, in words."""
         others = [run for run in self.candidates if run.id != best.id]
-        listed = ", ".join(f"{run.result.algorithm} {_loss(run)}" for run in others)
+        listed = ", ".join(f"{run.result.algorithm} {_gcp_of(run)}" for run in others)
         anonymization = best.result.anonymization
         hidden = (
             f"Each person hides among {best.result.k}, and all its checks hold."
@@ -180,7 +180,7 @@ class TwoQuestions(pn.viewable.Viewer):
             "and the release card says how much."
         )
         return (
-            f"{'no other loses less' if _loss(best) in map(_loss, others) else 'it loses least'}: {_loss(best)}"
+            f"{'no other loses less' if _gcp_of(best) in map(_gcp_of, others) else 'it loses least'}: {_gcp_of(best)}"
             + (f" ({listed})" if listed else "")
             + f". {hidden} The next screens show it; Publish draws its release."
         )
@@ -196,6 +196,6 @@ class TwoQuestions(pn.viewable.Viewer):
         )
 
 
-def _loss(run: FinishedRun) -> str:
+def _gcp_of(run: FinishedRun) -> str:
     loss = run.result.measures.get("gcp")
     return "no result" if run.result.problem is not None or loss is None else f"{float(loss):.3f}"

@@ -9,7 +9,7 @@ from anonflow.dashboards.risk.model import PictureOfRisk
 from anonflow.drawing.column_sets import column_sets
 from anonflow.drawing.comparisons import heat
 from anonflow.drawing.plots import bars
-from anonflow.hierarchy.wording import plural
+from anonflow.hierarchy.wording import plural, verb_of
 from anonflow.risk.attacker import THRESHOLD
 from anonflow.risk.attackers.population import PopulationRisk
 from anonflow.risk.before import RiskBefore
@@ -128,11 +128,7 @@ def pairs_of(risk: RiskBefore) -> Markup:
         [share[(a,)] if a == b else share[(min(a, b), max(a, b))] for b in places] for a in places
     ]
     left = len(sets.columns) - len(places)
-    note = (
-        f" {plural(left, 'column')} of the least risk {'is' if left == 1 else 'are'} left out."
-        if left
-        else ""
-    )
+    note = f" {plural(left, 'column')} of the least risk {verb_of(left, 'are')} left out." if left else ""
     return Markup("<h4>{}</h4><p class='soft'>{}{}</p>{}").format(
         "By two columns",
         "The share of records that are unique on each pair; in the diagonal, on the column alone. The largest is shaded most.",

@@ -30,7 +30,7 @@ from anonflow.dashboards.risk.model import RiskModel
 from anonflow.dashboards.risk.register_model import RegisterModel
 from anonflow.dashboards.session.screen_words import NO_TABLE
 from anonflow.dashboards.session.workspace import Workspace
-from anonflow.hierarchy.wording import plural
+from anonflow.hierarchy.wording import plural, verb_of
 
 ALL_SIZES = "all sizes"
 
@@ -127,7 +127,7 @@ class RiskScreen(Screen):
         of_weight = Markup("<p class='soft'>The column <b>{}</b> {}</p>").format(weight, says)
         say(self.sampled, "" if weight is None else of_weight)
         left = table.dropped + table.filtered
-        note = f" {plural(left, 'record')} of the file {'is' if left == 1 else 'are'} left out, by the steps on the screen Prepare or for a missing value."
+        note = f" {plural(left, 'record')} of the file {verb_of(left, 'are')} left out, by the steps on the screen Prepare or for a missing value."
         strangers = workspace.data.known_to_strangers(table.qi_columns)
         others = [name for name in table.qi_columns if name not in strangers]
         knowledge = [("Others can know:", others)]

@@ -98,18 +98,18 @@ class Accounts:
 
     def renew(self) -> frozenset[str]:
         """Read the file again if it is another than before, and return who was removed, or has another password; one that cannot be used changes nothing, and is logged."""
-        if _mark(self._path) == self._mark:
+        if _file_state(self._path) == self._mark:
             return frozenset()
         before = self._hashes
         try:
             self._read()
         except ParameterError as error:
-            self._mark = _mark(self._path)
+            self._mark = _file_state(self._path)
             LOG.error("%s; the users stay those that they were", error.message)
         return frozenset(name for name, entry in before.items() if self._hashes.get(name) != entry)
 
     def _read(self) -> None:
-        path, mark = self._path, _mark(self._path)
+        path, mark = self._path, _file_state(self._path)
         try:
             text = path.read_text(encoding="utf-8")
             is_open = is_open_to_others(path.stat())
@@ -198,7 +198,7 @@ class SignedIn:
             self._users = {key: entry for key, entry in self._users.items() if entry[0] not in names}
 
 
-def _mark(path: Path) -> tuple[int, ...] | None:
+def _file_state(path: Path) -> tuple[int, ...] | None:
     """Return what tells a file from what it was before."""
     try:
         status = path.stat()

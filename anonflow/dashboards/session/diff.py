@@ -9,6 +9,7 @@ from anonflow.algorithms.registry import REGISTRY
 from anonflow.dashboards.session.draft_spec import ColumnSpec, DraftSpec, written
 from anonflow.drawing.fragments import shortened
 from anonflow.engine.flows.spec import DiversifySpec, PartitionSpec
+from anonflow.hierarchy.wording import plural
 
 ABSENT = "–"
 
@@ -29,15 +30,15 @@ def settings(spec: DraftSpec) -> dict[str, Any]:
     """Return every setting of a flow by its place, such as ``anonymize.k`` or ``table.columns.age.kind``."""
     whole = spec.model_dump(by_alias=True, exclude_none=True)
     steps = {word: step or "yes" for word, step in whole.pop("steps").items() if step != ()}
-    return dict(_places("", {**whole, **steps}))
+    return dict(_changed_places("", {**whole, **steps}))
 
 
-def _places(place: str, at: Any) -> Iterator[tuple[str, Any]]:
+def _changed_places(place: str, at: Any) -> Iterator[tuple[str, Any]]:
     if not isinstance(at, dict):
         yield place, at
         return
     for key, value in at.items():
-        yield from _places(f"{place}.{key}" if place else str(key), value)
+        yield from _changed_places(f"{place}.{key}" if place else str(key), value)
 
 
 def differences(first: DraftSpec, second: DraftSpec) -> list[tuple[str, str, str]]:
@@ -53,10 +54,12 @@ def differences(first: DraftSpec, second: DraftSpec) -> list[tuple[str, str, str
     list of (str, str, str)
         Place, what the first says, what the second says; a dash where one says nothing.
     """
-    return [(in_words(place), _value_text(a), _value_text(b)) for place, a, b in _pairs(first, second)]
+    return [
+        (in_words(place), _value_text(a), _value_text(b)) for place, a, b in _changed_settings(first, second)
+    ]
 
 
-def _pairs(first: DraftSpec, second: DraftSpec) -> Iterator[tuple[str, Any, Any]]:
+def _changed_settings(first: DraftSpec, second: DraftSpec) -> Iterator[tuple[str, Any, Any]]:
     a, b = settings(first), settings(second)
     for place in dict.fromkeys([*a, *b]):
         pair = a.get(place, ABSENT), b.get(place, ABSENT)
@@ -80,12 +83,12 @@ def changes(before: DraftSpec, after: DraftSpec) -> str:
         *_column_changes(before.columns, after.columns),
         *_cut_changes(before.partition, after.partition),
         *_change_of("diversity", _diversity(before.steps.diversify), _diversity(after.steps.diversify)),
-        *_change_of("steps before", _prepared(before), _prepared(after)),
+        *_change_of("steps before", _step_names(before), _step_names(after)),
     ]
     prefixes = ("anonymize.algorithm", "anonymize.k", "matrix.anonymize.", "table.columns.", "table.prepare", "partition.", "diversify")  # fmt: skip
     sentences += [
         _change(_named(place), first, second)
-        for place, first, second in _pairs(before, after)
+        for place, first, second in _changed_settings(before, after)
         if not place.startswith(prefixes)
     ]
     if len(sentences) > 3:
@@ -174,7 +177,7 @@ def _cut_changes(before: PartitionSpec, after: PartitionSpec) -> list[str]:
         order = "" if cut.order == "lexicographic" else f", in {cut.order} order"
         if cut.size == "auto":
             return f"the largest partitions that fit {_value_text(cut.budget)} s{order}"
-        return f"partitions of {cut.size} record{'' if cut.size == 1 else 's'}{order}"
+        return f"partitions of {plural(cut.size, 'record')}{order}"
 
     first, second = words(before), words(after)
     if first != second:
@@ -190,7 +193,7 @@ def _diversity(step: DiversifySpec | None) -> str:
     return step.criterion + (f" of {step.column}" if step.column else "") + (f" with {rest}" if rest else "")
 
 
-def _prepared(spec: DraftSpec) -> str:
+def _step_names(spec: DraftSpec) -> str:
     return ", ".join(next(iter(step), "") for step in spec.table.prepare) or "none"
 
 

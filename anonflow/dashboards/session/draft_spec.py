@@ -344,7 +344,7 @@ def columns_of(entries: Mapping[str, Any]) -> dict[str, ColumnSpec]:
 
 def written(part: BaseModel) -> dict[str, Any]:
     """Return a part of a flow as its file has it: what differs from the defaults, as plain data."""
-    data: dict[str, Any] = _plain(part.model_dump(by_alias=True, exclude_defaults=True))
+    data: dict[str, Any] = _with_lists(part.model_dump(by_alias=True, exclude_defaults=True))
     return data
 
 
@@ -360,10 +360,10 @@ def form_problems(error: ValidationError) -> list[str]:
 _FORM = {"missing": "is missing", "extra_forbidden": "is no key of a flow"}
 
 
-def _plain(value: Any) -> Any:
+def _with_lists(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    return list(map(_plain, value)) if isinstance(value, list | tuple) else value
+        return {key: _with_lists(item) for key, item in value.items()}
+    return list(map(_with_lists, value)) if isinstance(value, list | tuple) else value
 
 
 NO_FLOW = DraftSpec(

@@ -164,7 +164,7 @@ class Opener:
         """Open a table with its schema."""
         entries = {column: table.schema[column] for column in table.schema if column in table.frame.columns}
         columns = {
-            column: _entry(entry, self._place.checked_files(), at)
+            column: _column_entry(entry, self._place.checked_files(), at)
             for at, (column, entry) in enumerate(entries.items())
         }
         self.open_frame(table.frame, columns, name)
@@ -232,7 +232,7 @@ class Opener:
         self._take(frame, source, project.spec)
         self._runs.take_up(project.runs)
         self._review.put(project.review)
-        sentence = f"{len(frame):,} records are open, and {plural(len(project.runs), 'run')} of the project."
+        sentence = f"{plural(len(frame), 'record', 'are')} open, and {plural(len(project.runs), 'run')} of the project."
         if project.records not in (-1, len(frame)):
             sentence += f" It was made with a table of {project.records:,}: its measures are of that one."
         self._starts.status = sentence
@@ -361,7 +361,7 @@ def _dataset_options(source: SourceSpec) -> dict[str, Any]:
     return {key: value for key, value in written(source).items() if key not in ("dataset", "pieces")}
 
 
-def _entry(column: Column, folder: Path, at: int) -> dict[str, Any]:
+def _column_entry(column: Column, folder: Path, at: int) -> dict[str, Any]:
     """Return a column of a schema as a flow has it; a hierarchy in memory becomes a file beside the flow."""
     if not isinstance(column.hierarchy, Hierarchy):
         return column.to_mapping()

@@ -121,7 +121,7 @@ class RunEntry(ResultEntry):
             pinned=run.pinned,
             when=float(run.when),
             seed=f"{run.seed:x}" if secret and run.seed else None,
-            **{name: _plain(getattr(run.result, name)) for name in ResultEntry.model_fields},
+            **{name: _storable(getattr(run.result, name)) for name in ResultEntry.model_fields},
         )
 
     def run(self, id: int, folder: Path) -> FinishedRun:
@@ -286,15 +286,15 @@ def without_registers(spec: DraftSpec) -> DraftSpec:
     )
 
 
-def _plain(value: Any) -> Any:
+def _storable(value: Any) -> Any:
     """Return a measure without NaN and infinities, and without numpy's types."""
     if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): _storable(item) for key, item in value.items()}
     if isinstance(value, tuple):
-        return tuple(map(_plain, value))
+        return tuple(map(_storable, value))
     if isinstance(value, Finding | ColumnLoss):
         kind = FindingEntry if isinstance(value, Finding) else ColumnEntry
-        return kind(**{name: _plain(getattr(value, name)) for name in kind.model_fields})
+        return kind(**{name: _storable(getattr(value, name)) for name in kind.model_fields})
     if hasattr(value, "item"):
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):
@@ -313,12 +313,12 @@ def read_project(path: Path, folder: Path, limits: Limits) -> Project:
     DataError
         If it is no project, or too large.
     """
-    parts = _members(path, MOST_BYTES if limits.upload_bytes is None else limits.upload_bytes)
+    parts = _archive_members(path, MOST_BYTES if limits.upload_bytes is None else limits.upload_bytes)
     if "project.json" not in parts or "flow.yaml" not in parts:
         raise DataError(
             "this is not an anonflow project: project.json or flow.yaml is missing; save it again on the screen Data"
         )
-    entry = _entry(parts["project.json"], ProjectEntry, "project.json")
+    entry = _validated(parts["project.json"], ProjectEntry, "project.json")
     try:
         text = parts["flow.yaml"].decode("utf-8")
     except UnicodeDecodeError:
@@ -349,7 +349,7 @@ def read_session_runs(
     DataError, FlowError
         If the text is none of that function's.
     """
-    entry = _entry(text.encode(), SessionEntry, "the runs that were kept")
+    entry = _validated(text.encode(), SessionEntry, "the runs that were kept")
     if len(entry.runs) != len(entry.ids):
         raise DataError("the runs that were kept cannot be read")
     drawn: dict[str, list[tuple[int, str]]] = {}
@@ -359,7 +359,7 @@ def read_session_runs(
     return runs, entry.chosen, drawn, dict(entry.answers or {})
 
 
-def _members(path: Path, most: int) -> dict[str, bytes]:
+def _archive_members(path: Path, most: int) -> dict[str, bytes]:
     """Return the members of an archive, by name; together they have no more bytes than they may."""
     parts: dict[str, bytes] = {}
 
@@ -379,7 +379,7 @@ def _members(path: Path, most: int) -> dict[str, bytes]:
     return parts
 
 
-def _entry(content: bytes, kind: type[Entry], where: str) -> Entry:
+def _validated(content: bytes, kind: type[Entry], where: str) -> Entry:
     """Return a JSON text as its model; a DataError says the first place that is wrong, and does not repeat what stands there."""
     try:
         return kind.model_validate_json(content)

@@ -22,7 +22,7 @@ from anonflow.dashboards.work.fair_queue import Ticket
 from anonflow.dashboards.work.turns import Turns
 from anonflow.engine.attempt import Attempt
 from anonflow.engine.flows.spec import PartitionSpec, PublishSpec
-from anonflow.hierarchy.wording import plural
+from anonflow.hierarchy.wording import plural, verb_of
 from anonflow.table import Table
 
 PAUSE = 0.1
@@ -317,7 +317,9 @@ def summary(jobs: list[Job], seconds: float) -> str:
         count = sum(job.share == 1.0 and not job.cancelled for job in jobs)
         if not count:
             return "Cancelled: no run was done."
-        return f"Cancelled: {count} of {of} runs {'was' if count == 1 else 'were'} done and {'is' if count == 1 else 'are'} kept."
+        return (
+            f"Cancelled: {count} of {of} runs {verb_of(count, 'were')} done and {verb_of(count, 'are')} kept."
+        )
     compiled = min(seconds, sum(job.compiled_in for job in jobs))
     words = f", {compiled:.1f} s of them to compile methods, once on this machine" if compiled >= 0.1 else ""
     return f"Done: {of} run{'s' if of > 1 else ''} in {seconds:.1f} s{words}."

@@ -47,7 +47,7 @@ class Limits:
 
     def check_flow(self, text: str) -> None:
         """Refuse a flow that takes long to read."""
-        _check(
+        _check_cap(
             len(text),
             self.flow_bytes,
             f"the flow is larger than {self.flow_bytes >> 10:,} KiB, the largest that is opened here; keep large hierarchies in CSV files, or {self.elsewhere}",
@@ -55,7 +55,7 @@ class Limits:
 
     def check_rows(self, rows: int) -> None:
         """Refuse a table with too many records."""
-        _check(
+        _check_cap(
             rows,
             self.rows,
             f"the table has {{:,}} records, and this server takes at most {{:,}}; take a sample, or {self.elsewhere}",
@@ -63,7 +63,7 @@ class Limits:
 
     def check_columns(self, columns: int) -> None:
         """Refuse a table with too many columns."""
-        _check(
+        _check_cap(
             columns,
             self.columns,
             "the table has {:,} columns, and at most {:,} are taken here; leave out those that are not to be published",
@@ -71,7 +71,7 @@ class Limits:
 
     def check_upload(self, size: int) -> None:
         """Refuse a file that is too large."""
-        _check(
+        _check_cap(
             size / MEGABYTE,
             None if self.upload_bytes is None else self.upload_bytes / MEGABYTE,
             "the file has {:,.1f} MB, and this server takes at most {:,.1f} MB; upload fewer columns or records, "
@@ -79,7 +79,7 @@ class Limits:
         )
 
 
-def _check(number: float, most: float | None, sentence: str) -> None:
+def _check_cap(number: float, most: float | None, sentence: str) -> None:
     """Refuse what is more than a cap, by a sentence with both numbers."""
     if most is not None and number > most:
         raise DataError(sentence.format(number, most))

@@ -135,9 +135,10 @@ class Summary:
         Their part of each measure, except measures of classes.
     classes : dict
         Their part of these measures.
-    sizes, spread : numpy.ndarray, int64
-        Records by number of matches, or by size of their class; and by percent lost. Suppressed records have no size
-        where there are classes.
+    sizes : numpy.ndarray, int64
+        Records by number of matches, or by size of their class. Suppressed records have no size where there are classes.
+    spread : numpy.ndarray, int64
+        Records by percent lost.
     suppressed : int
     kind : {"matches", "classes", "none"}
     """
@@ -158,8 +159,12 @@ class Tally:
     ----------
     first : Finding
         Of those that failed, if one did.
-    checked, passed, failed : int
-        Parts, those where it holds, and the records that fail.
+    checked : int
+        Parts.
+    passed : int
+        Those of them where it holds.
+    failed : int
+        The records that fail.
     """
 
     first: Finding
@@ -434,14 +439,14 @@ def summary_of(
     return Summary(
         measures,
         by_class,
-        _sizes(whole),
+        _size_counts(whole),
         np.bincount(percents),
         int(whole.suppressed.sum()),
         "matches" if whole.matches is not None else "classes" if whole.classes is not None else "none",
     )
 
 
-def _sizes(whole: Outcome) -> np.ndarray:
+def _size_counts(whole: Outcome) -> np.ndarray:
     if whole.matches is not None:
         return np.bincount((whole.matches >= 0).sum(axis=1))
     if whole.classes is not None:

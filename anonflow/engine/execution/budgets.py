@@ -91,7 +91,7 @@ def fit_flow(
             sizes = classes.sizes if within_classes else np.array([n], np.int64)
             choice = fitted[run.number] = _fit(run, domains, sizes, classes.names, along, workers, memory)
         choices[run.number] = choice
-        runs.append(_chosen(run, choice))
+        runs.append(_with_choice(run, choice))
     published = None if flow.published is None else runs[flow.runs.index(flow.published)]
     return replace(flow, runs=tuple(runs), published=published), choices, fitted
 
@@ -136,7 +136,7 @@ def _fit(
     )
 
 
-def _chosen(run: Run, choice: Choice) -> Run:
+def _with_choice(run: Run, choice: Choice) -> Run:
     """Return the run with its choice; it keeps its budget."""
     spec = run.anonymize
     settings = AnonymizeSpec(

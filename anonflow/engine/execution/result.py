@@ -13,7 +13,7 @@ import pandas as pd
 from anonflow.algorithms.anonymize import Anonymization
 from anonflow.criteria.guarantee import promises_one_in_k
 from anonflow.criteria.verification import Finding
-from anonflow.drawing import facts, grid, heading, note, plots, view
+from anonflow.drawing import facts, grid, heading, note, or_dash, plots, view
 from anonflow.engine.report.card import ReleaseCard
 from anonflow.hierarchy.wording import plural
 from anonflow.release import Release
@@ -343,8 +343,6 @@ class RunReport:
 
 
 def _cell(value: Any) -> str:
-    if value is None or (isinstance(value, float) and np.isnan(value)):
-        return "–"
-    return (
-        f"{value:.4g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
-    )
+    if value is None or isinstance(value, float):
+        return or_dash(value, ".4g")
+    return f"{value:,}" if isinstance(value, int) else str(value)

@@ -457,7 +457,7 @@ class Executor:
                 "or use the scheduler threads"
             ) from None
         with client:
-            presence = WorkerPresence(client, _name(where), self._wait, self._events)
+            presence = WorkerPresence(client, _cluster_name(where), self._wait, self._events)
             if not self._is_ready(client, where, presence):
                 return
             if client.dashboard_link:
@@ -652,11 +652,11 @@ def raised(failed: Failed, where: str) -> AnonflowError:
     return error
 
 
-def _name(where: Any) -> str:
+def _cluster_name(where: Any) -> str:
     return where if isinstance(where, str) else "the local cluster"
 
 
 def _lost(where: Any) -> AnonflowError:
     return AnonflowError(
-        f"{_name(where)}: the cluster is lost; nothing was published. Run the flow again: it continues where it stopped"
+        f"{_cluster_name(where)}: the cluster is lost; nothing was published. Run the flow again: it continues where it stopped"
     )

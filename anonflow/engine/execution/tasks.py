@@ -309,8 +309,8 @@ def measure(records: Records, outcome: Outcome) -> Measured:
         records.n,
         costs.sum(axis=1),
         hidden.sum(axis=1),
-        _cells(records.domains, hidden).sum(axis=1),
-        _cells(records.domains, single & ~hidden).sum(axis=1),
+        _whole_cells(records.domains, hidden).sum(axis=1),
+        _whole_cells(records.domains, single & ~hidden).sum(axis=1),
         np.where(hidden, 0.0, costs).sum(axis=1),
         lowest,
         highest,
@@ -318,7 +318,7 @@ def measure(records: Records, outcome: Outcome) -> Measured:
     )
 
 
-def _cells(domains: Sequence[Domain], masks: np.ndarray) -> np.ndarray:
+def _whole_cells(domains: Sequence[Domain], masks: np.ndarray) -> np.ndarray:
     """Return which cells of each QI's column have a property, shape (q, n): those that have it on all QIs of the column."""
     cells = masks.copy()
     for column in {domain.column for domain in domains}:

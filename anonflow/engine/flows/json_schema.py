@@ -43,7 +43,7 @@ def flow_schema() -> dict[str, Any]:
     for part in parts.values():
         part.pop("title", None)
     schema["properties"]["steps"] = _steps(parts.pop("StepsSpec")["properties"])
-    parts["TableSpec"]["properties"]["columns"] = _columns()
+    parts["TableSpec"]["properties"]["columns"] = _columns_schema()
     parts["TableSpec"]["properties"]["prepare"]["items"] = _preparation()
     # not where the key is declared: the oldest pydantic cannot name a model in the type of an input
     parts["PublishSpec"]["properties"]["report"]["anyOf"].insert(0, {"type": "string"})
@@ -53,7 +53,7 @@ def flow_schema() -> dict[str, Any]:
             if option.choices and option.name in source:
                 source[option.name]["anyOf"] = [{"enum": list(option.choices)}, _NULL]
     anonymize = parts["AnonymizeSpec"]
-    for name, entry in _options().items():
+    for name, entry in _method_options().items():
         anonymize["properties"].setdefault(name, entry)
         anonymize["properties"].setdefault(name.replace("_", "-"), entry)
     anonymize["properties"]["options"] = {
@@ -87,7 +87,7 @@ def _sentences() -> dict[str, dict[str, str]]:
 _NULL = {"type": "null"}
 
 
-def _value(option: Option) -> dict[str, Any]:
+def _value_schema(option: Option) -> dict[str, Any]:
     """Return what an option may be."""
     if option.kind is None:
         return {"anyOf": [{"enum": list(option.words)}, {}]} if option.words else {}
@@ -114,7 +114,7 @@ def _of_method(method: Algorithm) -> dict[str, Any]:
     entries = {
         name: {
             "description": option.sentence or option.label,
-            **_value(option),
+            **_value_schema(option),
             **({} if option.default is None else {"default": option.default}),
         }
         for name, option in method.options.items()
@@ -123,7 +123,7 @@ def _of_method(method: Algorithm) -> dict[str, Any]:
     return {"type": "object", "additionalProperties": False, "properties": spelled}
 
 
-def _options() -> dict[str, dict[str, Any]]:
+def _method_options() -> dict[str, dict[str, Any]]:
     """Return every option that some method has, as any of these methods takes it."""
     having: dict[str, dict[str, Option]] = {}
     for method in REGISTRY.values():
@@ -133,8 +133,8 @@ def _options() -> dict[str, dict[str, Any]]:
     for name, options in having.items():
         values: list[dict[str, Any]] = []
         for option in options.values():
-            if _value(option) not in values:
-                values.append(_value(option))
+            if _value_schema(option) not in values:
+                values.append(_value_schema(option))
         sentences = dict.fromkeys(option.sentence or option.label for option in options.values())
         entries[name] = {
             "description": f"{' '.join(sentences)} (an option of {', '.join(options)})",
@@ -187,7 +187,7 @@ def _names_with_options(options_by_name: Mapping[str, Mapping[str, Option]]) -> 
     """Return a mapping of a name to its options, or to the first of them; the loader checks combinations."""
     entries = {}
     for name, options in options_by_name.items():
-        values = {key: _value(option) for key, option in options.items()}
+        values = {key: _value_schema(option) for key, option in options.items()}
         forms: list[dict[str, Any]] = [{"type": "object", "properties": values}, _NULL]
         entries[name] = {"anyOf": [*forms, *list(values.values())[:1]]}
     return {"type": "object", "minProperties": 1, "properties": entries}
@@ -199,7 +199,7 @@ def _preparation() -> dict[str, Any]:
     for name, function in STEPS.items():
         options = options_of(function)
         entries = {
-            key.replace("_", "-"): {"description": option.sentence, **_value(option)}
+            key.replace("_", "-"): {"description": option.sentence, **_value_schema(option)}
             for key, option in options.items()
         }
         needed = [key.replace("_", "-") for key, option in options.items() if option.default is NEEDED]
@@ -218,7 +218,7 @@ def _preparation() -> dict[str, Any]:
     }
 
 
-def _columns() -> dict[str, Any]:
+def _columns_schema() -> dict[str, Any]:
     nested: dict[str, dict[str, Any]] = {
         "hierarchy": {"type": ["string", "object"]},
         "boundary": {"type": ["array", "object"], "properties": {"width": {"type": "number"}}},
@@ -259,7 +259,7 @@ def _columns() -> dict[str, Any]:
             "required": ["role"],
             "additionalProperties": False,
             "properties": {
-                key: {"description": option.sentence, **(nested.get(key) or _value(option))}
+                key: {"description": option.sentence, **(nested.get(key) or _value_schema(option))}
                 for key, option in COLUMN_OPTIONS.items()
             },
         },

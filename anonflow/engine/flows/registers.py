@@ -37,12 +37,12 @@ def register_holders(attackers: Any) -> Iterator[tuple[str, Any, tuple[str, ...]
             if name in risk.WITH_REGISTER:
                 yield name, settings, None
             elif name == risk.ByKeySets.name and isinstance(settings, Mapping):
-                columns = _names(settings.get("sets"))
+                columns = _set_columns(settings.get("sets"))
                 for inner, below, _ in register_holders(settings.get("attackers")):
                     yield inner, below, columns
 
 
-def _names(sets: Any) -> tuple[str, ...]:
+def _set_columns(sets: Any) -> tuple[str, ...]:
     """Return the columns of all sets; another form than a list of lists of names is refused elsewhere."""
     inside = (
         [keys for keys in sets if isinstance(keys, list | tuple)] if isinstance(sets, list | tuple) else []

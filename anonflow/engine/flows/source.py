@@ -103,15 +103,10 @@ def per_unit(units: UnitsSpec | None, frame: pd.DataFrame, seed: int) -> pd.Data
     if units is None:
         return frame
     if units.cap is not None:
-        frame = capped_rows(frame, units.unit, units.cap, seed=_seed_of_caps(seed))
+        frame = capped_rows(frame, units.unit, units.cap, seed=derived_seed(seed, "capped rows"))
     if units.recipes is None:
         return frame
     return one_row_per_unit(frame, units.unit, units.recipes, rows=units.rows)
-
-
-def _seed_of_caps(seed: int) -> int:
-    """Return the seed of the rows that a cap leaves out, from the run's."""
-    return derived_seed(seed, "capped rows")
 
 
 def frame_of(flow: Flow, fingerprint: Fingerprint) -> pd.DataFrame | None:

@@ -166,7 +166,7 @@ class Checkpoints:
             self.folder.mkdir(mode=0o700, exist_ok=True)
         except OSError as error:
             raise AnonflowError(f"{self.folder}: cannot be made: {error.strerror}") from None
-        write_whole(path, lambda part: _write(part, results), mode=0o600)
+        write_whole(path, lambda part: _write_arrays(part, results), mode=0o600)
 
     def find(self) -> None:
         """Look for stored results: only their names are read."""
@@ -243,7 +243,7 @@ def _request_digest(request: Request) -> bytes:
     return whole.digest()
 
 
-def _write(path: Path, results: Mapping[str, Matched]) -> None:
+def _write_arrays(path: Path, results: Mapping[str, Matched]) -> None:
     arrays: dict[str, list[np.ndarray]] = {array: [] for array in _ARRAYS}
     headers = {}
     for name, matched in results.items():

@@ -121,7 +121,7 @@ def _taken(file: Path) -> int:
                 continue
             holder = _holder(descriptor)
             if holder is not None and not (holder.is_here and (has_locks or not holder.is_running)):
-                raise _held(file, holder)
+                raise _refusal(file, holder)
             os.ftruncate(descriptor, 0)
             os.lseek(descriptor, 0, os.SEEK_SET)
             os.write(descriptor, Holder.this().text().encode())
@@ -139,7 +139,7 @@ def _lock(descriptor: int, file: Path) -> bool:
     try:
         take_lock(descriptor)
     except BlockingIOError:
-        raise _held(file, _holder(descriptor)) from None
+        raise _refusal(file, _holder(descriptor)) from None
     except OSError as error:
         if error.errno in _UNKNOWN:
             return False
@@ -152,7 +152,7 @@ def _holder(descriptor: int) -> Holder | None:
     return Holder.read(os.read(descriptor, 4096).decode(errors="replace"))
 
 
-def _held(file: Path, holder: Holder | None) -> AnonflowError:
+def _refusal(file: Path, holder: Holder | None) -> AnonflowError:
     why = f"{file.parent}: another run of this flow is at work, and two would write the same files"
     if holder is None:
         return AnonflowError(f"{why}; wait until it is over")

@@ -18,6 +18,7 @@ from anonflow.engine.flows.fingerprint import Fingerprint
 from anonflow.engine.flows.flow import Flow
 from anonflow.engine.flows.registers import with_registers
 from anonflow.errors import DataError, ParameterError
+from anonflow.hierarchy.wording import plural
 from anonflow.release import Certificate, Release
 from anonflow.release.randomness import derived_seed
 from anonflow.risk.attack import frame_of, is_publishable, row_of
@@ -93,7 +94,7 @@ def attacked(
     if flow.spec.steps.attack:
         chosen = [
             attacker.with_result(anonymization) if isinstance(attacker, AttackerKind) else attacker
-            for attacker in risk.attackers_of(_chosen(flow, fingerprint))
+            for attacker in risk.attackers_of(_named_attackers(flow, fingerprint))
         ]
         return risk.attack(table, release, chosen, k=k, seed=attack_seed, earlier=flow.earlier or None)
     try:
@@ -175,7 +176,7 @@ def attacked_part(
             guarantee=guarantee,
         )
         chosen = (
-            risk.attackers_of(_chosen(flow, fingerprint))
+            risk.attackers_of(_named_attackers(flow, fingerprint))
             if is_asked
             else risk.usual(context, publishable=True)
         )
@@ -214,15 +215,18 @@ def untried(flow: Flow, fingerprint: Fingerprint, attacks: pd.DataFrame | None) 
     if not flow.spec.steps.attack:
         return []
     tried = () if attacks is None else set(attacks["attacker"])
-    return [item.name for item in risk.attackers_of(_chosen(flow, fingerprint)) if item.name not in tried]
+    return [
+        item.name for item in risk.attackers_of(_named_attackers(flow, fingerprint)) if item.name not in tried
+    ]
 
 
 def _of_sample(context: risk.AttackContext) -> str:
     """Return the person of each row of a sample."""
     unit = context.table.unit
     if unit is None:
-        return f"Of a sample of {context.n:,} people"
-    return f"Of a sample of {len(np.unique(unit)):,} people with {context.n:,} of their rows, the others assumed to be like these"
+        return f"Of a sample of {plural(context.n, 'person')}"
+    people = plural(len(np.unique(unit)), "person")
+    return f"Of a sample of {people} with {context.n:,} of their rows, the others assumed to be like these"
 
 
 def sampled(partitions: int, n: int, seed: int) -> np.ndarray:
@@ -305,7 +309,7 @@ def publishable(attacks: pd.DataFrame | None, listed: bool) -> list[dict[str, An
     return [row for row in rows if is_publishable(row)]
 
 
-def _chosen(flow: Flow, fingerprint: Fingerprint) -> list[Any]:
+def _named_attackers(flow: Flow, fingerprint: Fingerprint) -> list[Any]:
     """Return the attackers that the flow names."""
     with fingerprint.others_read():
         return with_registers(flow, flow.spec.steps.attack)

@@ -18,8 +18,9 @@ from anonflow.algorithms.diversity.diversify import diversify
 from anonflow.algorithms.diversity.target import check_diversity
 from anonflow.criteria import Finding, verify
 from anonflow.criteria.registry import promise_of
-from anonflow.drawing import grid, note, view
+from anonflow.drawing import grid, note, or_dash, view
 from anonflow.errors import DataError, InfeasibleError, ParameterError
+from anonflow.hierarchy.wording import plural, verb_of
 from anonflow.option import is_finite
 from anonflow.release import Release, publish
 from anonflow.release.randomness import checked_seed, derived_seed
@@ -131,7 +132,7 @@ class ReleaseCard:
         """Return one sentence over the card."""
         if self.failing:
             names = ", ".join(line.name.capitalize() for line in self.failing)
-            return f"{len(self.failing)} of {len(self.lines)} lines fail: {names}."
+            return f"{len(self.failing)} of {len(self.lines)} lines {verb_of(len(self.failing), 'fail')}: {names}."
         open_lines = [line.name.capitalize() for line in self.lines if line.verdict == NOT_MEASURED]
         if open_lines:
             return f"No line fails; not measured: {', '.join(open_lines)}."
@@ -314,7 +315,7 @@ def cards_of(
 
 
 def _utility(gcp: float | None, suppressed: int | None) -> CardLine:
-    spent = f"GCP {'–' if gcp is None else format(gcp, '.4f')}, {0 if suppressed is None else suppressed:,} suppressed records."
+    spent = f"GCP {or_dash(gcp)}, {plural(suppressed or 0, 'suppressed record')}."
     return CardLine("utility", NO_VERDICT, spent)
 
 
@@ -519,7 +520,7 @@ def _insider(context: risk.AttackContext | None, seed: int, prices: Prices | Non
     says = f"By a fresh draw: {attack.sentence[0].lower()}{attack.sentence[1:]}"
     if not attack.at_risk:
         return CardLine("insider", PASSED, says)
-    says += f" {attack.at_risk:,} of {attack.targets:,} are found more often than once in {max(1, context.k - 1)}."
+    says += f" {attack.at_risk:,} of {attack.targets:,} {verb_of(attack.at_risk, 'are')} found more often than once in {max(1, context.k - 1)}."
     remedies = []
     if prices is not None and prices.heterogeneous:
         remedy = prices.of("classes by k-member", lambda few: prices.run_again(few, "k-member"))

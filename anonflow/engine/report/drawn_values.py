@@ -53,7 +53,7 @@ def with_drawn_values(anonymization: Anonymization, rng: np.random.Generator) ->
         if domain.shape == "set":
             words = np.ascontiguousarray(generalization.bits[layout.words[a]].T)
             flags = np.unpackbits(words.view(np.uint8), axis=1, bitorder="little").T[: domain.size] > 0
-            drawn = _labels(domain, _members(flags, hidden[a], rng))
+            drawn = _labels(domain, _drawn_members(flags, hidden[a], rng))
         else:
             t = layout.row_of_range[a]
             lo, hi = generalization.lo[t], generalization.hi[t]
@@ -68,12 +68,14 @@ def with_drawn_values(anonymization: Anonymization, rng: np.random.Generator) ->
                     ends = np.union1d(ends[domain.has_value[ends]], leaves)
                 drawn = _labels(domain, _drawn_codes(lo, hi, hidden[a], ends, rng))
         columns.setdefault(domain.column, []).append(drawn)
-    cells = {name: parts[0] if len(parts) == 1 else _joined(parts) for name, parts in columns.items()}
+    cells = {
+        name: parts[0] if len(parts) == 1 else _joined_positions(parts) for name, parts in columns.items()
+    }
     frame = pd.concat([table.identifiers, table.frame.assign(**cells)], axis=1)
     return replace(anonymization, table=Table(frame, table.schema))
 
 
-def _members(flags: np.ndarray, hidden: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def _drawn_members(flags: np.ndarray, hidden: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Return a member of each set, (D, n) flags, that is not hidden, and for the others one of any set; -1 without any."""
     codes = np.full(len(hidden), -1, np.int64)
     visible = np.asarray(flags[:, ~hidden].any(axis=1))
@@ -124,5 +126,5 @@ def _drawn_numbers(
     return number.astype(np.int64) if whole else number
 
 
-def _joined(parts: list[list[str | None]]) -> list[str]:
+def _joined_positions(parts: list[list[str | None]]) -> list[str]:
     return ["".join(map(str, characters)) for characters in zip(*parts, strict=True)]

@@ -21,13 +21,14 @@ from anonflow.criteria.guarantee import promises_one_in_k
 from anonflow.criteria.registry import CRITERIA, criterion_of, promise_of
 from anonflow.criteria.verification import Finding
 from anonflow.drawing import plots
-from anonflow.drawing.fragments import Fragment
+from anonflow.drawing.fragments import Fragment, or_dash
 from anonflow.drawing.frontier import risk_and_loss
 from anonflow.drawing.heat_map import heat_map
 from anonflow.engine.execution.result import RunReport, RunResult
 from anonflow.engine.flows.flow import Flow
 from anonflow.engine.report.attacks import publishable
 from anonflow.engine.report.card import ReleaseCard
+from anonflow.hierarchy.wording import plural, verb_of
 from anonflow.loss.costs import at_most_above, rounded_down
 from anonflow.table import Table
 from anonflow.utility.analyses.association import associations_of
@@ -250,7 +251,9 @@ def _templates() -> Environment:
 
     room = files("anonflow.engine.report")
     loader = FunctionLoader(lambda file: room.joinpath(file).read_text(encoding="utf-8"))
-    return Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, loader=loader)
+    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, loader=loader)
+    environment.filters |= {"plural": plural, "verb_of": verb_of}
+    return environment
 
 
 def _of_diversity(results: Sequence[RunResult]) -> list[str]:
@@ -263,11 +266,11 @@ def _of_diversity(results: Sequence[RunResult]) -> list[str]:
 
 def _lead(results: tuple[RunResult, ...], first: RunResult | None, records: int) -> str:
     if len(results) > 1 or first is None:
-        return f"{records:,} records, {len(results)} runs."
+        return f"{plural(records, 'record')}, {len(results)} runs."
     criterion = criterion_of(first.guarantee)
     where = " on the named sets of columns" if criterion is not None and criterion.of_sets else ""
     return (
-        f"{records:,} records, each hidden{where} among k = {first.k} by the method {first.algorithm}, "
+        f"{plural(records, 'record')}, each hidden{where} among k = {first.k} by the method {first.algorithm}, "
         f"which guarantees: {first.guarantee}."
     )
 
@@ -276,7 +279,7 @@ def _cards(result: RunResult, seconds: float) -> list[tuple[str, str]]:
     return [
         (f"{result.records:,}", "records"),
         (str(result.k), "k"),
-        (_four_decimals(result.published_gcp), "information loss (GCP)"),
+        (or_dash(result.published_gcp), "information loss (GCP)"),
         (f"{result.suppressed:,}", "suppressed"),
         (result.checks, "checks passed"),
         (f"{seconds:.1f} s", "in all"),
@@ -306,26 +309,20 @@ def _row(result: RunResult, bounded: bool, owner: bool) -> list[str]:
     return [
         result.name,
         f"{result.records:,}",
-        _four_decimals(_gcp(result, owner)),
+        or_dash(_gcp(result, owner)),
         *(
             [
-                _four_decimals(rounded_down(row.get("lower-bound"))),
+                or_dash(rounded_down(row.get("lower-bound"))),
                 at_most_above(row.get("lower-bound-excess")) or "–",
             ]
             if bounded and owner
             else []
         ),
-        *([_four_decimals(row["usefulness"])] if owner else []),
+        *([or_dash(row["usefulness"])] if owner else []),
         f"{result.suppressed:,}",
         f"{result.seconds:.2f}",
         result.checks,
     ]
-
-
-def _four_decimals(value: Any) -> str:
-    if value is None or (isinstance(value, float) and np.isnan(value)):
-        return "–"
-    return f"{value:.4f}"
 
 
 def detail_of(result: RunResult, several: bool) -> dict[str, Any]:
@@ -335,7 +332,7 @@ def detail_of(result: RunResult, several: bool) -> dict[str, Any]:
     regular = result.kind == "matches"
     return {
         "of": f" · {result.name}" if several else "",
-        "gcp": _four_decimals(result.published_gcp),
+        "gcp": or_dash(result.published_gcp),
         "losses": plots.bars(
             [column.column for column in counted],
             [column.loss for column in counted],
@@ -370,7 +367,7 @@ def _analyses(results: Sequence[RunResult]) -> dict[str, Any] | None:
             # the measure decides which of two numbers is better, not its further numbers
             beside = key in {f"{name}-{part}" for part in ("null", "originals", "majority")}
             better = "" if beside else f"{measure.better} is better"
-            rows.append((key, better, [_four_decimals(result.measures.get(key)) for result in results]))
+            rows.append((key, better, [or_dash(result.measures.get(key)) for result in results]))
     return {"runs": [result.name for result in results], "rows": rows} if rows else None
 
 
@@ -409,8 +406,8 @@ def _sizes_text(result: RunResult, regular: bool) -> str:
     if len(result.sizes) == 1:
         size = result.sizes[0][0]
         if regular:
-            return f"Each of the {result.records:,} published rows is drawn from {size} originals."
-        return f"Every class has {size:,} records."
+            return f"Each of the {result.records:,} published rows is drawn from {plural(size, 'original')}."
+        return f"Every class has {plural(size, 'record')}."
     if regular:
         return "How many originals each published row is drawn from; one is a suppressed row, which says nothing."
     return "How many records are published in classes of each size."
@@ -471,10 +468,14 @@ def risk_and_gcp(runs: Sequence[RunResult]) -> tuple[Markup, list[str]]:
 def left_out_of(table: Table) -> tuple[str, ...]:
     """Return the reasons why rows of the source are not in the table, a sentence each."""
     sentences = (
-        (table.dropped, "records with a missing value were left out."),
-        (table.filtered, "rows were left out by a filter before."),
+        (table.dropped, "record", " with a missing value", "."),
+        (table.filtered, "row", "", " by a filter before."),
     )
-    return tuple(f"{count:,} {words}" for count, words in sentences if count)
+    return tuple(
+        f"{plural(count, noun)}{which} {verb_of(count, 'were')} left out{end}"
+        for count, noun, which, end in sentences
+        if count
+    )
 
 
 def of_means(table: Table) -> tuple[str, ...]:

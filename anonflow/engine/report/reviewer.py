@@ -24,6 +24,7 @@ from anonflow.engine.report.report import (
     limits_of,
     template_named,
 )
+from anonflow.hierarchy.wording import plural
 from anonflow.risk.attack import OF_THE_ROW
 from anonflow.risk.attacker import THRESHOLD
 from anonflow.risk.three_questions import QUESTIONS
@@ -125,7 +126,7 @@ def review(
         result=result,
         findings=[(finding, how_of(finding)) for finding in result.findings],
         lead=(
-            f"{table.n:,} records, anonymized by the method {result.algorithm} with k = {result.k}; its "
+            f"{plural(table.n, 'record')}, anonymized by the method {result.algorithm} with k = {result.k}; its "
             f"guarantee is {result.guarantee}."
         ),
         card=card,

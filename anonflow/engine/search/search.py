@@ -273,6 +273,7 @@ class TargetSearch:
         events = EventStream()
         with self._lock:
             self._events = events
+        # looked at after the stream is there: a stop before would have had nothing to cancel
         if self._stopped.is_set():
             return None
         self.doing = f"running {candidate.name}"

@@ -92,18 +92,18 @@ def load(
         if steps:
             names = [name for name in fields.names if name in schema.needed]
             needed = pa.schema([fields.field(name) for name in names])
-            raw = written_columns(spill.file("before"), needed, _checked(batches(names), check))
+            raw = written_columns(spill.file("before"), needed, _checked_batches(batches(names), check))
             if not raw.rows:
                 raise DataError("the table has no rows")
             source_rows, treated = raw.rows, [raw]
-            fields, batches = _prepared(steps, raw, fields.names, rows)
+            fields, batches = _prepared_source(steps, raw, fields.names, rows)
         check_columns(fields.names, schema)
         names = [name for name in fields.names if name in schema]
         filter_ = _Filter(schema, names)
         columns = written_columns(
             spill.file("columns"),
             pa.schema([fields.field(name) for name in names]),
-            filter_.rows(_checked(batches(names), check)),
+            filter_.rows(_checked_batches(batches(names), check)),
         )
         for before in treated:
             before.delete()
@@ -190,14 +190,16 @@ def _of_units(
     return after if units.recipes is not None else fields, of_units
 
 
-def _checked(batches: Iterable[pa.RecordBatch], check: Callable[[], None]) -> Iterator[pa.RecordBatch]:
+def _checked_batches(
+    batches: Iterable[pa.RecordBatch], check: Callable[[], None]
+) -> Iterator[pa.RecordBatch]:
     """Yield batches; `check` is called before each."""
     for batch in batches:
         check()
         yield batch
 
 
-def _prepared(
+def _prepared_source(
     steps: Preparation, raw: MappedColumns, names: Sequence[str], rows: int
 ) -> tuple[pa.Schema, Batches]:
     """Return the columns and batches of a source after the preparation steps.

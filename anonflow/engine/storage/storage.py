@@ -158,7 +158,7 @@ class Storage:
         for run_plan in plan.runs:
             number = run_plan.run.number
             self._classes[number] = {}
-            index = _index(run_plan)
+            index = _partition_positions(run_plan)
             shape = self.table.domains, self.table.n, index, self._arrays.empty
             self._outcomes[number] = Assembly(*shape)
             if run_plan.diversity is not None:
@@ -325,7 +325,7 @@ class Storage:
             **({} if spec.boundaries else {"boundaries": False}),
             **({} if run_plan.run.budget is None else {"budget": run_plan.run.budget}),
         }
-        return assemble(self.table, spec.method, spec.k, _index(run_plan), whole, parameters)
+        return assemble(self.table, spec.method, spec.k, _partition_positions(run_plan), whole, parameters)
 
     def again(self) -> RunResult:
         """Return the result of the flow's run where its people were published before; the table is then that of the published people.
@@ -394,7 +394,7 @@ class Storage:
         return publish.release_of(self._session, self.table, result, self._arrays)
 
 
-def _index(run_plan: RunPlan) -> list[np.ndarray]:
+def _partition_positions(run_plan: RunPlan) -> list[np.ndarray]:
     """Return the table positions of each partition's records."""
     assert isinstance(run_plan.order, TableOrder)
     positions = np.asarray(run_plan.order.positions)

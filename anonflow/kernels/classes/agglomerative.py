@@ -5,24 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from anonflow.kernels.classes.clusters import drop
-from anonflow.kernels.costs import join_row, move, widen
+from anonflow.kernels.costs import move, widen
 from anonflow.kernels.greedy import least
 from anonflow.kernels.jit import jit
 from anonflow.kernels.ordering import sort
+from anonflow.kernels.row_costs import join_row
 from anonflow.kernels.state import Plan, State
-
-__all__ = [
-    "LOG",
-    "PLAIN",
-    "RATIO",
-    "WEIGHTED",
-    "agglomerate",
-    "agglomerate_jit",
-    "distance",
-    "distance_jit",
-    "worst_member",
-    "worst_member_jit",
-]
 
 WEIGHTED, PLAIN, LOG, RATIO = 1, 2, 3, 4
 

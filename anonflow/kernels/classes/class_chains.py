@@ -8,23 +8,11 @@ import numpy as np
 
 from anonflow.kernels.classes.class_state import Classes, put, renew_class
 from anonflow.kernels.classes.clusters import drop
-from anonflow.kernels.costs import increase_row, join_cost, join_row, move, widen
+from anonflow.kernels.costs import join_cost, move, widen
 from anonflow.kernels.jit import jit
 from anonflow.kernels.nearest import least
+from anonflow.kernels.row_costs import increase_row, join_row
 from anonflow.kernels.state import Plan, State, empty_state
-
-__all__ = [
-    "DRAWS",
-    "PARTS",
-    "ClassChainScratch",
-    "class_chain_scratch",
-    "find_chain",
-    "find_chain_jit",
-    "grow_again",
-    "grow_again_jit",
-    "improve_classes",
-    "improve_classes_jit",
-]
 
 GAIN = 1e-10
 """A smaller change of the loss counts as no change, because sizes times costs are rounded."""
@@ -517,8 +505,10 @@ def improve_classes(
     -------
     gained : float
         By how much the loss fell, summed over records; never negative.
-    chains, kicks : int
-        Chains that were found; kicks that were kept.
+    chains : int
+        Chains that were found.
+    kicks : int
+        Kicks that were kept.
     """
     room = classes.member.shape[1]
     count = len(classes.size)

@@ -11,8 +11,6 @@ from anonflow.kernels.jit import jit
 from anonflow.kernels.prices import node_of
 from anonflow.kernels.state import NODES, Plan, State, empty_state
 
-__all__ = ["Classes", "classes_of", "put", "put_jit", "renew_class", "renew_class_jit"]
-
 
 class Classes(NamedTuple):
     """C classes of n records, each with room for R; some may be empty.

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from anonflow.kernels.costs import join_row, move, widen
+from anonflow.kernels.costs import move, widen
 from anonflow.kernels.greedy import least
 from anonflow.kernels.jit import NO_NANS, jit
+from anonflow.kernels.row_costs import join_row
 from anonflow.kernels.state import ENTROPY, Index, Plan, State
-
-__all__ = ["k_member_clusters", "k_member_clusters_jit"]
 
 BLOCK = 128
 """Slots that are priced at a time: fewer cost more calls, more are priced in vain (64 to 256 take equally long on Adult)."""

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from anonflow.kernels.jit import jit
+from anonflow.kernels.state import Index
 
-__all__ = ["grow", "grow_jit", "split", "split_jit"]
 
-
-def root_of(above: np.ndarray, i: int) -> int:
+def root_of(above: np.ndarray, i: Index) -> Index:
     """Return the representative of a component, with its path halved."""
     while above[i] != i:
         above[i] = above[above[i]]

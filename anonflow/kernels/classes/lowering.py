@@ -6,8 +6,6 @@ import numpy as np
 
 from anonflow.kernels.jit import jit
 
-__all__ = ["lower_cells", "lower_cells_jit"]
-
 
 def lower_cells(
     column: np.ndarray,
@@ -44,8 +42,10 @@ def lower_cells(
         Changed.
     person : numpy.ndarray, shape (v,), int64
         Somebody with these values, for each combination of each set.
-    people, rows : numpy.ndarray, shape (v,), int64
-        How many people have them, and how many rows cover them; `rows` is changed.
+    people : numpy.ndarray, shape (v,), int64
+        How many people have them.
+    rows : numpy.ndarray, shape (v,), int64
+        How many rows cover them; changed.
     labels : numpy.ndarray, shape (levels, q, n), int32
         Equal labels at a level are covered by each other's cell there.
     k : int

@@ -6,8 +6,6 @@ import numpy as np
 
 from anonflow.kernels.jit import jit
 
-__all__ = ["mdav_clusters", "mdav_clusters_jit"]
-
 
 def _distances(
     points: np.ndarray,

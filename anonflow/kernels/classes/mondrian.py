@@ -10,8 +10,6 @@ from anonflow.kernels.jit import jit
 from anonflow.kernels.ordering import sort
 from anonflow.kernels.state import Index
 
-__all__ = ["CODED", "HIERARCHY", "NUMERIC", "SET", "CutRules", "mondrian_classes", "mondrian_classes_jit"]
-
 NUMERIC = 0
 HIERARCHY = 1
 SET = 2
@@ -36,8 +34,12 @@ class CutRules(NamedTuple):
         HIERARCHY: node of each leaf, the trees one after the other.
     leaf_at : numpy.ndarray, shape (q,), int64
         Where the QI begins in `leaf`.
-    first, last, parent : numpy.ndarray, int64
-        First and last leaf below each node, and the node above it; -1 above a root.
+    first : numpy.ndarray, int64
+        The first leaf below each node.
+    last : numpy.ndarray, int64
+        The last one.
+    parent : numpy.ndarray, int64
+        The node above it; -1 above a root.
     """
 
     form: np.ndarray

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from anonflow.kernels.costs import increase_row, widen
+from anonflow.kernels.costs import widen
 from anonflow.kernels.jit import jit
+from anonflow.kernels.row_costs import increase_row
 from anonflow.kernels.state import Plan, State
-
-__all__ = ["increase_matrix", "increase_matrix_jit", "take_assignment", "take_assignment_jit"]
 
 
 def increase_matrix(
@@ -19,8 +18,10 @@ def increase_matrix(
     Parameters
     ----------
     plan : Plan
-    origin, B : State
-        P originals; P generalized records.
+    origin : State
+        P originals.
+    B : State
+        P generalized records.
     assigned : numpy.ndarray, shape (P, k), int32
         ``assigned[i, d]`` is the record that assignment d gives to original i.
     used : int

@@ -6,8 +6,6 @@ import numpy as np
 
 from anonflow.kernels.jit import jit
 
-__all__ = ["auction", "auction_jit"]
-
 
 def auction(costs: np.ndarray, slack: float, most: int, to: np.ndarray, price: np.ndarray) -> bool:
     """Assign each row a column of its own; the sum exceeds the least sum by at most n times the smallest bid.
@@ -74,13 +72,14 @@ def auction(costs: np.ndarray, slack: float, most: int, to: np.ndarray, price: n
                     at = j
                 else:
                     second = cost
+        # without the smallest bid, two rows with two equal columns would outbid each other by nothing for ever
         price[at] += bid
         if second < np.inf:
             price[at] += second - best
         to[i] = at
         if owner[at] < 0:
             left -= 1
-        else:
+        else:  # the row that lost its column is the next to bid
             free[left - 1] = owner[at]
         owner[at] = i
     return True

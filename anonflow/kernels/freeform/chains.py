@@ -18,27 +18,6 @@ import numpy as np
 from anonflow.kernels.freeform.slot_rows import SlotRows, renew_rows, rises, rises_of
 from anonflow.kernels.jit import jit
 
-__all__ = [
-    "ChainScratch",
-    "Search",
-    "candidates",
-    "candidates_jit",
-    "chain",
-    "chain_jit",
-    "chain_scratch",
-    "chain_scratch_jit",
-    "hand_on",
-    "hand_on_jit",
-    "holds",
-    "holds_jit",
-    "note",
-    "note_jit",
-    "stands",
-    "stands_jit",
-    "take_back",
-    "take_back_jit",
-]
-
 
 class Search(NamedTuple):
     """A k-regular graph of n records, stored from both sides, with the candidates and blocks of the chains.
@@ -76,11 +55,16 @@ class ChainScratch(NamedTuple):
         The chain: ``record[e]`` takes ``gained[e]`` in ``slot[e]``.
     freed : numpy.ndarray, shape (depth,), int64
         Which of an original's k places the chain frees with ``record[e]``.
-    ids, up : numpy.ndarray, shape (C,), int64 and float64
-        Candidates, and by how much they raise a cost.
-    place, taken, after : numpy.ndarray, shape (tests,), int64, int64 and float64
-        Steps from the last record of the chain, best first: the place that releases an original, the original, and the
-        partial gain after it.
+    ids : numpy.ndarray, shape (C,), int64
+        Candidates.
+    up : numpy.ndarray, shape (C,), float64
+        By how much they raise a cost.
+    place : numpy.ndarray, shape (tests,), int64
+        Of steps from the last record of the chain, best first: the place that releases an original.
+    taken : numpy.ndarray, shape (tests,), int64
+        The original.
+    after : numpy.ndarray, shape (tests,), float64
+        The partial gain after the step.
     back : numpy.ndarray, shape (tests,), float64
         By how much the first record's match raises the cost of each record that could take it.
     words : numpy.ndarray, shape (k,), uint64
@@ -204,6 +188,7 @@ def chain(rows: SlotRows, search: Search, i: int, s: int | np.int64, work: Chain
                 if after <= 0.0 or (count == tests and after <= work.after[tests - 1]):
                     continue
                 other = place // k
+                # another block's records may be changed by another thread meanwhile
                 if search.block[other] != block or holds(matches, other, first):
                     continue
                 if stands(work, length, other):

@@ -13,20 +13,6 @@ from anonflow.kernels.jit import jit
 from anonflow.kernels.nearest import nearest
 from anonflow.kernels.state import Plan, State
 
-__all__ = [
-    "CycleScratch",
-    "cancel_cycles",
-    "cancel_cycles_jit",
-    "cancel_simple_cycles",
-    "cancel_simple_cycles_jit",
-    "cycle_scratch",
-    "cycle_scratch_jit",
-    "exchange",
-    "exchange_jit",
-    "simple_cycle",
-    "simple_cycle_jit",
-]
-
 
 def exchange(
     rows: SlotRows, matches: np.ndarray, record: np.ndarray, slot: np.ndarray, gained: np.ndarray, stop: int
@@ -109,8 +95,10 @@ def cancel_cycles(
     matches : numpy.ndarray, shape (n, k), int32
         k-regular, before and after; ``matches[:, 0]`` stays.
     plan : Plan
-    origin, joined : State
-        n originals; n generalized records, by which candidates are chosen.
+    origin : State
+        n originals.
+    joined : State
+        n generalized records, by which candidates are chosen.
     near : numpy.ndarray, shape (n, C), int32
         Candidate records of each original. A row that begins with -1 is written when the label of its original is taken, with the
         nearest: few are.

@@ -22,16 +22,6 @@ from anonflow.kernels.freeform.slot_rows import SlotRows, rises
 from anonflow.kernels.freeform.symmetric_chains import slot_of, symmetric_chain
 from anonflow.kernels.jit import jit
 
-__all__ = [
-    "DRAWS",
-    "block_chains",
-    "block_chains_jit",
-    "descend",
-    "descend_jit",
-    "kick",
-    "kick_jit",
-]
-
 DRAWS = 6
 """Random numbers of a kick: four records, a slot and a candidate."""
 
@@ -102,6 +92,7 @@ def descend(
                 facts[4] = note(search, work, length, journal, facts[4])
             facts[0] += 1
             facts[1] += length
+            # the first slot has the cost of the whole row
             for e in range(length):
                 change -= rows.drop[work.record[e] * k]
             hand_on(rows, search, work, length, mutual)
@@ -115,6 +106,7 @@ def descend(
             if change + owed == 0.0:
                 visits = head
                 break
+    # a descent that ended before its queue must not keep these records out of the next one's
     while head < tail:
         search.waiting[queue[head % size]] = False
         head += 1

@@ -11,21 +11,6 @@ from anonflow.kernels.costs import join_cost
 from anonflow.kernels.jit import jit
 from anonflow.kernels.state import Plan, State
 
-__all__ = [
-    "complete_links",
-    "complete_links_jit",
-    "exchange_links",
-    "exchange_links_jit",
-    "link",
-    "link_cost",
-    "link_cost_jit",
-    "link_jit",
-    "linked",
-    "linked_jit",
-    "relink",
-    "relink_jit",
-]
-
 
 def linked(near: np.ndarray, start: int, stop: int, i: int, j: int) -> bool:
     """Return whether j is among ``near[i, start:stop]``."""

@@ -6,8 +6,6 @@ import numpy as np
 
 from anonflow.kernels.jit import jit
 
-__all__ = ["enter_pairs", "enter_pairs_jit"]
-
 
 def enter_pairs(
     codes: np.ndarray,

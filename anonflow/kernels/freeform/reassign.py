@@ -4,25 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from anonflow.kernels.costs import join_row, move, widen
+from anonflow.kernels.costs import move, widen
 from anonflow.kernels.jit import jit, popcount
 from anonflow.kernels.ordering import stable_order
 from anonflow.kernels.prices import node_of
+from anonflow.kernels.row_costs import join_row
 from anonflow.kernels.state import LINEAR, NODES, SLOPE, Plan, State
-
-__all__ = [
-    "cover",
-    "cover_jit",
-    "cover_rest",
-    "cover_rest_jit",
-    "is_plain",
-    "is_plain_jit",
-    "join_block",
-    "join_block_jit",
-    "slot_costs",
-    "slot_costs_jit",
-]
-
 
 _NONE = np.uint64(0)
 
@@ -79,6 +66,7 @@ def join_block(plan: Plan, A: State, B: State, out: np.ndarray) -> None:
                 for b in range(columns):
                     row[b] += (high[b] if high[b] > hi else hi) - (low[b] if low[b] < lo else lo)
                 continue
+            # up the path to the root, each b adds the steps that its run needs: a loop without a branch, unlike a search for each b
             node = node_of(plan, t, lo, hi)
             cost = plan.node_cost[node]
             for b in range(columns):
@@ -156,7 +144,7 @@ def cover_rest(
         rest.base[b] = 0.0
     for t in range(len(plan.set_form)):
         for b in range(len(block)):
-            count = -1
+            count = -1  # one value costs nothing
             for w in range(plan.word_at[t], plan.word_at[t + 1]):
                 word = _NONE
                 for d in range(k):

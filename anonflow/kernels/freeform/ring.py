@@ -8,8 +8,6 @@ from anonflow.kernels.costs import join_cost
 from anonflow.kernels.jit import jit
 from anonflow.kernels.state import Plan, State
 
-__all__ = ["nearest_rings", "nearest_rings_jit"]
-
 
 def nearest_rings(plan: Plan, origin: State, order: np.ndarray, starts: np.ndarray) -> None:
     """Reorder each run of `order` in place: begin with its first record, and always append the nearest record left.

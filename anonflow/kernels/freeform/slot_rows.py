@@ -16,19 +16,6 @@ from anonflow.kernels.jit import jit
 from anonflow.kernels.prices import bit_cost, lowest
 from anonflow.kernels.state import ENTROPY, LINEAR, NODES, OPTIONAL, SLOPE, STEP, WHOLE, Plan, State
 
-__all__ = [
-    "SlotRows",
-    "empty_rows",
-    "renew_rows",
-    "renew_rows_jit",
-    "renew_span",
-    "renew_span_jit",
-    "rises",
-    "rises_jit",
-    "rises_of",
-    "rises_of_jit",
-]
-
 _NONE = np.uint64(0)
 _ONE = np.uint64(1)
 _LOW = np.int64(63)
@@ -408,6 +395,7 @@ def renew_rows(rows: SlotRows, matches: np.ndarray, j: int, room: np.ndarray) ->
     for t in range(r):
         p = rows.at[t]
         if rows.form[t] == NODES:
+            # from the last match to the first each slot gets the join of the matches after it; the way back joins those before
             u = np.int64(rows.own_word[matches[j, k - 1] * own_stride + p])
             for s in range(k - 2, 0, -1):
                 rows.word[top + s * stride + p] = np.uint64(u)
@@ -474,6 +462,7 @@ def renew_rows(rows: SlotRows, matches: np.ndarray, j: int, room: np.ndarray) ->
                 total += rows.bit_unit[64 * (w - begin) + lowest(left)]
                 left = left & (left - _ONE)
             drop[s if s < k else 0] += total
+    # each set was priced with all its values, and one of them costs nothing
     if begin < rows.set_place[0]:
         for s in range(k):
             drop[s] -= rows.base[0]

@@ -7,8 +7,6 @@ import numpy as np
 from anonflow.kernels.greedy import augment
 from anonflow.kernels.jit import jit
 
-__all__ = ["sorted_assignment", "sorted_assignment_jit"]
-
 
 def sorted_assignment(
     costs: np.ndarray,

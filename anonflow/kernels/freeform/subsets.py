@@ -8,8 +8,6 @@ from anonflow.kernels.costs import move, widen
 from anonflow.kernels.jit import jit
 from anonflow.kernels.state import Plan, State
 
-__all__ = ["set_costs", "set_costs_jit"]
-
 
 def set_costs(plan: Plan, origin: State, members: np.ndarray, partial: State, out: np.ndarray) -> None:
     """Cost of the join of each of some sets of k records.

@@ -10,30 +10,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from anonflow.kernels.costs import increase_row, move, widen
+from anonflow.kernels.costs import move, widen
 from anonflow.kernels.freeform.links import link, linked
 from anonflow.kernels.greedy import least
 from anonflow.kernels.jit import jit
+from anonflow.kernels.row_costs import increase_row
 from anonflow.kernels.state import Plan, State
-
-__all__ = [
-    "enter_links",
-    "enter_links_jit",
-    "greedy_links",
-    "greedy_links_jit",
-    "halve_trails",
-    "halve_trails_jit",
-    "link_assignment",
-    "link_assignment_jit",
-    "orient_links",
-    "orient_links_jit",
-    "orient_unused",
-    "orient_unused_jit",
-    "pair_cycles",
-    "pair_cycles_jit",
-    "sorted_links",
-    "sorted_links_jit",
-]
 
 
 def greedy_links(
@@ -53,8 +35,10 @@ def greedy_links(
     Parameters
     ----------
     plan : Plan
-    origin, state : State
-        n originals; n generalized records as earlier steps have made them.
+    origin : State
+        n originals.
+    state : State
+        n generalized records as earlier steps have made them.
     work, bare : State
         Room for n more each: the generalized records and originals that still need neighbours, side by side.
     order : numpy.ndarray, shape (n,), int64

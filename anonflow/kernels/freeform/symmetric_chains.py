@@ -14,15 +14,6 @@ from anonflow.kernels.freeform.chains import ChainScratch, Search, candidates, h
 from anonflow.kernels.freeform.slot_rows import SlotRows, rises
 from anonflow.kernels.jit import jit
 
-__all__ = [
-    "rise",
-    "rise_jit",
-    "slot_of",
-    "slot_of_jit",
-    "symmetric_chain",
-    "symmetric_chain_jit",
-]
-
 
 def slot_of(matches: np.ndarray, j: int | np.int64, i: int | np.int64) -> int:
     """Return the slot in which record j has its neighbour i; O(k)."""

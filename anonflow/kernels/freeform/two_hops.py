@@ -9,8 +9,6 @@ from anonflow.kernels.freeform.slot_rows import SlotRows, rises
 from anonflow.kernels.jit import jit
 from anonflow.kernels.state import Index
 
-__all__ = ["two_hops", "two_hops_jit"]
-
 _SLOTS = 4096  # size of the hash table of originals seen; several times as many as are ever entered
 _MOST = 1024  # originals two steps away that are examined
 

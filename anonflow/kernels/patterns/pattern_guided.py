@@ -6,8 +6,6 @@ import numpy as np
 
 from anonflow.kernels.jit import jit
 
-__all__ = ["place_rows", "place_rows_jit"]
-
 _ONE = np.uint64(1)
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
@@ -71,6 +69,7 @@ def place_rows(
     for a in range(q):
         for u in range(t):
             hashes[u] += words[word_at[a] + codes[a, u] + 1]
+    # a hash table of twice as many places, so that a type finds a free one, or its own, after a few steps
     room = np.int64(4)
     shift = np.uint64(62)
     while room < 2 * t:
@@ -116,6 +115,7 @@ def place_rows(
             u = active[v]
             at = np.int64((hashes[v] * _MIX) >> shift)
             while True:
+                # what an earlier pattern left there is free: emptying the table for each pattern would take longer
                 if stamp[at] != p:
                     stamp[at] = p
                     key[at] = hashes[v]

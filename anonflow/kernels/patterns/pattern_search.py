@@ -7,8 +7,6 @@ import numpy as np
 from anonflow.kernels.jit import jit
 from anonflow.kernels.ordering import stable_order
 
-__all__ = ["move_rows", "move_rows_jit"]
-
 TRIED = 8
 """The most donors that are tried, one at a time, to open an instance: the donor is dissolved."""
 
@@ -63,8 +61,12 @@ def move_rows(
     ----------
     kind_at : numpy.ndarray, shape (t + 1,), int64
         Choices are sorted by row type; those of type u are ``kind_at[u]:kind_at[u + 1]``.
-    kind, instance, cost : numpy.ndarray, shape (c,), int64
-        Of each choice: row type; instance, -1 for suppression, which each type has; cost of a row.
+    kind : numpy.ndarray, shape (c,), int64
+        Of each choice: its row type.
+    instance : numpy.ndarray, shape (c,), int64
+        Its instance; -1 for suppression, which each type has.
+    cost : numpy.ndarray, shape (c,), int64
+        Its cost of a row.
     inst_at : numpy.ndarray, shape (m + 1,), int64
     by_inst : numpy.ndarray, int64
         The choices of instance b are ``by_inst[inst_at[b]:inst_at[b + 1]]``.

@@ -8,6 +8,7 @@ import numpy as np
 
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
+from anonflow.hierarchy.wording import plural
 from anonflow.risk.attack_context import AttackContext
 from anonflow.risk.attacker import AttackerKind, Success, percent
 from anonflow.risk.attackers.people import PeopleAtRisk
@@ -110,6 +111,6 @@ class Counter(
         risk = PeopleAtRisk.of(context.table, highest, candidates=context.row_candidates)
         return risk.success(
             1 / context.k,
-            f"An attacker who counts every complete matching finds {risk.above(1 / context.k):,} people with more than one chance in {context.k}, "
+            f"An attacker who counts every complete matching finds {plural(risk.above(1 / context.k), 'person')} with more than one chance in {context.k}, "
             f"one of them with probability {percent(risk.worst)}.",
         )  # fmt: skip

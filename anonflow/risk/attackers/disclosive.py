@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from anonflow.hierarchy.wording import plural, verb_of
 from anonflow.risk.attack_context import AttackContext
 from anonflow.risk.attacker import AttackerKind, Success, percent
 from anonflow.risk.attackers.people import PeopleAtRisk
@@ -68,7 +69,7 @@ class Disclosive(
         certain, n = risk.above(0.0), len(risk.chance)
         return risk.success(
             0.0,
-            f"For {certain:,} of {n:,} people all rows that cover them show one {column}, and it is theirs (DiSCO "
-            f"{percent(certain / n)}); {unique.above(0.0):,} are unique and covered by one row alone (repU "
+            f"For {certain:,} of {plural(n, 'person')} all rows that cover them show one {column}, and it is theirs (DiSCO "
+            f"{percent(certain / n)}); {unique.above(0.0):,} {verb_of(unique.above(0.0), 'are')} unique and covered by one row alone (repU "
             f"{percent(unique.mean)}).",
         )  # fmt: skip

@@ -15,6 +15,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from anonflow.errors import DataError, ParameterError
+from anonflow.hierarchy.wording import plural
 from anonflow.option import Option
 from anonflow.release import publish
 from anonflow.risk.attack_context import AttackContext
@@ -35,6 +36,7 @@ class Insider(
     usual_where=lambda context: context.truth is not None or context.listing is not None,
     does="knows others' rows",
     needs_truth=True,
+    of_fresh_draw=True,
 ):
     """A linker who also knows the rows of `c` other people, all of them candidates for its target's row.
 
@@ -60,7 +62,7 @@ class Insider(
 
     @property
     def knows(self) -> str:
-        return f"everybody's quasi-identifiers, the method, and the rows of {self.c} {'person' if self.c == 1 else 'people'}"
+        return f"everybody's quasi-identifiers, the method, and the rows of {plural(self.c, 'person')}"
 
     def attack(self, context: AttackContext) -> Success:
         """Attack the release. O(targets x pairs of a person and a row in the target's component).
@@ -74,11 +76,11 @@ class Insider(
         risk = PeopleAtRisk.of(context.table, 1.0 / left, records, context.row_candidates)
         promise = 1 / max(1, context.k - self.c)
         fewest, most = int(left.min()), int(left.max())
-        rows = f"{fewest}" if fewest == most else f"between {fewest} and {most}"
+        rows = plural(most, "row") if fewest == most else f"between {fewest} and {most} rows"
         return risk.success(
             promise,
-            f"An attacker who knows the rows of {self.c} other {'person' if self.c == 1 else 'people'} for certain has {rows} rows "
-            f"left for its target and is right for {percent(risk.mean)}.",
+            f"An attacker who knows the rows of {plural(self.c, 'other person')} for certain has {rows} left for its target and is "
+            f"right for {percent(risk.mean)}.",
             counted=len(left) < context.n,
         )  # fmt: skip
 

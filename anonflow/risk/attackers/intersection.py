@@ -11,6 +11,7 @@ from scipy.sparse import csr_array
 
 from anonflow.criteria import subject_of
 from anonflow.errors import ParameterError
+from anonflow.hierarchy.wording import plural, verb_of
 from anonflow.risk.attack_context import AttackContext
 from anonflow.risk.attacker import AttackerKind, Success, percent
 from anonflow.risk.attackers.earlier_cells import prepared_release
@@ -96,13 +97,13 @@ class Intersection(
         )
         sure = certain.above(0.0)
         lost = (
-            f" After the table's steps {uncoded:,} more cells of earlier releases read *: they say nothing here, and the figures "
+            f" After the table's steps {plural(uncoded, 'more cell')} of earlier releases {verb_of(uncoded, 'read')} *: it says nothing here, and the figures "
             "may be too low."
         )
         return risk.success(
             before.mean,
             f"An attacker who has {len(contexts)} releases of the same people names the right {column} for {percent(risk.mean)} "
-            f"of them, from this release alone for {percent(before.mean)}; for {sure:,} people it is "
+            f"of them, from this release alone for {percent(before.mean)}; for {plural(sure, 'person')} it is "
             f"certain, and right.{lost if uncoded else ''}",
             at_risk=sure,
         )  # fmt: skip

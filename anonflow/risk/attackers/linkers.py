@@ -13,6 +13,7 @@ from anonflow.criteria.classes import class_rows, is_of_classes
 from anonflow.criteria.diversity.diversity import judged, spread
 from anonflow.criteria.diversity.l_diversity import P_SENSITIVITY
 from anonflow.errors import ParameterError
+from anonflow.hierarchy.wording import plural, verb_of
 from anonflow.risk.attack_context import AttackContext
 from anonflow.risk.attacker import AttackerKind, Success, percent
 from anonflow.risk.attackers.people import PeopleAtRisk
@@ -169,14 +170,14 @@ def linked_by_all(table: Table, release: Any, earlier: Any, k: int) -> Success:
     left, gone = history.people_left[in_table], history.people_left[~in_table]
     chance = 1.0 / left
     addition = (
-        f" {len(gone):,} people are in earlier releases only, and have at least {gone.min():,}."
+        f" {plural(len(gone), 'person', 'are')} in earlier releases only, and {verb_of(len(gone), 'have')} at least {gone.min():,}."
         if len(gone)
         else ""
     )
     return Success(
         len(chance), float(chance.mean()), float(chance.max()), int((left < k).sum()), 1 / k,
-        f"An attacker who has {len(history.releases):,} releases of these people, and sees which rows are one person's, has at least "
-        f"{left.min():,} people left for each person of this one and is right for {percent(float(chance.mean()))} of them.{addition}",
+        f"An attacker who has {plural(len(history.releases), 'release')} of these people, and sees which rows are one person's, has at "
+        f"least {plural(left.min(), 'person')} left for each person of this one and is right for {percent(float(chance.mean()))} of them.{addition}",
     )  # fmt: skip
 
 
@@ -203,7 +204,7 @@ def linker_of_lists(sizes: Sequence[tuple[int, int]], k: int, people: Success | 
 
 def _rows_left(fewest: int, of: str, rate: float) -> str:
     return (
-        f"An attacker who rules out every row that no complete matching allows has at least {fewest} rows left for each {of} "
+        f"An attacker who rules out every row that no complete matching allows has at least {plural(fewest, 'row')} left for each {of} "
         f"and is right for {percent(rate)} of the people."
     )
 
@@ -248,7 +249,7 @@ class Journalist(
             risk = PeopleAtRisk.of(context.table, context.likeliest(chance)[context.people], context.people)
         return risk.success(
             1 / context.k,
-            f"An attacker who compares the rows with a register of {counts.people:,} people names the right one with "
+            f"An attacker who compares the rows with a register of {plural(counts.people, 'person')} names the right one with "
             f"probability {percent(risk.worst)} at most, and {percent(risk.mean)} on average.",
         )  # fmt: skip
 
@@ -306,14 +307,14 @@ class Presence(
         baseline = min(1.0, present / counts.people)
         covered = counts.of_person > 0
         if not counts.is_of_classes:
-            sure = int((~counts.could_be_absent).sum())
+            sure, absent = int((~counts.could_be_absent).sum()), int((~covered).sum())
             sentence = (
-                f"Of a register of {counts.people:,} people {int((~covered).sum()):,} are absent for certain; "
+                f"Of a register of {plural(counts.people, 'person')} {absent:,} {verb_of(absent, 'are')} absent for certain; "
                 f"{f'{sure:,} cannot be absent, and ' if sure else ''}each of the others could be absent: all rows could "
                 "be other people's."
             )
             if counts.unlisted:
-                sentence += f" At least {counts.unlisted:,} rows are of nobody in the register, and the others may be, too."
+                sentence += f" At least {plural(counts.unlisted, 'row', 'are')} of nobody in the register, and the others may be, too."
             return Success(
                 counts.people, sure / counts.people, 1.0 if sure else baseline, sure if baseline < 1 else 0,
                 baseline, sentence,
@@ -325,7 +326,8 @@ class Presence(
         low = float(chance.min(initial=1.0))
         return Success(
             counts.people, sure / counts.people, worst, int((chance > baseline + 1e-12).sum()), baseline,
-            f"An attacker who looks for people of a register of {counts.people:,} in the table is sure that {sure:,} are in it; "
+            f"An attacker who looks for people of a register of {counts.people:,} in the table is sure that {sure:,} "
+            f"{verb_of(sure, 'are')} in it; "
             f"presence is known with probability {percent(low)} to {percent(worst)}, and {percent(baseline)} without the rows.",
         )  # fmt: skip
 
@@ -381,7 +383,7 @@ class Homogeneity(
         of_one, rows = ("theirs", "") if context.table.unit is None else ("one of theirs", " of the rows")
         return risk.success(
             0.0,
-            f"For {certain:,} of {people:,} people every row that may be {of_one} has the same {column}{alone}; the "
+            f"For {certain:,} of {plural(people, 'person')} every row that may be {of_one} has the same {column}{alone}; the "
             f"best guess is right for {percent(mean)}{rows}, and for {percent(common)} without the quasi-identifiers.",
             worst=float(share.max(initial=common)),
         )  # fmt: skip

@@ -14,6 +14,7 @@ import scipy
 
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.generalization import groups_of
+from anonflow.hierarchy.wording import plural
 from anonflow.option import Option
 from anonflow.risk.attack_context import AttackContext
 from anonflow.risk.attacker import AttackerKind, Success, percent
@@ -329,13 +330,13 @@ class Minimality(
         at = np.flatnonzero(~np.isnan(top_chance))
         risk = PeopleAtRisk.of(anonymization.table, top_chance[at], at)
         sentence = (
-            f"An attacker who runs the method again and asks why it changed what it changed is certain of the value of {int(certain.sum()):,} of {len(at):,} people; "
+            f"An attacker who runs the method again and asks why it changed what it changed is certain of the value of {int(certain.sum()):,} of {plural(len(at), 'person')}; "
             f"the largest probability of a value is {percent(worst)}, and the classes promise {percent(promise)} at most. "
-            f"For {int(higher.sum()):,} people it is higher than the share in the class."
+            f"For {plural(int(higher.sum()), 'person')} it is higher than the share in the class."
         )
         if unknown:
             sentence += (
-                f" For {unknown:,} people fewer than {LEAST} of {self.exchanges:,} exchanges give the same class, too few to say what "
+                f" For {plural(unknown, 'person')} fewer than {LEAST} of {self.exchanges:,} exchanges give the same class, too few to say what "
                 "the method tells of them."
             )
         return risk.success(

@@ -10,6 +10,7 @@ import numpy as np
 from anonflow.candidate_lists import Candidates
 from anonflow.criteria.order import DRAWS, SUSPICIOUS, chance
 from anonflow.errors import ParameterError
+from anonflow.hierarchy.wording import plural
 from anonflow.release import draws_of_graph
 from anonflow.risk.attack_context import AttackContext
 from anonflow.risk.attacker import AttackerKind, Success, percent
@@ -62,7 +63,7 @@ class OwnRowsTest:
         """Return remarks about steps that seem to be left out; they are never a reason to draw again."""
         remarks = (
             self.found < self.rows
-            and f"running the method again makes only {self.found:,} of {self.rows:,} rows, and the others were not tested: "
+            and f"running the method again makes only {self.found:,} of {plural(self.rows, 'row')}, and the others were not tested: "
             "its version, options or partitions are not those of the release",
             self.drawn < SUSPICIOUS
             and f"rows show the values of the records that they were made from: {self.shown:,} of {self.found:,}, where "
@@ -111,7 +112,7 @@ class OwnRows(
         seen = own_rows_test(context.table, context.frame, anonymization)
         rate, usual = seen.shown / max(seen.found, 1), seen.expected / max(seen.found, 1)
         sentence = (
-            f"An attacker who runs the method again makes {seen.found:,} of {seen.rows:,} rows; {percent(rate)} of them show their own "
+            f"An attacker who runs the method again makes {seen.found:,} of {plural(seen.rows, 'row')}; {percent(rate)} of them show their own "
             f"record's values, and {percent(usual)} after a draw (p = {seen.drawn:.1g})."
         )
         risk = seen.people
@@ -119,7 +120,7 @@ class OwnRows(
             at_risk = seen.shown if seen.drawn < SUSPICIOUS else 0
             return Success(seen.found, rate, rate, at_risk, usual, sentence, counted=True)
         sentence += (
-            f" They belong to {len(risk.chance):,} people: for {percent(risk.mean)} of them one row is attributed correctly, and for "
+            f" They belong to {plural(len(risk.chance), 'person')}: for {percent(risk.mean)} of them one row is attributed correctly, and for "
             f"{percent(seen.people_expected)} after a draw."
         )
         at_risk = risk.above(seen.people_expected) if seen.drawn < SUSPICIOUS else 0

@@ -9,6 +9,7 @@ import numpy as np
 
 from anonflow.candidate_lists import Candidates
 from anonflow.errors import ParameterError
+from anonflow.hierarchy.wording import plural
 from anonflow.risk.attack_context import AttackContext
 from anonflow.risk.attacker import AttackerKind, Households, Success, percent
 from anonflow.table import Schema, Table
@@ -169,7 +170,7 @@ class Unit(
             certain = int((left == 1).sum())
             sentence += (
                 f" If {name} is the same on all rows of a person, {left.mean():.1f} values are left on average of those that the rows "
-                f"allow, and for {certain:,} of {len(left):,} people with several rows only one."
+                f"allow, and for {certain:,} of {plural(len(left), 'person')} with several rows only one."
             )
         return replace(success, sentence=sentence)
 
@@ -202,7 +203,8 @@ def people_named(
         surest = np.unique(table.unit[records], return_counts=True)[1][int(risk.chance.argmax())]
     sentence = (
         f"An attacker who looks for a person by all of the person's rows names one of them correctly for {percent(risk.mean)} of "
-        f"{len(risk.chance):,} people, and with probability {percent(risk.worst)} for the person at highest risk, who has {surest:,} rows."
+        f"{plural(len(risk.chance), 'person')}, and with probability {percent(risk.worst)} for the person at highest risk, who has "
+        f"{plural(surest, 'row')}."
     )
     return risk.success(1 / k, sentence)
 

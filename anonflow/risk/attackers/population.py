@@ -12,6 +12,7 @@ import pandas as pd
 from anonflow.criteria.classes import are_classes, is_of_classes, person_cells, person_keys
 from anonflow.criteria.evidence import Evidence, collect, collect_alone, subject_of
 from anonflow.errors import ParameterError
+from anonflow.hierarchy.wording import plural, verb_of
 from anonflow.option import Option
 from anonflow.risk.attack_context import AttackContext
 from anonflow.risk.attacker import THRESHOLD, AttackerKind, Success, percent
@@ -90,12 +91,13 @@ class PopulationRisk:
             best = self.chosen
             share = percent(min(best.uniques / self.people, 1.0))
             sentences = [
-                f"About {best.uniques:,.0f} of {self.people:,.0f} people of the population are unique ({share}; between "
+                f"About {best.uniques:,.0f} of {plural(round(self.people), 'person')} of the population "
+                f"{verb_of(round(best.uniques), 'are')} unique ({share}; between "
                 f"{best.low:,.0f} and {best.high:,.0f} {best.why}), by the model {best.model} that Dankar's rule picks."
             ]
-        whom = "people" if self.of_people else "records"
+        whom = plural(self.records, "person" if self.of_people else "record")
         sentences.append(
-            f"{self.expected:,.1f} of {self.records:,} {whom} are expected to be linked correctly by an attacker who does not know "
+            f"{self.expected:,.1f} of {whom} are expected to be linked correctly by an attacker who does not know "
             f"who is in the sample: {percent(self.average)} on average, {percent(float(self.risks.max()))} at most."
         )
         return sentences

@@ -413,7 +413,7 @@ class Refinement(
             If the truth is not known, or the table has units, boundaries, missing numbers, or columns without levels.
         """
         for domain in context.table.domains:
-            _check(domain)
+            _check_retraceable(domain)
         if context.table.unit is not None:
             raise ParameterError(
                 "refinement: rounds count rows, and this table's units have several; leave it out"
@@ -459,7 +459,7 @@ def _nest(widths: Any) -> bool:
     return numbers and all(wide / narrow >= 2 - 1e-9 for narrow, wide in pairwise(widths))
 
 
-def _check(domain: Domain) -> None:
+def _check_retraceable(domain: Domain) -> None:
     name = repr(domain.column)
     if domain.shape == "set" or domain.has_missing:
         raise ParameterError(

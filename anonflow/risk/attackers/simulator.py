@@ -9,6 +9,7 @@ import numpy as np
 import scipy
 
 from anonflow.errors import ParameterError
+from anonflow.hierarchy.wording import plural
 from anonflow.option import Option
 from anonflow.risk.attack_context import AttackContext
 from anonflow.risk.attacker import AttackerKind, Success, percent
@@ -80,7 +81,7 @@ class Simulator(
         risk = PeopleAtRisk.of(context.table, right)
         return risk.success(
             1 / context.k,
-            f"An attacker who runs the method {self.replays} times with other seeds names the right row for {percent(risk.mean)} of the "
+            f"An attacker who runs the method {plural(self.replays, 'time')} with other seeds names the right row for {percent(risk.mean)} of the "
             f"people; 1/k is {percent(1 / context.k)}.",
             worst=risk.mean, at_risk=risk.above(0.0) if right.mean() > 1 / context.k + 0.05 else 0, counted=True,
         )  # fmt: skip

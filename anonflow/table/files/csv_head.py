@@ -170,7 +170,7 @@ def head_of(name: str, text: str, delimiter: str, shape: CsvShape) -> CsvHead:
     """
     body, lines, separator = body_of(text, shape)
     delimiter = separator or delimiter
-    rows, starts = _rows(body, delimiter, shape.comment)
+    rows, starts = _first_rows(body, delimiter, shape.comment)
     if not rows:
         raise DataError(f"{name}: is empty; a CSV file has a header and rows")
     if shape.header is False:
@@ -191,7 +191,7 @@ def head_of(name: str, text: str, delimiter: str, shape: CsvShape) -> CsvHead:
     if agree and usual == last:
         names = names[:last]
     blank = frozenset(range(last, len(names)))
-    left_out = blank | _index(name, names, others, shape)
+    left_out = blank | _unnamed_index(name, names, others, shape)
     _check_names(name, names, left_out)
     if shape.header is None and _is_record(names, others):
         raise DataError(
@@ -243,7 +243,7 @@ def _without_header(name: str, row: Sequence[str], lines: int, delimiter: str, s
     return CsvHead(tuple(names), lines, False, delimiter, left_out)
 
 
-def _rows(body: str, delimiter: str, comment: str | None) -> tuple[list[list[str]], list[int]]:
+def _first_rows(body: str, delimiter: str, comment: str | None) -> tuple[list[list[str]], list[int]]:
     """Return the first rows, and how many lines are above each."""
     reader = csv.reader(io.StringIO(body, newline=""), delimiter=delimiter)
     rows: list[list[str]] = []
@@ -297,7 +297,9 @@ def _is_blank(cells: Sequence[str]) -> bool:
     return not any(cell.strip() for cell in cells)
 
 
-def _index(name: str, names: list[str], others: Sequence[Sequence[str]], shape: CsvShape) -> frozenset[int]:
+def _unnamed_index(
+    name: str, names: list[str], others: Sequence[Sequence[str]], shape: CsvShape
+) -> frozenset[int]:
     """Name the first column if it has no name, or return its place if it is left out."""
     if names[0].strip():
         if shape.index is not None:

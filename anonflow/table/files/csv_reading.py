@@ -170,7 +170,8 @@ def csv_batches(
                 column_types=dict.fromkeys(places, pa.string()), strings_can_be_null=False
             ),
         }
-        ended = _no_rows(pa.schema([(place, pa.string()) for place in places]))
+        fields = pa.schema([(place, pa.string()) for place in places])
+        ended = pa.RecordBatch.from_pylist([], schema=fields)
         with _unpacked(path, opener) as stream:
             parts = _parsed(stream, options, whole, ended)
             batches = (_named_columns(name, part, head, shape) for part in parts)
@@ -373,10 +374,6 @@ def _is_encoding(name: str) -> bool:
         return all(isinstance(decode(pa.py_buffer(block)), str) for block in (b"", b"a"))
     except (LookupError, ValueError, TypeError, AttributeError):
         return False
-
-
-def _no_rows(fields: pa.Schema) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pylist([], schema=fields)
 
 
 def _blanked(batch: pa.RecordBatch, blank: pa.Array) -> pa.RecordBatch:

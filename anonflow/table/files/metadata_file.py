@@ -224,7 +224,7 @@ def _resource(metadata: ReleaseMetadata, name: str, others: Sequence[Mapping[str
         "mediatype": _MEDIA_TYPES.get(Path(name).suffix.lower(), "application/vnd.apache.parquet"),
         "description": _TABLE,
         "anonflow": _own_table(metadata),
-        "schema": {"fields": [_field(column) for column in metadata.columns], "missingValues": [""]},
+        "schema": {"fields": [_field_entry(column) for column in metadata.columns], "missingValues": [""]},
     }
 
 
@@ -238,7 +238,7 @@ def _resource_name(file: str, other_names: set[str]) -> str:
     return unique
 
 
-def _field(column: ColumnMetadata) -> dict[str, Any]:
+def _field_entry(column: ColumnMetadata) -> dict[str, Any]:
     types = {"boolean": "boolean", "integer": "integer", "number": "number"}
     pattern = column.pattern
     return {
@@ -399,7 +399,7 @@ def _of_csvw(document: Mapping[str, Any]) -> ReleaseMetadata:
     for entry in entries:
         name = entry.get("name")
         columns.append((unquote(name) if isinstance(name, str) else None, _unprefixed(entry)))
-    return _described(_unprefixed(document), columns)
+    return _release_metadata(_unprefixed(document), columns)
 
 
 def _unprefixed(entry: Mapping[str, Any]) -> dict[str, Any]:
@@ -417,11 +417,13 @@ def _of_package(document: Mapping[str, Any], file: str) -> ReleaseMetadata | Non
             if not isinstance(fields, list) or not all(isinstance(field, dict) for field in fields):
                 raise _WrongError(f"{file} has no fields; it does not describe a release")
             table_entry = resource.get("anonflow")
-            return _described(table_entry, [(field.get("name"), field.get("anonflow")) for field in fields])
+            return _release_metadata(
+                table_entry, [(field.get("name"), field.get("anonflow")) for field in fields]
+            )
     return None
 
 
-def _described(table_entry: Any, columns: Sequence[tuple[Any, Any]]) -> ReleaseMetadata:
+def _release_metadata(table_entry: Any, columns: Sequence[tuple[Any, Any]]) -> ReleaseMetadata:
     if not isinstance(table_entry, dict) or "format" not in table_entry:
         raise _OthersError("says nothing of generalized cells; is it the description of a release?")
     if table_entry["format"] != FORMAT:
@@ -471,7 +473,7 @@ def _column_of_entry(name: Any, entry: Any) -> ColumnMetadata:
             )
         bounds = low, high
     elif notation == "node" and "nodes" in entry:
-        tree = _tree(name, entry)
+        tree = _published_tree(name, entry)
     elif "values" in entry and notation not in ("range", "node", *AGGREGATED, EXACT):
         listed = entry["values"]
         if not isinstance(listed, list) or not listed or not all(isinstance(value, str) for value in listed):
@@ -484,7 +486,7 @@ def _column_of_entry(name: Any, entry: Any) -> ColumnMetadata:
     return ColumnMetadata(name, role, notation, kind, missing, bounds, values, tree, withheld, form)
 
 
-def _tree(name: str, entry: Mapping[str, Any]) -> Hierarchy:
+def _published_tree(name: str, entry: Mapping[str, Any]) -> Hierarchy:
     nodes, parents = entry.get("nodes"), entry.get("parents")
     if (
         not isinstance(nodes, list)

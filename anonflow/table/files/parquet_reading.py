@@ -234,7 +234,7 @@ def parquet_fields(
                 kinds[field.name] = field.type, name
             elif rows:
                 kind, other = kinds[field.name]
-                both = _joined(kind, field.type)
+                both = _common_type(kind, field.type)
                 if both is None:
                     raise _other_type(field.name, name, field.type, other, kind)
                 if both != kind:
@@ -254,7 +254,7 @@ def _is_unread(kind: pa.DataType) -> bool:
     return pa.types.is_nested(kind) or (pa.types.is_timestamp(kind) and not is_time_zone(kind.tz))
 
 
-def _joined(kind: pa.DataType, other: pa.DataType) -> pa.DataType | None:
+def _common_type(kind: pa.DataType, other: pa.DataType) -> pa.DataType | None:
     """Return the type that holds the values of two types; None if there is none."""
     if kind == other:
         return kind

@@ -96,7 +96,7 @@ def read_statistics(
             with opener(file) if opener else file.open("rb") as stream:
                 longest = _longest_shared_text(stream)
         rows = max(1, PIECE // sum(TEXT_OBJECT + (width or longest) for width in widths))
-        fits(_held(read_rows, rows, metadata.variable_value_labels if labels else {}, columns))
+        fits(_read_columns(read_rows, rows, metadata.variable_value_labels if labels else {}, columns))
     except (AnonflowError, MemoryError):
         raise
     except Exception as error:  # pyreadstat's own ones, and whatever damaged or invented numbers lead to
@@ -135,7 +135,7 @@ def _longest_shared_text(stream: Any) -> int:
     return longest
 
 
-def _held(
+def _read_columns(
     read_rows: Callable[..., tuple[pd.DataFrame, Any]],
     rows: int,
     labels: Mapping[str, Mapping[Any, str]],
@@ -160,7 +160,7 @@ def _held(
             yield sum(len(str(named[value])) * int(count) for value, count in counts.items())
             columns[str(name)] = _labelled(cells, named)
         else:
-            columns[str(name)] = _cells(cells)
+            columns[str(name)] = _read_as_parquet(cells)
 
 
 def _size(cells: pd.Series) -> int:
@@ -175,7 +175,7 @@ def _labelled(cells: pd.Series, labels: Mapping[Any, str]) -> pd.Series:
     return pd.Series(labelled, dtype=text_type())
 
 
-def _cells(cells: pd.Series) -> pd.Series:
+def _read_as_parquet(cells: pd.Series) -> pd.Series:
     """Return a column as a Parquet file of it would be read: numbers, or texts."""
     present = cells.dropna()
     if pd.api.types.is_float_dtype(cells.dtype) and (present == np.floor(present)).all():

@@ -82,7 +82,7 @@ def read_workbook(
             rows = iter(worksheet.iter_rows(values_only=True, max_row=MOST_ROWS + 1))
             header = _header(name, next(rows, ()), len(names))
             cells: list[tuple[Any, ...]] = []
-            fits(_held(name, rows, len(header), cells))
+            fits(_read_cells(name, rows, len(header), cells))
             book.close()
             columns = {
                 title: _typed_column([row[at] if at < len(row) else None for row in cells])
@@ -114,7 +114,7 @@ def _header(name: str, cells: Sequence[Any], sheets: int) -> list[str]:
     return titles
 
 
-def _held(
+def _read_cells(
     name: str, rows: Iterable[tuple[Any, ...]], width: int, cells: list[tuple[Any, ...]]
 ) -> Iterator[int]:
     """Put the rows that have cells into a list; yield the bytes that each one takes in a table."""

@@ -197,13 +197,13 @@ def name_says(name: str) -> tuple[str, str] | None:
 # ------------------------------------------------------------------------------------ check digits
 
 
-def _digits(text: str) -> str:
+def _without_separators(text: str) -> str:
     return re.sub(r"[ .\-/]", "", text)
 
 
 def is_card(text: str) -> bool:
     """Return a card number: 13 to 19 digits, by Luhn's check digit."""
-    digits = _digits(text)
+    digits = _without_separators(text)
     if not digits.isascii() or not digits.isdigit() or not 13 <= len(digits) <= 19:
         return False
     doubled = [int(d) * (1 + at % 2) for at, d in enumerate(reversed(digits))]
@@ -212,7 +212,7 @@ def is_card(text: str) -> bool:
 
 def is_iban(text: str) -> bool:
     """Return an IBAN: two letters, two check digits, by ISO 7064 mod 97."""
-    plain = _digits(text).upper()
+    plain = _without_separators(text).upper()
     if not re.fullmatch(r"[A-Z]{2}[0-9]{2}[A-Z0-9]{11,30}", plain):
         return False
     return int("".join(str(int(c, 36)) for c in plain[4:] + plain[:4])) % 97 == 1
@@ -223,7 +223,7 @@ def is_national_id(text: str) -> bool:
 
     Spain (DNI, NIE), Brazil (CPF), England (NHS), France (NIR), Italy's code.
     """
-    plain = _digits(text).upper()
+    plain = _without_separators(text).upper()
     if re.fullmatch(r"[XYZ0-9][0-9]{7}[A-Z]", plain):
         number = plain[:-1].replace("X", "0").replace("Y", "1").replace("Z", "2")
         return "TRWAGMYFPDXBNJZSQVHLCKE"[int(number) % 23] == plain[-1]

@@ -24,7 +24,7 @@ import pandas as pd
 
 from anonflow.candidate_lists import Candidates
 from anonflow.errors import AnonflowError, DataError, ParameterError, VerificationError, setting
-from anonflow.hierarchy.wording import plural
+from anonflow.hierarchy.wording import plural, verb_of
 from anonflow.table.identification.history import History, checked_order
 from anonflow.table.identification.released_people import ReleasedPeople
 from anonflow.table.records import places_in
@@ -33,18 +33,6 @@ from anonflow.whole_file import OWNER_ONLY, as_path, streamed, write_whole
 
 if TYPE_CHECKING:
     from anonflow.table import Table
-
-__all__ = [
-    "KEY_FILE",
-    "MEMORY",
-    "MOST_PEOPLE",
-    "OWNER",
-    "Earlier",
-    "Overlap",
-    "SharedPeople",
-    "history_of",
-    "history_with",
-]
 
 OWNER = "owner"
 """The name of the owner's folder beside a flow, or a table."""
@@ -115,9 +103,11 @@ class Overlap:
         Earlier releases that have some of them.
     by : str
         The columns that identify people.
-    few, alone : int or None
-        People of the table who have fewer than k people left whose rows may be theirs, in all releases together; and those who have
-        themselves only. None where it is not known.
+    few : int or None
+        People of the table who have fewer than k people left whose rows may be theirs, in all releases together. None where it is not
+        known.
+    alone : int or None
+        Those of them who have themselves only.
     alike : int
         Further people of the table whose identifiers are in an earlier release but for spaces and capitals; at least.
     """
@@ -145,10 +135,10 @@ class Overlap:
         left = (
             ""
             if self.few is None
-            else f"; here all releases together leave {self.few:,} people fewer than k, and {self.alone:,} nobody else"
+            else f"; here all releases together leave {plural(self.few, 'person')} fewer than k, and {self.alone:,} nobody else"
         )
         return (
-            f"{self.again:,} of {self.people:,} people are in {times} from this owner's folder, by {self.by}: an attacker "
+            f"{self.again:,} of {plural(self.people, 'person')} {verb_of(self.again, 'are')} in {times} from this owner's folder, by {self.by}: an attacker "
             "with all of them can intersect them, and then k no longer holds (a sensitive value was named right for 0.39 of the "
             f"people from one draw, 0.48 from two, 0.53 from three, 0.62 from five, 0.75 from ten{left}); publish one of them only, "
             + setting(
@@ -328,13 +318,13 @@ class Earlier:
         DataError
             If what is kept cannot be read.
         """
-        places = _places(folders)
+        places = _owner_folders(folders)
         if self.key(places[0]) != places[0].key():
             raise VerificationError(
                 f"{self.path}: has another key than {places[0].path}, so next year people are not recognized; keep the release in that folder, or in a new one"
             )
         named = {place.path: place for place in (*places, self)}  # which is one of them, most often
-        before = _distinct(place.releases() for place in named.values())
+        before = _distinct_releases(place.releases() for place in named.values())
         people = replace(
             self.people_of(table, release), after=tuple(publication.seal for publication in before)
         )
@@ -503,7 +493,7 @@ class Earlier:
                 row_list.astype(np.int32), listed.offsets, rank[listed.originals].astype(np.int32)
             ),
             values=values,
-            columns=_columns(table),
+            columns=_published_columns(table),
         )
 
     def marks_of(self, table: Table) -> np.ndarray:
@@ -704,7 +694,7 @@ def history_of(folders: Any, table: Table) -> tuple[Earlier, History, np.ndarray
         If a folder has no releases, or releases of other people; if folders have different keys, or are not in the order of their
         dates; if two rows have the same identifier, or a row has none; if a quasi-identifier is published as it is in another year.
     """
-    places = _places(folders)
+    places = _owner_folders(folders)
     if table.unit_rows > 1:
         raise ParameterError(
             "earlier releases are counted together only where each person has one row; make one row of each person first"
@@ -720,7 +710,7 @@ def history_of(folders: Any, table: Table) -> tuple[Earlier, History, np.ndarray
             raise DataError(
                 f"{place.path}: has another key than {places[0].path}, so people cannot be recognized; keep all releases in one owner's folder"
             )
-    releases = _distinct(folder_history.releases for folder_history in several)
+    releases = _distinct_releases(folder_history.releases for folder_history in several)
     checked_order(releases)
     absent = {seal for release in releases for seal in release.after} - {release.seal for release in releases}
     if absent:
@@ -735,7 +725,7 @@ def history_of(folders: Any, table: Table) -> tuple[Earlier, History, np.ndarray
                 f"{places[0].path}: people of the release of {release.when} are recognized by {release.by}, those of this table by {by}; give both "
                 "the same identifier, or keep releases of other people in another folder"
             )
-        for name, generalized in _columns(table).items():
+        for name, generalized in _published_columns(table).items():
             if generalized != release.columns.get(name, generalized):
                 roles = "published as it is", "a quasi-identifier"
                 raise DataError(
@@ -784,14 +774,14 @@ def history_with(folders: Any, table: Table, release: Drawn) -> tuple[History | 
     return history, marks
 
 
-def _places(folders: Any) -> list[Earlier]:
+def _owner_folders(folders: Any) -> list[Earlier]:
     paths = list(folders) if isinstance(folders, list | tuple) else [folders]
     if not paths:
         raise ParameterError("earlier names no owner's folder; name the one in which releases were kept")
     return [Earlier.of(path) for path in paths]
 
 
-def _distinct(folders: Iterable[Iterable[ReleasedPeople]]) -> list[ReleasedPeople]:
+def _distinct_releases(folders: Iterable[Iterable[ReleasedPeople]]) -> list[ReleasedPeople]:
     """Return the releases of several folders, each once, in the order of their dates in each folder."""
     by_seal: dict[str, ReleasedPeople] = {}
     for releases in folders:
@@ -800,7 +790,7 @@ def _distinct(folders: Iterable[Iterable[ReleasedPeople]]) -> list[ReleasedPeopl
     return list(by_seal.values())
 
 
-def _columns(table: Table) -> dict[str, bool]:
+def _published_columns(table: Table) -> dict[str, bool]:
     """Return the published columns, and whether each is a quasi-identifier: the attacker knows it of everybody, in any year."""
     return dict.fromkeys(table.other_columns, False) | dict.fromkeys(table.qi_columns, True)
 

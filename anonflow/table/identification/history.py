@@ -15,8 +15,6 @@ from anonflow.errors import DataError
 from anonflow.table.identification.released_people import ReleasedPeople
 from anonflow.table.records import equal_columns
 
-__all__ = ["History", "checked_order"]
-
 _MOST = 500_000_000
 """The most pairs of a row and a person of one release."""
 

@@ -437,10 +437,10 @@ def _qi_contexts(records: Records) -> Iterator[tuple[int, np.ndarray]]:
         if domain.shape == "range" or domain.size > _BINS[-1]:
             for bins in _BINS:
                 if bins < domain.size:
-                    yield a, _binned(codes, np.bincount(codes, minlength=domain.size + 1), bins)
+                    yield a, _even_bins(codes, np.bincount(codes, minlength=domain.size + 1), bins)
 
 
-def _binned(codes: np.ndarray, counts: np.ndarray, bins: int) -> np.ndarray:
+def _even_bins(codes: np.ndarray, counts: np.ndarray, bins: int) -> np.ndarray:
     """Return codes in runs of about equally many records."""
     before = np.cumsum(counts) - counts
     run = (before * bins) // max(int(counts.sum()), 1)
@@ -478,7 +478,7 @@ def _coarser(numbers: np.ndarray, counts: np.ndarray) -> Iterator[np.ndarray]:
     of_value = np.bincount(rank, counts).astype(np.int64)
     for bins in _BINS:
         if bins < len(values):
-            yield _binned(rank, of_value, bins)
+            yield _even_bins(rank, of_value, bins)
 
 
 def _labelled(values: Iterable[object]) -> np.ndarray:

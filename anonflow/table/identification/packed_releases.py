@@ -14,8 +14,6 @@ from anonflow.table.identification.earlier import KEY_FILE, MEMORY, OWNER, Earli
 from anonflow.table.identification.released_people import ReleasedPeople
 from anonflow.whole_file import OWNER_ONLY, write_whole
 
-__all__ = ["packed", "unpack"]
-
 _NAMES = re.compile(r"\d{8}-\d{6}-[0-9a-f]{8}\.npz")
 _MOST_ENTRIES = 10_000
 _MOST_KEY = 1_000

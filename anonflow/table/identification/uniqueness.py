@@ -75,7 +75,7 @@ def unique_as_added(frame: pd.DataFrame, columns: Sequence[str]) -> list[int]:
     SchemaError
         If the frame lacks a column.
     """
-    _check(frame, columns)
+    _check_named(frame, columns)
     labels = np.zeros(len(frame), dtype=np.int64)
     counts = []
     for name in columns:
@@ -92,14 +92,14 @@ def class_labels(frame: pd.DataFrame, columns: Sequence[str]) -> np.ndarray:
     SchemaError
         If the frame lacks a column.
     """
-    _check(frame, columns)
+    _check_named(frame, columns)
     labels = np.zeros(len(frame), dtype=np.int64)
     for name in columns:
         labels = refined(labels, frame[name])
     return labels
 
 
-def _check(frame: pd.DataFrame, columns: Sequence[str]) -> None:
+def _check_named(frame: pd.DataFrame, columns: Sequence[str]) -> None:
     lacking = [name for name in columns if name not in frame.columns]
     if lacking:
         raise SchemaError(f"the table has no column {lacking[0]!r}; name one of its {frame.shape[1]} columns")

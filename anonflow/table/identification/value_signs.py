@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from anonflow.errors import DataError
+from anonflow.hierarchy.wording import plural, verb_of
 from anonflow.table.domain import missing_cells
 from anonflow.table.forms.numbers import numbers_of
 from anonflow.table.identification.code_signs import code_texts
@@ -77,7 +78,7 @@ def rarity(values: pd.Series, n: int) -> str | None:
         return None
     words = sorted(len(str(text).split()) for text in times.index)
     if words[len(words) // 2] > 1 or 1 < len(times) >= MANY * len(texts):
-        return f"{len(texts):,} of {n:,} records have a text, which may be about single people"
+        return f"{len(texts):,} of {plural(n, 'record')} {verb_of(len(texts), 'have')} a text, which may be about single people"
     return None
 
 

@@ -11,8 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from anonflow.hierarchy.wording import plural, verb_of
 from anonflow.table.domain import Domain, coded_texts, read_coded, set_bits
 from anonflow.table.published.published_cells import (
+    BETWEEN,
     WHOLE,
     PublishedCells,
     coded_parts,
@@ -31,7 +33,7 @@ _DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9:.]+Z?)?"
 _NUMBER = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 _END = rf"(?:{_DATE}|{_NUMBER})"
 _FAR = r"(?:[+-]?\s*(?:inf(?:inity)?|∞)|)"
-_BETWEEN = r"\s*(?:,|;|/|-|–|—|:|\.\.+|\bto\b)\s*"
+_BETWEEN = rf"\s*(?:{'|'.join(map(re.escape, BETWEEN.values()))}|,|;|–|—|:|\.\.+|\bto\b)\s*"
 _FORMS = tuple(
     (form, re.compile(pattern, re.IGNORECASE))
     for form, pattern in (
@@ -383,7 +385,7 @@ class ForeignReader(ColumnReader):
                 self._count("hidden", 0 if text == WHOLE else cells)
                 return WHOLE, list(range(self.codes.size))
             return parts
-        members = _members(text) or []
+        members = _listed_members(text) or []
         place = {label: code for code, label in enumerate(self.codes.labels) if code}
         places = [place[member] for member in members if member in place]
         if not places:
@@ -394,7 +396,7 @@ class ForeignReader(ColumnReader):
 
     def _listed(self, text: str, cells: int) -> tuple[int, int] | None:
         """Return a set of numbers that are neighbours in the domain: any other set is not a run."""
-        members = _members(text)
+        members = _listed_members(text)
         numbers = [read_interval(member) for member in members or ()]
         if not numbers or any(number is None or number.form != "number" for number in numbers):
             return None
@@ -416,7 +418,7 @@ class ForeignReader(ColumnReader):
             return list(range(self.domain.size))
         codes = self.domain.read_set(text)
         if codes is None:
-            members = _members(text) or [text.strip()]
+            members = _listed_members(text) or [text.strip()]
             members_read = [self.domain.read_set(member) for member in members]
             if any(member is None for member in members_read):
                 return None
@@ -431,14 +433,21 @@ class ForeignReader(ColumnReader):
     def remarks(self) -> list[str]:
         """Return remarks on how the column was read, and what to declare if that is wrong: counts, never a value."""
         kinds = {
-            "brackets": "intervals in brackets",
-            "one-sided": "one-sided ranges",
-            "set": "lists of values",
-            "hidden": "cells that are blank or a word for what is hidden",
+            "brackets": ("interval", " in brackets"),
+            "one-sided": ("one-sided range", ""),
+            "set": ("list", " of values"),
+            "hidden": (
+                "cell",
+                f" that {verb_of(self._forms.get('hidden', 0), 'are')} blank or a word for what is hidden",
+            ),
         }
         if self.domain.position or self.domain.kind == "codes":
             return []  # the remark of its first position, or of its numbers, says it
-        sentences = [f"{self._forms[form]:,} {words}" for form, words in kinds.items() if form in self._forms]
+        sentences = [
+            f"{plural(self._forms[form], noun)}{rest}"
+            for form, (noun, rest) in kinds.items()
+            if form in self._forms
+        ]
         remarks = [f"column {self.domain.column!r}: read {', '.join(sentences)}"] if sentences else []
         if self.notation.ranges is None and self._ends[0] & self._ends[1]:
             remarks.append(
@@ -448,7 +457,7 @@ class ForeignReader(ColumnReader):
         return remarks
 
 
-def _members(text: str) -> list[str] | None:
+def _listed_members(text: str) -> list[str] | None:
     """Return the members of a list in braces or brackets, None if the cell has another form."""
     text = text.strip()
     if len(text) < 2 or text[0] + text[-1] not in ("{}", "[]"):

@@ -29,7 +29,7 @@ NUMBER = r"-?(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:e[+-]?[0-9]+)?"
 """The published form of a number."""
 
 _MOMENT = r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,9})?)?(?:Z|[+-][0-9]{2}:[0-9]{2})?)?"
-_BETWEEN = {False: "-", True: "/"}
+BETWEEN = {False: "-", True: "/"}
 """Whether the ends of a range are dates -> the sign between them."""
 
 _OR = "|"
@@ -49,7 +49,7 @@ def range_pattern(dates: bool = False, number: str = NUMBER) -> str:
 
 
 def _pattern(end: str, dates: bool) -> str:
-    return rf"{end}(?:{_BETWEEN[dates]}{end})?"
+    return rf"{end}(?:{BETWEEN[dates]}{end})?"
 
 
 _NUMBERS, _DATES = (re.compile(_pattern(f"({end})", end == _MOMENT)) for end in (NUMBER, _MOMENT))
@@ -80,14 +80,14 @@ class Range(NamedTuple):
     @classmethod
     def between(cls, low: str, high: str) -> Range | None:
         """Return the range between two numbers or two dates; None if they are neither, or not in order."""
-        either = (cls(low, high, dates) for dates in _BETWEEN)
+        either = (cls(low, high, dates) for dates in BETWEEN)
         ends = next((ends for ends in either if cls.read(ends.text) == ends), None)
         return ends if ends is not None and ends.is_inside(ends) else None
 
     @staticmethod
     def cuts(text: str, dates: bool) -> list[tuple[str, str]]:
         """Return all pairs of ends that a text may be a range of, in whatever form they are written."""
-        cuts = [at for at, sign in enumerate(text) if sign == _BETWEEN[dates] and 0 < at < len(text) - 1]
+        cuts = [at for at, sign in enumerate(text) if sign == BETWEEN[dates] and 0 < at < len(text) - 1]
         return [(text, text), *((text[:at], text[at + 1 :]) for at in cuts)]
 
     @property
@@ -97,7 +97,7 @@ class Range(NamedTuple):
 
     def written(self, form: Callable[[str], str]) -> str:
         """Return the text with both ends in another form."""
-        return _BETWEEN[self.dates].join(map(form, dict.fromkeys((self.low, self.high))))
+        return BETWEEN[self.dates].join(map(form, dict.fromkeys((self.low, self.high))))
 
     @property
     def points(self) -> tuple[float, float]:
@@ -253,7 +253,7 @@ def is_set(text: str) -> bool:
 
 def members_of(text: str) -> list[str]:
     """Return the members of a published set, as they are written; of another cell the cell."""
-    return _split(text[1:-1]) if is_set(text) else [text]
+    return _split_set(text[1:-1]) if is_set(text) else [text]
 
 
 def plain_sets(texts: Sequence[str]) -> tuple[np.ndarray, pa.ListArray]:
@@ -274,7 +274,7 @@ def coded_parts(text: str) -> tuple[str | None, list[str]]:
     """Return the numbers of ``53-59|N``, None of a set ``{N|R}``, and the codes."""
     if is_set(text):
         return None, members_of(text)
-    run, *codes = _split(text)
+    run, *codes = _split_set(text)
     return run, codes
 
 
@@ -313,7 +313,7 @@ def named_values(text: str) -> tuple[str | None, ...]:
     return tuple(quoted_value(member) if member else None for member in members_of(text))
 
 
-def _split(inside: str) -> list[str]:
+def _split_set(inside: str) -> list[str]:
     """Split the inside of a published set at the bars that are not in a JSON string."""
     if '"' not in inside:
         return inside.split(_OR)

@@ -102,8 +102,8 @@ def _strength(x: np.ndarray | None, y: np.ndarray | None, a: np.ndarray, b: np.n
         both = ~(np.isnan(x) | np.isnan(y))
         return _correlation(x[both], y[both])
     if x is not None:
-        return _ratio(x, b)
-    return _cramer(a, b) if y is None else _ratio(y, a)
+        return _correlation_ratio(x, b)
+    return _cramer(a, b) if y is None else _correlation_ratio(y, a)
 
 
 def _correlation(x: np.ndarray, y: np.ndarray) -> float:
@@ -131,7 +131,7 @@ def _cramer(a: np.ndarray, b: np.ndarray) -> float:
     return min(1.0, float(np.sqrt(chi / len(a) / (min(rows, columns) - 1))))
 
 
-def _ratio(numbers: np.ndarray, groups: np.ndarray) -> float:
+def _correlation_ratio(numbers: np.ndarray, groups: np.ndarray) -> float:
     has_number = ~np.isnan(numbers)
     numbers, groups = numbers[has_number], groups[has_number]
     if not len(numbers):

@@ -92,8 +92,8 @@ class Comparison:
             numbers = numbers_of(self.original[name])
             if numbers is not None and all(numbers_of(table[name]) is not None for table in self.tables):
                 edges = _edges(numbers)
-                parts = [_binned(numbers, edges)]
-                parts += [_binned(np.asarray(numbers_of(table[name])), edges) for table in self.tables]
+                parts = [_intervals_of(numbers, edges)]
+                parts += [_intervals_of(np.asarray(numbers_of(table[name])), edges) for table in self.tables]
                 sizes.append(len(edges) + 2)
             else:
                 words = pd.concat(
@@ -161,7 +161,7 @@ def _edges(numbers: np.ndarray) -> np.ndarray:
     return np.unique(np.quantile(values, np.linspace(0, 1, BINS + 1)[1:-1], method="lower"))
 
 
-def _binned(numbers: np.ndarray, edges: np.ndarray) -> np.ndarray:
+def _intervals_of(numbers: np.ndarray, edges: np.ndarray) -> np.ndarray:
     """Return the interval of each number; missing ones are one of their own."""
     codes = np.searchsorted(edges, numbers, side="right").astype(np.int64)
     return np.where(np.isnan(numbers), len(edges) + 1, codes)

@@ -9,6 +9,7 @@ import numpy as np
 
 from anonflow.analysis.models import texts
 from anonflow.errors import AnonflowError, ParameterError
+from anonflow.hierarchy.wording import plural
 from anonflow.table.schema import did_you_mean
 from anonflow.utility.analyses.comparison import Comparison
 
@@ -93,7 +94,7 @@ def classification(comparison: Comparison, target: str, seed: int) -> dict[str, 
     classes = np.unique(answers)
     if not 2 <= len(classes) <= 50:
         raise ParameterError(
-            f"classification: {target!r} has {len(classes)} values; name a column of 2 to 50 with the option target"
+            f"classification: {target!r} has {plural(len(classes), 'value')}; name a column of 2 to 50 with the option target"
         )
     coded = comparison.coded
     features = [at for at, name in enumerate(names) if name != target]

@@ -20,7 +20,7 @@ from anonflow.algorithms.diversity.target import SensitiveValues, Targets, targe
 from anonflow.algorithms.method import Partition
 from anonflow.errors import InfeasibleError
 from anonflow.kernels.classes import clusters
-from anonflow.kernels.costs import join_row_jit
+from anonflow.kernels.row_costs import join_row_jit
 from anonflow.table.records import Records
 from tests.cases import costs as cost_cases
 from tests.cases.flow_files import flow_text

@@ -21,7 +21,8 @@ from anonflow.algorithms.method import Partition
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
 from anonflow.kernels.classes import clusters
-from anonflow.kernels.costs import join_row_jit, widen_jit
+from anonflow.kernels.costs import widen_jit
+from anonflow.kernels.row_costs import join_row_jit
 from anonflow.kernels.state import take
 from anonflow.partition import boundary_classes
 from anonflow.table import Table

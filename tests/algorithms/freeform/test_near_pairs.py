@@ -67,7 +67,7 @@ def test_sorted_pairs_are_the_nearest_of_all(
         patch.setattr(near_pairs, "FEW", few)
         if large:
             # numbers that do not fit 64 bits: records are told apart column by column
-            patch.setattr(near_pairs, "_digits", lambda codes: None)
+            patch.setattr(near_pairs, "_code_digits", lambda codes: None)
         case = (part.records, part.plan, origin, costs, count, pool)
         near, plain = sorted_pairs(*case), plainly(sorted_pairs, *case)
     np.testing.assert_array_equal(near, plain)

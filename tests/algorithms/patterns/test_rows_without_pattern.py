@@ -146,7 +146,7 @@ def test_a_run_counts_rows_without_a_pattern_in_memory_and_in_pieces(
     assert report.remarks[0] in report._repr_html_()
     if pieces == "false":  # else the findings of batches are added up, without their words
         detail = report.results[0].findings[-1].detail
-        assert f"{rows} rows are hidden whole and follow no pattern" in detail
+        assert f"{rows:,} rows are hidden whole and follow no pattern" in detail
     status, _, err = shell(capsys, "run", path, "--quiet")
     assert status == 0
     assert f"anonflow: {report.remarks[0]}" in err.splitlines()

@@ -310,7 +310,7 @@ def test_what_cannot_be_kept_is_said_and_the_run_goes_on(
     def full(path: Path, results: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(checkpoints, "_write", full)
+    monkeypatch.setattr(checkpoints, "_write_arrays", full)
     report = engine.run(tmp_path / "flow.yaml", seed=SEED)
     assert report.ok
     assert sum("cannot be kept" in warning for warning in report.warnings) == 1

@@ -67,7 +67,7 @@ def kernel(name: str, compiled: bool) -> Callable[..., Any]:
     room = next(
         room
         for room in (chains, descent, slot_rows, symmetric_chains, two_hops)
-        if f"{name}_jit" in room.__all__
+        if hasattr(room, f"{name}_jit")
     )
     return getattr(room, f"{name}_jit" if compiled else name)
 

@@ -14,6 +14,7 @@ from anonflow.errors import DataError, SchemaError
 from anonflow.generalization import Generalization
 from anonflow.table import Schema, Table
 from anonflow.table.published.notation import Notation, read_interval, readers_of
+from anonflow.table.published.published_cells import Range
 from tests.strategies import loop
 
 QI = {"role": "quasi-identifier"}
@@ -121,10 +122,17 @@ def test_a_table_in_other_notations_is_read_and_said() -> None:
     assert parsed.covers(Generalization.of(table.records)).all()
     assert (parsed.lo[0].tolist(), parsed.hi[0].tolist()) == ([0, 0, 2, 2, 4, 0], [1, 1, 3, 3, 5, 5])
     text = " ".join(remark for reader in readers for remark in reader.remarks())
-    assert "column 'age': read 4 intervals in brackets, 1 one-sided ranges, 1 cells that are blank" in text
-    assert "column 'job': read 2 lists of values, 1 cells" in text
+    assert "column 'age': read 4 intervals in brackets, 1 one-sided range, 1 cell that is blank" in text
+    assert "column 'job': read 2 lists of values, 1 cell that is" in text
     with pytest.raises(DataError, match="say that another tool made it"):
         Generalization.parse(frame, table.domains, canonical=True)
+
+
+def test_the_published_notation_is_one_of_the_usual_ones() -> None:
+    for ends in (Range("20", "29", False), Range("2020-01-01", "2020-03-31", True)):
+        interval = read_interval(ends.text)
+        assert interval is not None
+        assert (interval.low, interval.high) == ends.points
 
 
 def test_ranges_that_share_ends_are_remarked_on() -> None:

@@ -55,7 +55,7 @@ class SessionFolder:
     @property
     def number(self) -> str:
         """What the address of a page says of it; it opens nothing without its key."""
-        return _number(self.path)
+        return _number_in_address(self.path)
 
     def checked_files(self) -> Path:
         """Return the folder of the uploads.
@@ -216,7 +216,7 @@ class SessionFolders:
     def _created(self, key: str) -> SessionFolder:
         try:
             self._check_home()  # a cleaner of temporary folders may have removed it
-            named = self.home / f"{_name(key)}-{secrets.token_hex(8)}"
+            named = self.home / f"{_hashed_key(key)}-{secrets.token_hex(8)}"
             if RENAMES_OPEN:
                 path = Path(tempfile.mkdtemp(prefix=_NEW, dir=self.home))  # 0700
             else:
@@ -234,7 +234,9 @@ class SessionFolders:
     def _left(self, key: str, number: str = "") -> Iterator[tuple[Path, int]]:
         """Yield the folders of a key that no process holds, and their locks: the one with `number` first, then the youngest."""
         folders = self._of(key) if key else []
-        for path in sorted(folders, key=lambda path: (_number(path) == number, _time(path)), reverse=True):
+        for path in sorted(
+            folders, key=lambda path: (_number_in_address(path) == number, _time(path)), reverse=True
+        ):
             lock = _locked(path)
             if lock is not None:
                 yield path, lock
@@ -246,7 +248,7 @@ class SessionFolders:
             os.close(lock)
             draft = _read(path / _DRAFT)
             if draft is not None:
-                flows[_number(path)] = draft
+                flows[_number_in_address(path)] = draft
         return flows
 
     def _lost_of(self, key: str, number: str) -> SessionFolder | None:
@@ -294,7 +296,7 @@ class SessionFolders:
                     yield path
 
     def _of(self, key: str) -> list[Path]:
-        return [path for path in self._all() if path.name.startswith(f"{_name(key)}-")]
+        return [path for path in self._all() if path.name.startswith(f"{_hashed_key(key)}-")]
 
 
 @cache
@@ -310,12 +312,12 @@ def _read(file: Path) -> str | None:
     return None
 
 
-def _number(path: Path) -> str:
+def _number_in_address(path: Path) -> str:
     """Return what an address says of a folder."""
     return path.name.rpartition("-")[2]
 
 
-def _name(key: str) -> str:
+def _hashed_key(key: str) -> str:
     return hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()[:32] if key else "none"
 
 

@@ -108,7 +108,7 @@ def attach(workspace: Workspace, files: Mapping[str, Path]) -> Attached:
             continue
         try:
             tree, delimiter = read_hierarchy(path)
-            _check(workspace, tree, column)
+            _check_covers_values(workspace, tree, column)
         except AnonflowError as error:
             refusals.append(f"{name}: {error.problems[0].replace(str(path), name)}")
             continue
@@ -163,7 +163,9 @@ def with_steps(workspace: Workspace, steps: Sequence[Mapping[str, Any]]) -> Draf
 def copy_hierarchy(workspace: Workspace, spec: Any, column: str) -> None:
     """Give another column the hierarchy that one has, as under ``hierarchy`` of a flow, as one edit."""
     values = [value for value in _values(workspace, column)[0] if value]
-    _check(workspace, Hierarchy.from_mapping(spec, folder=workspace.draft.folder, values=values), column)
+    _check_covers_values(
+        workspace, Hierarchy.from_mapping(spec, folder=workspace.draft.folder, values=values), column
+    )
     before = workspace.draft.spec.columns.get(column, ColumnSpec())
     workspace.data.set_column(column, **declared_hierarchy(before, spec), boundary=None)
 
@@ -175,7 +177,7 @@ def declared_hierarchy(before: ColumnSpec, spec: Any) -> dict[str, Any]:
     return {"role": "quasi-identifier", "kind": "hierarchy", "hierarchy": spec}
 
 
-def _check(workspace: Workspace, tree: Hierarchy, column: str) -> None:
+def _check_covers_values(workspace: Workspace, tree: Hierarchy, column: str) -> None:
     values, counts = _values(workspace, column)
     if "" in values and "" not in tree.leaves:
         tree = tree.extended("")

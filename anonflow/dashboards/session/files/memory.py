@@ -13,6 +13,7 @@ from anonflow.algorithms.cohorts import Outlook, outlook
 from anonflow.dashboards.session.files.paths import safe_name
 from anonflow.dashboards.work.user_limits import Limits
 from anonflow.errors import DataError, ParameterError
+from anonflow.hierarchy.wording import plural, verb_of
 from anonflow.release import Earlier, Release
 from anonflow.table import Table
 from anonflow.table.identification.earlier import MEMORY, Overlap, SharedPeople
@@ -140,7 +141,7 @@ class ReleaseMemory:
         people = self._first.check_left(table, release, anonymization.earlier)
         again = max((entry.people for entry in self._elsewhere(table, release)), default=0)
         return people, "" if not again else (
-            f"{again:,} of {table.n:,} people are in a release of this session's own folder, too, which has another key than the uploaded ones: nobody "
+            f"{again:,} of {plural(table.n, 'person')} {verb_of(again, 'are')} in a release of this session's own folder, too, which has another key than the uploaded ones: nobody "
             "counts these releases together; publish one of them only"
         )
 
