@@ -15,7 +15,7 @@ from anonflow.errors import DataError
 from anonflow.table.identification.released_people import ReleasedPeople
 from anonflow.table.records import equal_columns
 
-__all__ = ["History", "checked_order"]
+__all__ = ["History", "among", "checked_order"]
 
 _MOST = 500_000_000
 """The most pairs of a row and a person of one release."""
@@ -82,7 +82,7 @@ class History:
             alike = fate[track] == fate[person]
             track, person = track[alike], person[alike]
             code = np.sort(track * u + person, kind="stable")  # of tracks in order
-            codes = codes[~there[codes // max(u, 1)] | _among(codes, code)]
+            codes = codes[~there[codes // max(u, 1)] | among(codes, code)]
             track = code // max(u, 1)
             codes = np.concatenate([codes, code[~past[track]]])
             past |= there
@@ -146,7 +146,7 @@ class History:
         return History((*self.releases, release), self)
 
 
-def _among(codes: np.ndarray, ascending: np.ndarray) -> np.ndarray:
+def among(codes: np.ndarray, ascending: np.ndarray) -> np.ndarray:
     """Return which codes are among others, shape of `codes`, bool."""
     if not len(ascending):
         return np.zeros(len(codes), bool)
