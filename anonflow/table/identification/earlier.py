@@ -25,7 +25,7 @@ import pandas as pd
 from anonflow.candidate_lists import Candidates
 from anonflow.errors import AnonflowError, DataError, ParameterError, VerificationError, setting
 from anonflow.hierarchy.wording import plural, verb_of
-from anonflow.table.identification.history import History, checked_order
+from anonflow.table.identification.history import History, among, checked_order
 from anonflow.table.identification.released_people import ReleasedPeople
 from anonflow.table.records import places_in
 from anonflow.table.row_marks import KEY_LENGTH, UNIT_KEY_LENGTHS, Content, unit_marks
@@ -48,8 +48,8 @@ MOST_PEOPLE = 100_000_000
 """Records of which marks are kept, 8 bytes each; of larger tables none are."""
 
 
-_MOST_SPELLED = 10_000
-"""The most people of a table whose identifiers are tried in other spellings."""
+_MOST_LOOKED_AT, _MOST_SPELLED = 100_000, 10_000
+"""The most people of a table who are looked for in earlier releases, and whose identifiers are tried in other spellings."""
 
 _SPELLINGS: tuple[Callable[[str], str], ...] = (
     str,
@@ -235,8 +235,9 @@ class Earlier:
         most, times = max(shared, default=0), len(shared)
         few, alone = self._left(table, release) if times and release is not None else (None, 0)
         people = table.n if table.unit is None else len(np.unique(table.unit))
-        before = [then.marks for then in self.releases()] if self.kept else []
-        alike = 0 if not before else len(self.alike(table, np.concatenate(before)))
+        alike = 0
+        if most < people and self.kept:
+            alike = len(self.alike(table, np.concatenate([then.marks for then in self.releases()])))
         return Overlap(people, most, times, _column_list(table.unit_columns), few, alone, alike)
 
     def has_others_alone(self, table: Table) -> bool:
@@ -530,14 +531,17 @@ class Earlier:
         DataError, AnonflowError
             As :meth:`marks_of`.
         """
-        marks = self.marks_of(table)
-        at, others = np.flatnonzero(~np.isin(marks, before))[:_MOST_SPELLED], np.setdiff1d(before, marks)
+        marks, before = self.marks_of(table), np.sort(before, kind="stable")
+        at = np.flatnonzero(~among(marks[:_MOST_LOOKED_AT], before))[:_MOST_SPELLED]
+        units = table.units.iloc[at]
         is_alike = np.zeros(len(at), bool)
-        if len(at) and len(others):
-            units = table.units.iloc[at]
+        if len(at) and not all(map(pd.api.types.is_numeric_dtype, units.dtypes)):
             for spelled in _SPELLINGS:
                 texts = {name: cells.map(partial(_respelled, spelled)) for name, cells in units.items()}
-                is_alike |= np.isin(unit_marks(pd.DataFrame(texts), table.unit_columns, self.key()), others)
+                others = unit_marks(pd.DataFrame(texts), table.unit_columns, self.key())
+                there = among(others, before)
+                there[there] = ~np.isin(others[there], marks)  # who is in the table as well, is somebody else
+                is_alike |= there
         return np.unique(marks[at[is_alike]])
 
     def note(self, table: Table, marks: np.ndarray, history: History) -> None:

@@ -80,7 +80,7 @@ class History:
             alike = fate[track] == fate[person]
             track, person = track[alike], person[alike]
             code = np.sort(track * u + person, kind="stable")  # of tracks in order
-            codes = codes[~there[codes // max(u, 1)] | _among(codes, code)]
+            codes = codes[~there[codes // max(u, 1)] | among(codes, code)]
             track = code // max(u, 1)
             codes = np.concatenate([codes, code[~past[track]]])
             past |= there
@@ -144,7 +144,7 @@ class History:
         return History((*self.releases, release), self)
 
 
-def _among(codes: np.ndarray, ascending: np.ndarray) -> np.ndarray:
+def among(codes: np.ndarray, ascending: np.ndarray) -> np.ndarray:
     """Return which codes are among others, shape of `codes`, bool."""
     if not len(ascending):
         return np.zeros(len(codes), bool)

@@ -133,7 +133,10 @@ class ReleaseMemory:
     def overlap(self, table: Table, release: Release) -> Overlap:
         """Return how many of a table's people are in earlier releases, by the folder that has most of them."""
         places = [self._first, *([self._session] if self._has_another_key else [])]
-        return max((place.overlap(table, release) for place in places), key=lambda overlap: overlap.again)
+        return max(
+            (place.overlap(table, release) for place in places),
+            key=lambda overlap: (overlap.again, overlap.alike),
+        )
 
     def checked(self, anonymization: Anonymization, release: Release) -> tuple[ReleasedPeople, str]:
         """Return the people of a release that goes on from earlier ones, as :meth:`Earlier.check_left`, and what this does not count."""
