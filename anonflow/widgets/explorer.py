@@ -15,6 +15,7 @@ from anonflow.algorithms import REGISTRY, Anonymization
 from anonflow.drawing import facts, grid, note, or_dash, plots, share, view
 from anonflow.engine.first_questions import FIND, HOW_LONG, HOW_STRONG, STRENGTHS, TIMES
 from anonflow.errors import AnonflowError
+from anonflow.hierarchy.wording import plural, verb_of
 from anonflow.table import Table
 from anonflow.table.schema import ROLES
 from anonflow.widgets.exploration import PARTITION, Exploration, Finished
@@ -341,8 +342,8 @@ class Explorer:
             return ""
         risk = unique.at_risk(model.k)
         return _paragraphs(
-            f"{unique.unique:,} of {unique.n:,} records ({share(unique.unique, unique.n)}) are unique on these "
-            f"quasi-identifiers; {risk:,} ({share(risk, unique.n)}) share theirs with fewer than k - 1 others."
+            f"{unique.unique:,} of {plural(unique.n, 'record')} ({share(unique.unique, unique.n)}) {verb_of(unique.unique, 'are')} unique "
+            f"on these quasi-identifiers; {risk:,} ({share(risk, unique.n)}) {verb_of(risk, 'share')} theirs with fewer than k - 1 others."
         )
 
     def _show_results(self) -> None:

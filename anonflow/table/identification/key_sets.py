@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from anonflow.errors import ParameterError
+from anonflow.hierarchy.wording import plural, verb_of
 from anonflow.option import check_whole
 from anonflow.table.identification.population import intrusion
 from anonflow.table.identification.uniqueness import class_labels, refined
@@ -161,8 +162,11 @@ class KeySets:
         return pd.DataFrame({"column": self.columns, "minimal uniques": part, "share": part / whole})
 
     def __repr__(self) -> str:
-        n, special = len(self.scores), int((self.counts > 0).sum())
-        lines = [f"KeySets of {n} records: {special} are unique on a set of at most {self.most} columns"]
+        records, special = plural(len(self.scores), "record"), int((self.counts > 0).sum())
+        are = verb_of(special, "are")
+        lines = [
+            f"KeySets of {records}: {special} {are} unique on a set of at most {plural(self.most, 'column')}"
+        ]
         lines += [
             f"  {row['columns']}: {row['uniques']} unique, average risk {row['average risk']:.3g}"
             for row in self.frame().head(5).to_dict("records")
