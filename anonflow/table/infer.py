@@ -257,7 +257,8 @@ def _advice(name: str, cells: pd.Series, shape: CsvShape) -> Advice:
 
     def advice(entry: dict[str, Any], *reasons: str) -> Advice:
         if entry["role"] != "identifier":
-            entry |= keys
+            # codes beside numbers stand in quasi-identifiers alone; other columns with some are texts, in no form
+            entry |= keys if numeric or entry["role"] == "quasi-identifier" else {}
             reasons = (*remarks, *reasons)
         return Advice(name, entry, (*reasons, *_possible_codes(values, numeric, dates)), distinct)
 

@@ -221,6 +221,7 @@ class DataScreen(pn.viewable.Viewer):
         self.missing = pn.widgets.TextInput(
             label="Texts that stand for a missing value", placeholder="such as NA, ?", width=220
         )
+        self.skip = pn.widgets.IntInput(label="Lines above the header", value=0, start=0, width=170)
         self.sheet = pn.widgets.TextInput(label="Sheet of a workbook", placeholder="the first one", width=180)
         self.codes = pn.widgets.Checkbox(
             label="Codes that an SPSS, Stata or SAS file declares missing are values",
@@ -229,7 +230,9 @@ class DataScreen(pn.viewable.Viewer):
         )
         self.again = button("Read the file again", self._read_again, align="end", visible=False)
         written = pn.Card(
-            in_lines(self.delimiter, self.encoding, self.missing, self.sheet, self.codes, self.again),
+            in_lines(
+                self.delimiter, self.encoding, self.missing, self.skip, self.sheet, self.codes, self.again
+            ),
             header=pn.pane.HTML("How the CSV file is written, and how others are read", margin=(4, 6)),
             collapsed=True,
             sizing_mode="stretch_width",
@@ -351,6 +354,7 @@ class DataScreen(pn.viewable.Viewer):
             "delimiter": self.delimiter.value,
             "encoding": self.encoding.value.strip(),
             "missing": [text.strip() for text in self.missing.value.split(",") if text.strip()],
+            "skip": self.skip.value,
             "sheet": self.sheet.value.strip(),
             "codes": "values" if self.codes.value else "",
         }
@@ -502,6 +506,7 @@ class DataScreen(pn.viewable.Viewer):
             self._attached = Attached()
             self.dropped.visible = False
             if self._try(opening):  # what failed is tried again when another file comes
+                self.skip.value, self.sheet.value = 0, ""  # of this file alone
                 opened()
                 self._attach()
             if workspace.opener.waits_for:

@@ -130,14 +130,18 @@ class Opener:
     def reread(self, **options: Any) -> Callable[[], None]:
         """Read the file that is open again, in another form; as :meth:`read_file`, what is handed back opens it.
 
+        Its sheet, and the lines above its header, stay those that were said before.
+
         Raises
         ------
         DataError
             If no file is open.
         """
-        name = self._data.source.file
+        source = self._data.source
+        name = source.file
         if name is None:
             raise DataError("no file is open that could be read again; open one first")
+        options = source.model_dump(include=source.model_fields_set & {"sheet", "skip"}) | options
         frame, source, advice = read_table(self._place.checked_files() / name, self._limits, **options)
         return partial(self._open_guessed, frame, source, advice, name.split(".")[0])
 
@@ -326,16 +330,17 @@ class Opener:
             self._open_spec(spec)
         runs: list[FinishedRun] = []
         drawn: dict[str, list[tuple[int, str]]] = {}
-        chosen, unfinished = None, self._place.unfinished
+        chosen, unfinished, are_read = None, self._place.unfinished, False
         text = self._place.runs
         if text is not None:
             with suppress(AnonflowError):
                 runs, chosen, drawn, self._data.answers = read_session_runs(text, folder)
+                are_read = True
         self._review.put({field: text for field, text in self._place.review.items() if field in FIELDS})
-        sentence = "your runs are there." if runs else "runs are to be run again."
+        sentence = "; your runs are there." if runs else "." if are_read else "; runs are to be run again."
         if unfinished:
             sentence += f" Not finished: {listed(list(unfinished), 3)}; press Run again."
-        self._starts.status = f"Your table is open again, as the server kept it; {sentence}"
+        self._starts.status = f"Your table is open again, as the server kept it{sentence}"
         self._runs.resume(runs, chosen, drawn, unfinished)
         self._starts.restore([run for run in runs if run.seed and self._place.results(run.seed).is_dir()])
 

@@ -36,7 +36,7 @@ WORDS = {
     "say-missing": "choose {} under Without a value, on the screen Data",
     "shares": "choose another kind of it, on the screen Data",
     "sheet": "type its name under How the CSV file is written, and how others are read, and read the file again",
-    "skip": "remove the {} lines above the names of the columns",
+    "skip": "type {} as Lines above the header under How the CSV file is written, and read the file again",
     "time-limit": "its time limit",
 }
 """What the screens call each setting that an error names (:class:`anonflow.errors.Setting`), with its values."""

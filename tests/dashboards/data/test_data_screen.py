@@ -580,6 +580,22 @@ def test_codes_beside_numbers_are_typed_and_shown(workspace: Workspace, tmp_path
     assert value_at(workspace.draft, ("table", "columns", "income", "codes")) is None
 
 
+def test_numbers_in_a_form_with_codes_become_sensitive(workspace: Workspace, tmp_path: Path) -> None:
+    """Their form stayed and their codes went, so that the table could not be used."""
+    rows = "".join(f"{20 + i % 30};{'N' if i % 6 == 0 else f'{i} 100'}\n" for i in range(60))
+    (tmp_path / "wages").write_text(f"age;paid\n{rows}", encoding="utf-8")
+    choice = ColumnChoice(workspace)
+    workspace.opener.open_file("wages.csv", tmp_path / "wages")
+    assert choice.choose("paid", "role", "quasi-identifier")
+    before = choice.rows.set_index("column").loc["paid"]
+    assert (before["codes"], before["form"]) == ("N", 'thousands: " "')
+    for role in ("sensitive", "quasi-identifier", "insensitive"):
+        assert choice.choose("paid", "role", role)
+        assert workspace.data.problems == (), role
+    assert choice.choose("paid", "role", "quasi-identifier")
+    assert list(choice.rows.set_index("column").loc["paid"]) == list(before)
+
+
 def written_by_people(workspace: Workspace, tmp_path: Path) -> ColumnChoice:
     """Amounts with decimal commas, days before months."""
     rows = "".join(f"{100 + n},5;{n + 1}.{n % 12 + 1}.2013\n" for n in range(28))

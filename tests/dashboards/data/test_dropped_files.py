@@ -292,13 +292,31 @@ def test_a_sheet_of_a_workbook_is_named_before_the_file_is_read_or_after(
         assert f"those of the sheet {name}; if the table is in another one" in workspace.starts.status
     book["Cover"]["A1"], book["Cover"]["A2"] = "Made by", "the survey's team"
     book.save(tmp_path / "other.xlsx")
-    screen.sheet.value = ""
+    assert screen.sheet.value == "", "it is of one file alone"
     send(screen.dropper, "other.xlsx", (tmp_path / "other.xlsx").read_bytes(), size=100_000)
     screen.reading.wait(300)
     assert len(workspace.data.frame) == 1, "the cover page is a table by its form"
     assert (
         "those of the sheet Cover; if the table is in another one, type its name" in workspace.starts.status
     )
+
+
+def test_lines_above_a_header_are_counted_on_the_screen(workspace: Workspace) -> None:
+    """Who could not change the file could not open it."""
+    screen = DataScreen(workspace=workspace)
+    send(screen.dropper, "people.csv", f"Survey of 2024\n\n{PEOPLE}".encode(), size=100_000)
+    screen.reading.wait(300)
+    assert "type 2 as Lines above the header under How the CSV file is written" in screen.wrong.object
+    for again in range(2):  # what was said of the file holds when it is read in another encoding
+        screen.skip.value = 0 if again else 2
+        screen.encoding.value = "utf-8"
+        screen.again.clicks += 1
+        screen.reading.wait(300)
+        assert not screen.wrong.visible, screen.wrong.object
+        assert (len(workspace.data.frame), workspace.data.source.skip) == (40, 2)
+    send(screen.dropper, "others.csv", PEOPLE.encode(), size=100_000)
+    screen.reading.wait(300)
+    assert (workspace.data.source.csv, workspace.data.source.skip) == ("others.csv", 0)
 
 
 def stats_file(path: Path) -> bytes:

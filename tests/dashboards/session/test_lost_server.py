@@ -53,6 +53,14 @@ def test_runs_that_were_done_come_back_with_measures_and_notes(tmp_path: Path, h
     again.close()
 
 
+def test_without_runs_none_are_to_be_run_again(tmp_path: Path) -> None:
+    first = begun(tmp_path / "home")
+    lost(first)
+    again = resumed(tmp_path / "home")
+    assert again.starts.status == "Your table is open again, as the server kept it."
+    again.close()
+
+
 def test_runs_come_back_with_their_results_and_releases_are_drawn_again(tmp_path: Path, hand: Hand) -> None:
     """Nothing is solved a second time, and the same run draws the same release."""
     first = begun(tmp_path / "home")

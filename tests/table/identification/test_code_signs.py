@@ -171,6 +171,18 @@ def test_scaled_weights_stop_nobody_and_are_not_generalized(name: str) -> None:
         checked_weights(Schema({name: {"role": "weight"}, "age": {**NUMBERS}}), frame)
 
 
+@loop("name", ["income", "diagnosis"])
+def test_a_guess_of_numbers_in_a_form_with_codes_can_be_used(name: str) -> None:
+    """It declared how the numbers of a sensitive column are written, and the codes beside them kept the table from opening."""
+    cells = [f"{18 + at} {100 + at}" if at % 5 else "NS"[at % 2] for at in range(N)]
+    frame = pd.DataFrame({name: cells, "age": RNG.integers(20, 60, N)})
+    entries = infer_columns(frame)
+    assert entries[name]["role"] == "sensitive"
+    assert af.Table(frame, entries).n == N
+    without = infer_columns(frame.assign(**{name: [f"{18 + at} {100 + at}" for at in range(N)]}))
+    assert without[name] == {"role": "sensitive", "thousands": " "}
+
+
 def test_one_weight_has_the_role() -> None:
     frame = pd.DataFrame(
         {"PWGTP": WEIGHTS, "WGTP": WEIGHTS, "pwgtp1": WEIGHTS, "age": RNG.integers(20, 60, N)}

@@ -9,6 +9,7 @@ import shutil
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -94,7 +95,8 @@ def edited_column(
         column = {"role": role} if role == entry.get("role") else {}
     elif "kind" in declared and declared["kind"] != entry.get("kind"):
         column = {key: value for key, value in entry.items() if key in ("role", "weight")}
-    if role not in UNPUBLISHED:
+    # a column that is no quasi-identifier has no codes: with some beside its numbers it is of texts, in no form
+    if role not in UNPUBLISHED and (role == "quasi-identifier" or "codes" not in entry):
         column = {key: entry[key] for key in FORM_KEYS if key in entry} | column
     column = {key: value for key, value in (column | dict(declared)).items() if value is not None}
     if column.get("role") == "quasi-identifier" and "kind" not in column:
@@ -165,7 +167,7 @@ def read_settings(name: str, form: Mapping[str, Any]) -> dict[str, Any]:
     """Return those settings of a form that belong to a file, by its name, and are filled in."""
     keys: tuple[str, ...] = ()
     if is_csv(name):
-        keys = ("delimiter", "encoding", "missing")
+        keys = ("delimiter", "encoding", "missing", "skip")
     elif name.lower().endswith(WORKBOOKS):
         keys = ("sheet",)
     elif name.lower().endswith(tuple(READERS)):
@@ -206,6 +208,7 @@ def read_upload(path: Path, limits: Limits, **options: Any) -> tuple[pd.DataFram
         else:
             settings = {key: value for key, value in options.items() if value}
             shape = settings.pop("shape", PLAIN)
+            shape = replace(shape, skip=settings.pop("skip", shape.skip))
             form = csv_form(
                 path,
                 delimiter=settings.get("delimiter", AUTO),
