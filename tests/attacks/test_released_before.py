@@ -74,6 +74,21 @@ def test_people_whose_names_are_written_otherwise_are_told_of(tmp_path: Path) ->
     assert memory.overlap(af.Table(others, NAMED)).alike == 0, "person 1 is there, too"
 
 
+def test_of_more_pairs_than_memory_holds_the_overlap_is_told_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Few quasi-identifiers make large classes: a second release of 200,000 people took all memory, and its process was killed."""
+    monkeypatch.setattr("anonflow.table.identification.history.total_memory", lambda: 10_000)
+    first = af.anonymize(af.Table(people(60), NAMED), "mondrian", k=5)
+    first.release(seed=2**127, owner=tmp_path / "owner")
+    again = af.anonymize(af.Table(people(60), NAMED), "mondrian", k=7)
+    with pytest.warns(ReleaseWarning, match="60 of 60 people are in an earlier release") as caught:
+        again.release(seed=2**127 + 1, owner=tmp_path / "owner")
+    assert "fewer than" not in str(caught[0].message)
+    with pytest.raises(af.errors.AnonflowError, match="half of this machine's memory; take smaller classes"):
+        af.anonymize(af.Table(people(60), NAMED), "mondrian", k=5, earlier=tmp_path / "owner", people=2)
+
+
 def test_two_flows_on_the_same_people(tmp_path: Path) -> None:
     flow = write_flow(tmp_path, publish=REPORTED)
     first = engine.run(flow)

@@ -290,11 +290,12 @@ class Earlier:
         """Return how many of a table's people all releases leave fewer than k people, and nobody else; None where it is not known."""
         try:
             history, marks = history_with(self.path, table, release)
+            if history is None or release.certificate is None:
+                return None, 0
+            left = history.people_left
         except (DataError, ParameterError):
             return None, 0
-        if history is None or release.certificate is None:
-            return None, 0
-        few, alone = (history.of(marks, history.people_left < least) for least in (release.certificate.k, 2))
+        few, alone = (history.of(marks, left < least) for least in (release.certificate.k, 2))
         return int(few.sum()), int(alone.sum())
 
     def check_left(self, table: Table, release: Drawn, folders: Any) -> ReleasedPeople:

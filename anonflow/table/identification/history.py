@@ -12,11 +12,12 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from anonflow.errors import DataError
+from anonflow.system import total_memory
 from anonflow.table.identification.released_people import ReleasedPeople
 from anonflow.table.records import equal_columns
 
-_MOST = 500_000_000
-"""The most pairs of a row and a person of one release."""
+_BYTES = 128
+"""Bytes that a pair of a row and a person takes at the peak: positions, codes, their order, and the graph."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,9 +59,9 @@ class History:
         Raises
         ------
         DataError
-            If there are too many pairs.
+            If there are more pairs than half of this machine's memory holds.
         """
-        u = len(self.marks)
+        u, most = len(self.marks), total_memory() // 2 // _BYTES
         present = np.zeros((len(self.releases), u), bool)
         places = [np.searchsorted(self.marks, release.marks) for release in self.releases]
         for there, release, at in zip(present, self.releases, places, strict=True):
@@ -74,8 +75,10 @@ class History:
             codes, past[at] = (track * u + person)[fate[track] == fate[person]], True
         for there, release, at in zip(present[begin:], self.releases[begin:], places[begin:], strict=True):
             assert release.tracks is not None
-            if release.tracks.sizes.sum() > _MOST:
-                raise DataError(f"more than {_MOST:,} pairs of a row and a person; take smaller classes")
+            if release.tracks.sizes.sum() > most:
+                raise DataError(
+                    f"more than {most:,} pairs of a row and a person, which take half of this machine's memory; take smaller classes"
+                )
             track, person = (at[ends] for ends in release.tracks.pairs())
             alike = fate[track] == fate[person]
             track, person = track[alike], person[alike]
