@@ -65,7 +65,7 @@ class Remedy:
 
     def sentence(self) -> str:
         """Return such as ``l = 2 costs +0.012 GCP``."""
-        cost = "" if self.price is None else f" costs {self.price:+.3f} GCP"
+        cost = "" if self.price is None else f" costs {self.price:+z.3f} GCP"
         return f"{self.action}{cost}" + (f" ({self.note})" if self.note else "")
 
 

@@ -13,7 +13,16 @@ import pytest
 import anonflow as af
 from anonflow.criteria.evidence import collect
 from anonflow.engine.execution.events import Cancelled
-from anonflow.engine.report.card import LINES, Prices, ReleaseCard, cards_of, plausible, sample_of, smallest_k
+from anonflow.engine.report.card import (
+    LINES,
+    Prices,
+    ReleaseCard,
+    Remedy,
+    cards_of,
+    plausible,
+    sample_of,
+    smallest_k,
+)
 from anonflow.errors import AnonflowError, DataError, InfeasibleError, ParameterError
 from anonflow.risk import attack_context
 from anonflow.risk.attack import OF_THE_ROW
@@ -391,3 +400,9 @@ def test_people_are_counted_and_not_rows() -> None:
     assert "Column x is published in the open" in result.lines[4].says
     (result,) = cards_of(None, None, (), None, [None], SEED, k=2, table=anonymization.table)
     assert result.lines[4].verdict == "not measured"
+
+
+def test_a_remedy_that_costs_nothing_has_no_minus() -> None:
+    """The quickstart said that p = 2 costs -0.000 GCP."""
+    assert Remedy("p = 2", -0.0001).sentence() == "p = 2 costs +0.000 GCP"
+    assert Remedy("p = 2", -0.02).sentence() == "p = 2 costs -0.020 GCP"
