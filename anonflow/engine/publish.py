@@ -370,7 +370,7 @@ def write_all(session: Session, table: Table, report: RunReport, release: Releas
     keep = functools.partial(_keep_owners, session, table, release, marks)
     if flow.table_path is not None and release is not None:
         target = str(flow.targets[0])
-        named = functools.partial(_delivered_alone, flow.table_path, target, marks.clear)
+        named = functools.partial(_deliver_without_description, flow.table_path, target, marks.clear)
         try:
             write = functools.partial(_write_and_hash, session, table, release)
             written, *descriptions = write_described(flow.table_target, write, keep, named)
@@ -445,7 +445,7 @@ def _delivered(file: Path, named: str | None) -> Path | str:
     return shown_address(named)
 
 
-def _delivered_alone(table: Path, target: str, named: Callable[[], None]) -> None:
+def _deliver_without_description(table: Path, target: str, named: Callable[[], None]) -> None:
     """Upload a table that has no description yet, if it is published to an address; call `named` when it has its name there.
 
     The description of an earlier table goes first, as :func:`anonflow.release.tables.write_described` has it in a folder.
@@ -456,9 +456,11 @@ def _delivered_alone(table: Path, target: str, named: Callable[[], None]) -> Non
     place = metadata_path(table)
 
     def withdraw() -> None:
-        if place is not None and place.exists():  # a package, which has other tables
+        if place is None:
+            return
+        if place.exists():  # a package, which has other tables
             uploaded(place, beside(target, place.name))
-        elif place is not None:
+        else:
             removed(beside(target, place.name))
 
     uploaded(table, target, withdraw, named)

@@ -268,7 +268,7 @@ class Server:
 
     def _workspace(self) -> Workspace:
         cluster, key, number = self.cluster, self._key(), self._named("table")
-        # whose own is not there takes none of the browser's others: their pages ask for them
+        # a page whose folder is gone takes no folder of the browser's other pages: these ask for theirs
         resumes = not self._is_fresh() and (not number or number in self.folders.lost(key))
         workspace = Workspace(
             place=self.folders.begin(key, resumes, number),

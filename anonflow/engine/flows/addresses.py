@@ -232,7 +232,7 @@ def _part_of(place: str) -> str:
 def _may_exist(system: Any, place: str) -> bool:
     try:
         return bool(system.exists(place))
-    except Exception:  # of a store that does not answer nobody knows
+    except Exception:  # every store has errors of its own: one that does not answer may have the file
         return True
 
 

@@ -155,8 +155,9 @@ class ResumeStore(StoredResults):
     Notes
     -----
     Invariant: there is a note of an unfinished run, with its seed, exactly while results of one may be in the
-    folder, some of its files may be published, or a check has refused its release. Its seed is used again only for the same source and version, where no file has changed under its name; and only for the same flow once a
-    publication has begun, since two releases must not share a seed, or a check has refused its release.
+    folder, some of its files may be published, or a check has refused its release.
+    Its seed is used again only for the same source and version, where no file has changed under its name. It is used for the same flow
+    alone once a publication has begun, since two releases must not share a seed, and once a check has refused the release.
     """
 
     def __init__(
@@ -259,13 +260,16 @@ class ResumeStore(StoredResults):
 
     def refused(self, seed: int) -> bool:
         """Write down the seed of a release that a check refused: to draw until one passes would bias the draw."""
-        if (self._owner.unfinished() or {}).get(
-            "publishing"
-        ):  # of another draw, some of which may be published
+        left = self._owner.unfinished() or {}
+        if left.get("publishing"):  # another draw, some of which may be published
             return False
         try:
             self._owner.write_unfinished(self._note(seed, publishing=False, refused=True))
-        except AnonflowError:
+        except AnonflowError as error:
+            if self._warn is not None:
+                self._warn(
+                    f"the seed of the refused release cannot be kept, so the next run draws another: {error.message}"
+                )
             return False
         return True
 

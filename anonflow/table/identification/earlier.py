@@ -126,7 +126,7 @@ class Overlap:
     def sentence(self) -> str:
         """Return a sentence for the owner, with its meaning."""
         alike = (
-            f"{self.alike:,} people are in an earlier release from this owner's folder if spaces and capitals of {self.by} do not count: write it as it was, "
+            f"{plural(self.alike, 'person', 'are')} in an earlier release from this owner's folder if spaces and capitals of {self.by} do not count: write it as it was, "
             "or nobody recognizes them"
         )
         if not self.again:

@@ -164,8 +164,8 @@ def optima(count: int, measure: str, kicks: int) -> tuple[int, int]:
 @loop("measure", ["ncp", "height"])
 def test_the_best_classes_of_small_tables(measure: str) -> None:
     alone, reached = optima(40, measure, 100)
-    assert reached >= 38
-    assert alone < 27
+    assert reached >= 39
+    assert alone < 26
 
 
 @given(tables(min_n=6, max_n=16), st.sampled_from(METHODS), st.integers(2, 3))

@@ -419,6 +419,21 @@ def test_a_release_that_a_check_refused_is_not_drawn_until_it_passes(tmp_path: P
     assert OwnerFolder(tmp_path / "owner" / "test").unfinished() is None
 
 
+def test_that_the_seed_of_a_refused_release_cannot_be_kept_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(owner: OwnerFolder, facts: dict[str, Any]) -> None:
+        raise AnonflowError("no space left")
+
+    method, steps = LIKE_ITSELF
+    path = write_flow(tmp_path, anonymize=method, steps=steps, n=12)
+    monkeypatch.setattr(OwnerFolder, "write_unfinished", full)
+    reports = (engine.run(path, seed=seed, fresh=True) for seed in range(2**127, 2**127 + 50))
+    report = next(report for report in reports if not report.ok)
+    assert [warning for warning in report.warnings if "the next run draws another: no space left" in warning]
+    assert not [warning for warning in report.warnings if "would bias the draw" in warning]
+
+
 @pytest.mark.parametrize("moves", [1, 2])
 def test_a_release_that_is_half_set_aside_stays_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moves: int
