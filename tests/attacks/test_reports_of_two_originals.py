@@ -408,14 +408,22 @@ def test_every_published_file_is_the_same_whatever_the_cells_hide(
 
 
 def _without_chance(printed: bytes) -> bytes:
-    """Without the second in which it was printed, and with elements counted as they come: the browser leaves numbers out by chance."""
+    """Without the second in which it was printed, and with elements counted as they come.
+
+    The browser gives elements numbers, leaves some out by chance, and lists the elements in the order of these numbers.
+    """
     places: dict[bytes, int] = {}
     counted = re.sub(
         rb"\(node\d{8}\)",
         lambda match: b"(node%08d)" % places.setdefault(match[0], len(places)),
         printed,
     )
-    return re.sub(rb"\(D:\d{14}[^)]*\)", b"", counted)
+    listed = re.sub(
+        rb"/Limits \[[^]]*\]\s*/Names \[([^]]*)\]",
+        lambda match: b" ".join(sorted(re.findall(rb"\(node\d{8}\) \d+ 0 R", match[1]))),
+        counted,
+    )
+    return re.sub(rb"\(D:\d{14}[^)]*\)", b"", listed)
 
 
 @pytest.mark.slow
