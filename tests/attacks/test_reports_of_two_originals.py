@@ -428,6 +428,7 @@ def _without_chance(printed: bytes) -> bytes:
 
 @pytest.mark.slow
 @pytest.mark.browser
+@pytest.mark.machine
 def test_a_page_that_is_printed_twice_is_the_same_file(tmp_path: Path) -> None:
     """But for the second in which it was printed; it names no place of this machine."""
     if not any(shutil.which(name) for name in pdf.BROWSERS):

@@ -242,6 +242,7 @@ def test_a_browser_that_prints_nothing_is_told(monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.slow
 @pytest.mark.browser
+@pytest.mark.machine
 def test_the_page_is_printed(tmp_path: Path) -> None:
     if not any(shutil.which(name) for name in pdf.BROWSERS):
         pytest.skip("no browser that prints")
