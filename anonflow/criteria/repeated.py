@@ -124,7 +124,7 @@ def _sensitive(evidence: Evidence, column: str | None, values: int) -> str:
     there = int(evidence.table.frame[name].nunique(dropna=False))
     if values > there:
         raise ParameterError(
-            f"criterion 'repeated': column {name!r} has {there} values, so no release can leave {values}; lower values"
+            f"criterion 'repeated': column {name!r} has {plural(there, 'value')}, so no release can leave {values}; lower values"
         )
     return name
 

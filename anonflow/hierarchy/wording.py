@@ -23,6 +23,11 @@ def verb_of(count: int, verb: str) -> str:
     return verb if count != 1 else _SINGULAR.get(verb, verb + "s")
 
 
+def no_such(count: int, nouns: str) -> str:
+    """`1 value is no number`, `2 values are not numbers`: how many values of a column are none."""
+    return f"1 value is no {nouns.removesuffix('s')}" if count == 1 else f"{count:,} values are not {nouns}"
+
+
 def some(lines: Sequence[int], limit: int = 5) -> str:
     """`line 3`, `lines 3, 7`, `lines 3, 7, 9, 10, 11 and 4 more`."""
     text = ", ".join(str(line) for line in lines[:limit])

@@ -74,7 +74,7 @@ def ranges(
     ]
     if not all(good):
         raise DataError(
-            f"column {cells.name!r}: {published.count(~np.array(good))} cells are no ranges; is it numeric? "
+            f"column {cells.name!r}: {plural(published.count(~np.array(good)), 'cell', 'do')} not hold a range; is it numeric? "
             + setting("shares", "shares() reads the others")
         )
     unknown = np.array([ends is None for ends in read], bool)

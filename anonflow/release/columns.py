@@ -164,7 +164,7 @@ def _told_by_column(name: str, cells: pd.Series) -> str | None:
             "that nobody else has, which undoes the shuffle; leave it out or make it coarser"
         )
     if len(counts) > 1 and stands_in_order(counts, extra_runs):
-        breaks = f", but for {extra_runs} breaks" if extra_runs else ""
+        breaks = f", but for {plural(extra_runs, 'break')}" if extra_runs else ""
         return (
             f"column {name!r} is monotone: its {len(counts)} values stand in the table's order{breaks}, "
             "which undoes the shuffle; leave it out or put the table in another order"

@@ -309,7 +309,7 @@ def _coded_texts(cells: pd.Series, missing: np.ndarray, name: str) -> tuple[list
     repeated = len(texts) - len(set(texts))
     if repeated:
         raise DataError(
-            f"column {name!r}: {repeated} values of different types read the same as text; make them of one type"
+            f"column {name!r}: {plural(repeated, 'text', 'stand')} for values of different types; make them of one type"
         )
     order = sorted(range(len(texts)), key=texts.__getitem__)
     rank = np.empty(len(texts), np.int32)

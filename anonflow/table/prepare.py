@@ -23,7 +23,7 @@ import pandas as pd
 from anonflow.errors import DataError, Problem, SchemaError, setting
 from anonflow.hierarchy import number_text
 from anonflow.hierarchy.calendar import is_partial, period_labels
-from anonflow.hierarchy.wording import plural
+from anonflow.hierarchy.wording import no_such, plural, verb_of
 from anonflow.option import NEEDED, Option, options_of
 from anonflow.strict_yaml import unknown
 from anonflow.table.domain import missing_cells
@@ -370,9 +370,8 @@ def _read_texts(cells: pd.Series, form: Form, others: Iterable[Any]) -> pd.Serie
         problem = reading.problem(counts[written])
         bad = ~reading.good
         if bad.any():
-            problem = (
-                f"{int(counts[written][bad].sum()):,} values are not {form.kind} with {form.words}; "
-                + (other_form(texts[written].tolist(), counts[written]) or _ADVICE)
+            problem = f"{no_such(int(counts[written][bad].sum()), form.kind)} with {form.words}; " + (
+                other_form(texts[written].tolist(), counts[written]) or _ADVICE
             )
         if problem is not None:
             raise DataError(f"column {cells.name!r}: {problem}")
@@ -413,7 +412,7 @@ def _part_of_partial(
     if part == "age" and unknown_day == "missing":
         return first.mask(open_)
     raise DataError(
-        f"column {cells.name!r}: {int(open_.sum())} dates are a month or a year alone and do not say the {part}; "
+        f"column {cells.name!r}: {plural(int(open_.sum()), 'date', 'are')} a month or a year alone and {verb_of(int(open_.sum()), 'do')} not say the {part}; "
         + (
             "say unknown-day: youngest, oldest or missing"
             if part == "age"

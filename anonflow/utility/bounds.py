@@ -10,6 +10,7 @@ from anonflow.candidate_lists import Candidates
 from anonflow.criteria.matching.graph import consistency_graph
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.generalization import Generalization, Layout
+from anonflow.hierarchy.wording import plural
 from anonflow.kernels.bounds import (
     cover_bounds_jit,
     group_bounds_jit,
@@ -352,7 +353,7 @@ class _WeightedRecords:
                 f"no lower bound holds for {loss_name}: it may fall when more is covered; use one of {', '.join(name for name, loss in LOSSES.items() if loss.monotone)}"
             )
         if records.n < k:
-            raise InfeasibleError(f"k = {k} is more than the {records.n} records; lower k")
+            raise InfeasibleError(f"k = {k} is more than the {plural(records.n, 'record')}; lower k")
         _, first, label, weight = np.unique(
             records.classes(), return_index=True, return_inverse=True, return_counts=True
         )

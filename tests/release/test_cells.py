@@ -86,7 +86,7 @@ def test_dates_numbers_stars_and_an_index() -> None:
 @loop(
     ("call", "says"),
     [
-        (lambda: af.ranges(pd.Series(["marker", "1-2"], name="a")), "'a': 1 cells are no ranges"),
+        (lambda: af.ranges(pd.Series(["marker", "1-2"], name="a")), "'a': 1 cell does not hold a range"),
         (lambda: af.ranges(pd.Series(["*"], name="a")), "'a': contains nothing but"),
         (lambda: af.ranges(pd.Series(["1-2"], name="a"), domain=(3, 1)), "the lowest and the highest"),
         (lambda: af.ranges(pd.Series(["1-2"], name="a"), domain=("x", 1)), "the lowest and the highest"),

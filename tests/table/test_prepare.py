@@ -372,7 +372,7 @@ def test_parts_that_a_partial_date_has() -> None:
     years = Preparation([{"date-part": {"column": "born", "part": "year"}}]).apply(frame)["born"]
     assert years.tolist() == ["1984", "1984", "1990"]
     with pytest.raises(
-        DataError, match="1 dates are a month or a year alone and do not say the month; take a longer"
+        DataError, match="1 date is a month or a year alone and does not say the month; take a longer"
     ):
         Preparation([{"date-part": {"column": "born", "part": "month"}}]).apply(frame)
 

@@ -90,7 +90,7 @@ def test_an_unused_category_is_in_no_domain() -> None:
         (["1", "inf"], "numeric", {}, DataError, "1 value is no number"),
         (["1", "x", "x"], "numeric", {}, DataError, "2 values are not numbers"),
         ([1, "2"], "numeric", {}, DataError, "mixes"),
-        ([1, "1"], "categorical", {}, DataError, "same as text"),
+        ([1, "1"], "categorical", {}, DataError, "1 text stands for values of different types"),
         ([True, False], "numeric", {}, DataError, "truth values"),
         ([1j, 2j], "numeric", {}, DataError, "complex"),
         (["2020-01-01", "2020-13-01"], "numeric", {}, DataError, "do not exist"),

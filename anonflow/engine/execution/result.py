@@ -15,7 +15,7 @@ from anonflow.criteria.guarantee import promises_one_in_k
 from anonflow.criteria.verification import Finding
 from anonflow.drawing import facts, grid, heading, note, or_dash, plots, view
 from anonflow.engine.report.card import ReleaseCard
-from anonflow.hierarchy.wording import plural
+from anonflow.hierarchy.wording import plural, verb_of
 from anonflow.release import Release
 from anonflow.risk import Answer
 
@@ -297,12 +297,14 @@ class RunReport:
         verdict = "all checks passed" if self.ok else "NOT all checks passed"
         if self.card is None or self.card.ok:
             return verdict
-        count = len(self.card.failing)
-        return f"{verdict}, but {count} line{'s' if count > 1 else ''} of the release card fail{'' if count > 1 else 's'}"
+        failing = len(self.card.failing)
+        return f"{verdict}, but {plural(failing, 'line')} of the release card {verb_of(failing, 'fail')}"
 
     def __repr__(self) -> str:
         verdict = self._verdict()
-        lines = [f"RunReport of {self.flow}: {len(self.results)} runs, {verdict}, {self.seconds:.1f} s"]
+        lines = [
+            f"RunReport of {self.flow}: {plural(len(self.results), 'run')}, {verdict}, {self.seconds:.1f} s"
+        ]
         lines.append(self.runs.to_string(index=False))
         lines += [f"  {line}" for line in (*self.problems, *self.remarks)]
         lines += [

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from anonflow.errors import DataError
-from anonflow.hierarchy.wording import plural
+from anonflow.hierarchy.wording import no_such, plural
 from anonflow.table.forms.text_columns import factorized
 from anonflow.table.forms.text_forms import other_form
 from anonflow.table.named_settings import NAME_MISSING
@@ -129,9 +129,7 @@ def _read_numbers(cells: pd.Series, name: str, advice: str | None) -> tuple[np.n
             numbers.append(0)
     bad = int(wrong[at].sum())
     if bad:
-        problem = (
-            f"column {name!r}: {'1 value is no number' if bad == 1 else f'{bad:,} values are not numbers'}"
-        )
+        problem = f"column {name!r}: {no_such(bad, 'numbers')}"
         if advice is None:
             raise DataError(problem)
         words = [value for value in values if isinstance(value, str)]

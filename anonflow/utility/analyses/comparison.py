@@ -16,6 +16,7 @@ from anonflow.analysis.conditions import numbers_of, written_numbers
 from anonflow.analysis.models import texts
 from anonflow.analysis.plausible_tables import plausible_of
 from anonflow.errors import DataError, ParameterError
+from anonflow.hierarchy.wording import plural
 from anonflow.release import Release, publish
 from anonflow.table import Table
 from anonflow.table.domain import Domain, missing_cells
@@ -146,7 +147,7 @@ class Comparison:
         sizes = texts(self.original[name]).value_counts()
         if int(sizes.min()) < LEAST:
             raise ParameterError(
-                f"by: the smallest subgroup of {name!r} has {int(sizes.min())} people, and an analysis needs {LEAST}; "
+                f"by: the smallest subgroup of {name!r} has {plural(int(sizes.min()), 'person')}, and an analysis needs {LEAST}; "
                 "unite its rare values, or name another column"
             )
         return sorted(map(str, sizes.index))

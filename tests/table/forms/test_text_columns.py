@@ -112,7 +112,7 @@ def test_a_published_date_is_one_for_every_reader(moment: datetime.datetime, dig
 @loop("text", ["2020-01-01foo", "2020-01-01T10", "20200101/20200102", "2020-1-1"])
 def test_what_is_no_date_is_refused(text: str) -> None:
     assert Range.read(text) is None
-    with pytest.raises(DataError, match="no ranges"):
+    with pytest.raises(DataError, match="does not hold a range"):
         af.ranges(pd.Series([text]))
 
 
