@@ -14,7 +14,14 @@ from scipy import stats
 from anonflow.errors import ParameterError, VerificationError
 from anonflow.kernels import draw as kernels
 from anonflow.kernels import lanes as choices
-from anonflow.release import RandomWords, decompose, draw_assignment, draw_permutation, permute_classes
+from anonflow.release import (
+    RandomWords,
+    decompose,
+    draw_assignment,
+    draw_permutation,
+    draws_of_graph,
+    permute_classes,
+)
 from anonflow.release import draw as drawing
 from tests.naive import draw as naive
 from tests.strategies import loop
@@ -25,11 +32,8 @@ CHANCE = 1e-6  # seeds are fixed: a failure is a bug, never bad luck
 
 
 def many(matches: np.ndarray, times: int, step: int = 1) -> np.ndarray:
-    """Draws (times, n) of one graph, made at once: copies of a component are independent components."""
-    n = len(matches)
-    copies = naive.beside(*[matches] * times)
-    drawn = draw_assignment(copies, RandomWords(20_261_121, step))
-    return drawn.reshape(times, n) - np.arange(times)[:, None] * n
+    """Draws (times, n) of one graph, in two blocks; those of a block are made at once."""
+    return np.concatenate(list(draws_of_graph(matches, times, b"%032d" % step, times // 2 + 1)))
 
 
 def p_of_edges(matches: np.ndarray, draws: np.ndarray) -> float:
