@@ -10,8 +10,7 @@ import numpy as np
 
 from anonflow.errors import ParameterError, VerificationError
 from anonflow.hierarchy.wording import plural
-from anonflow.kernels.draw import components_jit, draw_batch_jit, halve_jit, walk_jit
-from anonflow.kernels.lanes import permute_batch_jit
+from anonflow.kernels.draw import components_jit, draw_batch_jit, halve_jit, permute_batch_jit, walk_jit
 from anonflow.release.randomness import RandomWords
 from anonflow.table.records import matches_among, places_in
 from anonflow.threads import in_threads
