@@ -100,6 +100,7 @@ def _problem(
 ) -> str:
     n, generalization, suppressed = records.n, outcome.generalization, outcome.suppressed
     positions = np.flatnonzero(~suppressed)
+    # the cheap checks come first: each of the later ones may assume that these hold
     last = np.array([records.domains[a].size - 1 for a in generalization.layout.ranges], np.int32)[:, None]
     if ((generalization.lo < 0) | (generalization.hi > last)).any():
         return "a generalized record goes beyond its domain"
@@ -132,6 +133,7 @@ def _matches_problem(matches: np.ndarray, suppressed: np.ndarray, k: int, recipr
     if ((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)).any():
         return "a record matches another twice"
     entered = matches >= 0
+    # a reciprocal graph of an odd number of records may need a match more
     degree = entered.sum(axis=1)
     right = np.where(suppressed, degree == 1, (degree == k) | ((degree == k + 1) & reciprocal))
     # each component has one degree: at both ends of an edge as many meet
@@ -172,6 +174,7 @@ def _guarantee_problem(
     for people, rows in _parts_of(guarantee, records, generalization):
         originals = Generalization.of(people)
         for at in _sample(positions, COUNTED):
+            # one record against all: the graph of who covers whom would take n^2 bits
             everywhere = np.full(rows.n, at)
             if guarantee != "(1,k)" and rows.take(everywhere).covers(originals).sum() < k:
                 return f"a generalized record covers fewer than {k} records"
@@ -223,6 +226,7 @@ def _hidden(generalization: Generalization, cells: np.ndarray) -> Generalization
     """Return the same, with some cells (q, n) taken out of the comparison."""
     layout = generalization.layout
     lo, hi, bits = generalization.lo.copy(), generalization.hi.copy(), generalization.bits.copy()
+    # any equal cells on both sides do: these are not compared
     lo[cells[layout.ranges]] = hi[cells[layout.ranges]] = 0
     for a, words in layout.words.items():
         bits[words, cells[a]] = 0
@@ -376,5 +380,6 @@ def partition_rng(entropy: int, partition: int, records: Records | None = None) 
     """
     step_seed = derived_seed(entropy, "algorithms")
     if records is not None:
+        # else the same seed would make the same choices in two tables, and one's result would tell about the other's
         step_seed = derived_seed(step_seed, f"records {records.fingerprint()}")
     return np.random.default_rng(np.random.SeedSequence(step_seed, spawn_key=(STEP, partition + 1)))

@@ -39,6 +39,7 @@ def below(bound: int, lanes: np.ndarray, cursor: np.ndarray) -> np.int64:
         product = np.int64(lanes[cursor[0]]) * bound
         cursor[0] += 1
         low = product & (_LANE - 1)
+        # the first comparison decides nearly always; the second one divides, and its right side is less than the bound
         if low >= bound or low >= (_LANE - bound) % bound:
             return product >> 32
     return np.int64(-1)
@@ -67,6 +68,7 @@ def pair_up(items: np.ndarray, start: int, d: int, lanes: np.ndarray, cursor: np
     """
     size = d
     while size > 2:
+        # a pairing of d items is a choice of d - 1 partners, then of d - 3, and so on: their product is drawn as one number
         product = np.int64(1)
         rest = size
         while rest > 2 and product * (rest - 1) <= _GROUP:
@@ -81,9 +83,11 @@ def pair_up(items: np.ndarray, start: int, d: int, lanes: np.ndarray, cursor: np
             if low >= product or low >= (_LANE - product) % product:
                 break
         while size > rest:
+            # the upper half is the choice, the lower half the fraction from which the next choice is made
             lane *= size - 1
             at = start + (lane >> 32)
             lane &= _LANE - 1
+            # the partner of the last item moves next to it, and the two are done
             swapped = items[at]
             items[at] = items[start + size - 2]
             items[start + size - 2] = swapped
@@ -131,7 +135,9 @@ def permute_batch(
     for t in range(len(batch)):
         start = offsets[batch[t]]
         size = offsets[batch[t] + 1] - start
+        # a copy: a class whose lanes do not suffice stays as it was
         order = members[start : start + size].copy()
+        # every class has a stream of its own: its result does not depend on the classes that share its batch
         stream = lanes[lane_offsets[t] : lane_offsets[t + 1]]
         cursor[0] = 0
         for s in range(size - 1, 0, -1):
@@ -157,6 +163,7 @@ def _join(parent: np.ndarray, a: Index, b: Index) -> bool:
     b = root_of(parent, b)
     if a == b:
         return False
+    # the smaller root wins: a component's root is its smallest original, in whatever order its edges are read
     if a < b:
         parent[b] = a
     else:
@@ -201,6 +208,7 @@ def components(matches: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray,
             i = matches[j, c]
             if i == -1:
                 break
+            # `seen` has the last row with this match, so it need not be cleared for each row
             if i < -1 or i >= n or seen[i] == j:
                 faulty[j] = True
                 break
@@ -216,6 +224,7 @@ def components(matches: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray,
     count = 0
     if not faulty.any():
         for j in range(n):
+            # the originals of one row are connected: rows need no vertices of their own
             for c in range(1, degree[j]):
                 _join(parent, matches[j, 0], matches[j, c])
         for i in range(n):
@@ -242,6 +251,7 @@ def components(matches: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray,
         columns[next_column[t]] = i
         next_column[t] += 1
     for j in range(n):
+        # all matches of a row are in one component: the first one tells which
         t = label[matches[j, 0]]
         if next_row[t] == offsets[t + 1]:
             faulty[j] = True  # more rows than originals
@@ -306,6 +316,7 @@ def halve(graph: np.ndarray, m: int, d: int, lanes: np.ndarray, cursor: np.ndarr
             mate[of_column[t + 1]] = of_column[t]
     for p in range(edges // 2):
         half[p] = -1
+    # edges 2p and 2p + 1 are a pair of their row: every walk has an edge of even number to begin with
     for start in range(0, edges, 2):
         if half[start >> 1] >= 0:
             continue
@@ -368,6 +379,7 @@ def walk(
                 if t < 0:
                     return False
             else:
+                # one of the edges that are not matched: numbers from the matched one on are shifted by one
                 t = below(d - 1, lanes, cursor)
                 if t < 0:
                     return False
@@ -424,6 +436,7 @@ def _draw_one(
         for i in range(size):
             root = root_of(parent, i)
             if root == i:
+                # 0 with probability 1/d: then the matching is this component's answer
                 coin = below(d, lanes, cursor)
                 if coin < 0:
                     return False
@@ -511,6 +524,7 @@ def draw_batch(
         stop = offsets[batch[t] + 1]
         m = stop - start
         d = np.int64(degrees[batch[t]])
+        # records that match themselves alone need no lanes: most of a large table may be such
         if d == 1:
             for j in range(start, stop):
                 assignment[rows[j]] = matches[rows[j], 0]

@@ -235,6 +235,7 @@ class Storage:
         chunks = {name: [part for b in sorted(by_batch) for part in by_batch[b][name]] for name in names}
         if self._spill is None:
             return [utility.class_sums(ready, chunks)]
+        # equal classes share a bucket: buckets are summed one by one, and few classes are in memory
         buckets = -(-self.table.n // CLASSES)
 
         def of_bucket(bucket: int) -> dict[str, tuple[float, ...]]:
@@ -528,6 +529,7 @@ def _need(path: Path, text: bool) -> int:
         except OSError:
             return 0  # the reader reports it
     try:
+        # Parquet is compressed: its size says little, and its footers count the cells
         footers = [pq.ParquetFile(open_file(file)).metadata for file in parquet_files(path)]
     except (pa.ArrowException, OSError, DataError):
         return 0
