@@ -93,6 +93,7 @@ class Assembly:
             local = np.concatenate([_as_wide(rows, width) for rows in lists])
             before = np.repeat(np.cumsum(lengths) - lengths, lengths)
             matches[place, :width] = np.where(local < 0, -1, np.concatenate(index)[local + before[:, None]])
+            # other partitions may have needed more places
             matches[place, width:] = -1
         labels = [outcome.classes for outcome in outcomes if outcome.classes is not None]
         self._labels_all &= len(labels) == len(outcomes)
@@ -100,6 +101,7 @@ class Assembly:
             if self._classes is None:
                 self._classes = self._empty((self._n,), np.int64)
             part = np.repeat(np.arange(len(labels)), lengths)
+            # methods number classes as they like: here 0, 1, 2 ... in each partition
             values, value = np.unique(np.concatenate(labels), return_inverse=True)
             pairs, label = np.unique(part * len(values) + value, return_inverse=True)
             counts = np.bincount(pairs // max(len(values), 1), minlength=len(labels))
@@ -133,6 +135,7 @@ class Assembly:
         if (position[1:] > position[:-1]).all():
             return
         place, cells = places_in(position, self._n), self._cells
+        # row by row: one row at a time is held twice, not the whole table
         flat = [row for array in (cells.lo, cells.hi, cells.bits) for row in array]
         flat += [self._suppressed, *([] if self._classes is None else [self._classes])]
         for array in flat:
@@ -173,6 +176,7 @@ class Assembly:
         classes[self._suppressed] = before[-1]
         there = np.zeros(int(before[-1]) + 1, bool)
         there[classes] = True
+        # all members of a class may have been suppressed: no number is left out
         if not there.all():
             classes[:] = (np.cumsum(there) - 1)[classes]
         return classes

@@ -236,6 +236,7 @@ class PilotModel:
 
     def _at(self, records: int, values: list[float], settled: int | None) -> float:
         sizes = np.array([float(pilot.records) for pilot in self.pilots])
+        # a longer stretch takes no less: where it seemed to, the clock was noisy
         grown = np.maximum.accumulate(np.maximum(values, 1e-9))
         if records <= sizes[0]:
             return float(grown[0] * records / sizes[0])
@@ -244,6 +245,7 @@ class PilotModel:
         power = 1.0
         if len(sizes) > 1:
             power = math.log(grown[-1] / grown[-2]) / math.log(sizes[-1] / sizes[-2])
+        # at least in proportion: noise between two stretches must not promise less
         power = min(max(power, 1.0), STEEPEST)
         if settled is None or records <= settled:
             return float(grown[-1] * (records / sizes[-1]) ** power)
@@ -307,6 +309,7 @@ def run_pilots(
     size = min(most, max(2 * k, smallest))
     threaded = "threads" in method.options and "threads" not in options
     options = {**options, **({"threads": 1} if threaded else {})}
+    # the other half is for stretches with efforts
     room = seconds if effort is None else seconds / 2
     begin = time.perf_counter()
     pilots: list[Pilot] = []
@@ -340,6 +343,7 @@ def run_pilots(
             took = sum(call.seconds for call in calls) / len(calls)
             worked += sum(call.seconds for call in calls)
             elapsed += sum(call.elapsed for call in calls)
+            # kernels are compiled once on a machine: this is no time that the method takes
             begin += sum(call.compiling for call in calls)
             lost = float(information_loss(outcome.generalization, loss))
             pilots.append(Pilot(records, took, lost, memory, _bytes(outcome)))
@@ -431,6 +435,7 @@ def _timed(
             compiling += passed
             continue
         repeats += 1
+        # the processor's time where others use the machine, the clock's where the method has several threads
         took = max(min(passed, used / len(parts)), 1e-6)
         if took < least:
             least, elapsed = took, max(passed, took)

@@ -6,12 +6,14 @@ import logging
 import threading
 from collections.abc import Callable, Hashable
 from dataclasses import replace
+from enum import Enum
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.engine import background
+from anonflow.engine.execution.batches import infeasible
 from anonflow.engine.execution.events import (
     Cancelled,
     Event,
@@ -21,7 +23,6 @@ from anonflow.engine.execution.events import (
     RunStarted,
 )
 from anonflow.engine.execution.result import RunResult
-from anonflow.engine.execution.totals import infeasible
 from anonflow.engine.flows.flow import Flow, Run
 from anonflow.errors import BUG, AnonflowError, unforeseen
 from anonflow.table import Table
@@ -37,6 +38,21 @@ BRIEF = 1.0
 
 _compiled: set[Hashable] = set()
 """The code of methods that this process has compiled, by what runs it."""
+
+
+class Stage(Enum):
+    """How far a run is."""
+
+    WAITING = "waiting"
+    COMPILING = "compiling"
+    RUNNING = "running"
+
+
+class StopReason(Enum):
+    """Why a run was stopped before its end."""
+
+    CANCELLED = "cancelled"
+    LATE = "late"
 
 
 class Attempt:
@@ -62,7 +78,9 @@ class Attempt:
     ----------
     share : float
         The finished share, 0 to 1.
-    begun, compiling, cancelled : bool
+    stage : Stage
+    stop : StopReason or None
+        None while nothing stops it.
     over_budget : str
         That no method keeps its budget of seconds, and what was taken; empty otherwise.
     compiled_in : float
@@ -86,7 +104,8 @@ class Attempt:
         self.run, self.seed = run, seed
         self.share = self.compiled_in = self.since = 0.0
         self.over_budget = ""
-        self.begun = self.compiling = self.cancelled = self.late = False
+        self.stage = Stage.WAITING
+        self.stop: StopReason | None = None
         self._flow, self._table = flow, table
         self._settings, self._results, self._seconds, self._words = settings or {}, results, seconds, words
         self._lock = threading.Lock()
@@ -101,9 +120,9 @@ class Attempt:
             Called with each event of the run, and with None when compiling begins.
         """
         with self._lock:
-            if self.cancelled:
+            if self.stop is not None:
                 return None
-            self.begun, self.since = True, perf_counter()
+            self.stage, self.since = Stage.RUNNING, perf_counter()
         self._compile(heard)
         handle = self._start(self._flow, self.seed, self._results)
         if handle is None:
@@ -125,7 +144,7 @@ class Attempt:
                 heard(event)
             result = handle.result().results[0]
         except Cancelled:
-            return self._too_long() if self.late else None
+            return self._too_long() if self.stop is StopReason.LATE else None
         except AnonflowError as error:
             return self._without(self._words(error.message))
         except MemoryError:
@@ -140,17 +159,22 @@ class Attempt:
             return self._too_long()
         return replace(result, name=self.run.name, values=dict(self.run.values))
 
+    @property
+    def cancelled(self) -> bool:
+        """Whether somebody cancelled it."""
+        return self.stop is StopReason.CANCELLED
+
     def cancel(self) -> None:
         """Stop as soon as possible; or never begin."""
         with self._lock:
-            self.cancelled = True
+            self.stop = StopReason.CANCELLED
             handle = self._handle
         if handle is not None:
             handle.cancel()
 
     def _start(self, flow: Flow, seed: int, results: Path | None = None) -> background.Handle | None:
         with self._lock:
-            if self.cancelled:
+            if self.stop is not None:
                 return None
             self.since = perf_counter()
             self._handle = background.start(flow, seed=seed, results=results, **self._settings)
@@ -161,7 +185,7 @@ class Attempt:
         key = compiled_for(self.run, self._table), str(self._settings.get("scheduler"))
         if key in _compiled or self.run.anonymize.algorithm not in REGISTRY:
             return
-        self.compiling = True
+        self.stage = Stage.COMPILING
         began = perf_counter()
         heard(None)
         try:
@@ -175,12 +199,14 @@ class Attempt:
             # reported, when the run itself is done: it is compiled as far as it came
             LOG.debug("%s while a method was compiled", unforeseen(error))
         finally:
-            self.compiling = False
+            self.stage = Stage.RUNNING
             self.compiled_in += perf_counter() - began
         _compiled.add(key)
 
     def _stop_late(self) -> None:
-        self.late = True
+        with self._lock:
+            if self.stop is None:
+                self.stop = StopReason.LATE
         assert self._handle is not None
         self._handle.cancel()
 

@@ -15,7 +15,7 @@ from anonflow.engine.execution.schedulers import checked_workers
 from anonflow.engine.flows.flow import Flow, Run
 from anonflow.engine.flows.loader import load_flow
 from anonflow.engine.staging import staged
-from anonflow.engine.storage.choice import table_of
+from anonflow.engine.storage.storage import table_of
 from anonflow.errors import AnonflowError, FlowError, ParameterError
 from anonflow.loss import measure_named
 from anonflow.release.randomness import checked_seed

@@ -39,7 +39,7 @@ from anonflow.large_arrays import IN_MEMORY, Arrays
 from anonflow.release import Earlier, Release, SeedWarning, publish
 from anonflow.release.tables import write_described, write_table
 from anonflow.risk import Answer
-from anonflow.risk.attackers.linkers import linked_by_all
+from anonflow.risk.attacker import WholeRelease
 from anonflow.risk.attackers.people import people_named
 from anonflow.table import Table
 from anonflow.table.files.metadata_file import metadata_path
@@ -165,18 +165,10 @@ def attack(session: Session, table: Table, release: Release, result: RunResult) 
             at = np.arange(table.n) if shows_hidden else np.flatnonzero(~suppressed)
             counts = proof.candidates.counts(table.n)[at]
             named = people_named(table, 1.0 / np.maximum(counts, 1), at, proof.candidates, result.k)
+        sizes, earlier = listed_sizes(result, table.unit_rows), session.flow.earlier
+        whole = WholeRelease(table, release, sizes, result.k, named, earlier)
         attacks = attacked_part(
-            session.flow,
-            session.fingerprint,
-            part,
-            result.guarantee,
-            listed_sizes(result, table.unit_rows),
-            result.k,
-            session.seed,
-            named,
-            by_all=linked_by_all(table, release, session.flow.earlier, result.k)
-            if session.flow.earlier
-            else None,
+            session.flow, session.fingerprint, part, result.guarantee, whole, session.seed
         )
         left_out = untried(session.flow, session.fingerprint, attacks) if part is None else []
         if left_out:

@@ -186,6 +186,7 @@ def cover_bounds(
                 if depth == 0:
                     for j in range(n):
                         if j != i:
+                            # the price is there already and refuses most records, before their cells are compared
                             if row[j] <= partial.cost[0] and is_free(plan, origin, j, partial, 0):
                                 need -= weight[j]
                             elif row[j] < best:
@@ -198,6 +199,7 @@ def cover_bounds(
                         cost = join_cost(plan, origin, j, partial, depth)
                         if cost <= partial.cost[depth] and is_free(plan, origin, j, partial, depth):
                             need -= weight[j]
+                        # a member that alone is as dear as the best set is in no better one: the loss never falls
                         elif cost < best:
                             who[depth, m] = j
                             price[depth, m] = cost
@@ -280,8 +282,10 @@ def group_bounds(
     q = len(level_at) - 1
     n = len(weight)
     room = 2
+    # at most half of the table is full: a search meets few strange entries
     while room < 2 * n:
         room *= 2
+    # the numbers are random, so their lowest bits are a hash
     mask = np.uint64(room - 1)
     slot_key = np.empty(room, np.uint64)
     slot_weight = np.empty(room, np.int64)
@@ -300,6 +304,7 @@ def group_bounds(
                 total = costs[depth, i] + cost[added, i]
                 costs[depth + 1, i] = total
                 useful |= total < best[i]
+            # costs only add up: levels that already cost too much for everybody are not continued
             if useful:
                 for i in range(n):
                     keys[depth + 1, i] = keys[depth, i] ^ key[added, i]
@@ -308,6 +313,7 @@ def group_bounds(
                     level[depth] = level_at[depth]
             continue
         if depth == q:
+            # a slot without weight is empty: the numbers in it need not be cleared
             slot_weight[:] = 0
             for i in range(n):
                 record_key = keys[q, i]

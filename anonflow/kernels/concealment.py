@@ -42,6 +42,7 @@ def covering(A: State, i: int, B: State, out: np.ndarray) -> int:
     n = len(out)
     for j in range(n):
         out[j] = True
+    # one QI for all records, not one record for all QIs: records lie side by side, so the inner loop is one of vectors
     for t in range(len(A.lo)):
         lo = A.lo[t, i]
         hi = A.hi[t, i]
@@ -117,6 +118,7 @@ def near(plan: Plan, origin: State, start: int, stop: int, ids: np.ndarray, cost
         join_row(plan, origin, i, origin, np.int64(0), np.int64(u), out)
         out[i] = -1.0  # itself comes first
         least(out, 0, key, place)
+        # `least` takes any of those at the limit: the closer ones are certain, the others are taken by position, so that the result is defined
         limit = key[0]
         at = 0
         for j in range(u):
@@ -133,6 +135,7 @@ def near(plan: Plan, origin: State, start: int, stop: int, ids: np.ndarray, cost
         for s in range(m):
             ids[i - start, s] = place[order[s]]
             costs[i - start, s] = out[place[order[s]]]
+        # -1 only put the record first
         costs[i - start, 0] = origin.cost[i]
 
 
@@ -200,6 +203,7 @@ def expand(
                         have += count[j]
                     elif costs[i - start, s] <= least:
                         cost = join_cost(plan, origin, j, boxes, i)
+                        # the same of equal ones as in the search of all records below, which meets them by position
                         if cost < least or (cost == least and j < best):
                             least = cost
                             best = j
@@ -310,6 +314,7 @@ def mend(plan: Plan, origin: State, order: np.ndarray, k: int, boxes: State) -> 
     widenings = 0
     for i in order:
         have = covering(origin, i, boxes, inside)
+        # widening earlier originals' records may have covered this one, too
         if have >= k:
             continue
         join_row(plan, origin, i, boxes, np.int64(0), np.int64(n), row)
@@ -317,6 +322,7 @@ def mend(plan: Plan, origin: State, order: np.ndarray, k: int, boxes: State) -> 
             row[j] = np.inf if inside[j] else row[j] - boxes.cost[j]
         want = k - have
         least(row, 0, key[:want], place[:want])
+        # as in `near`: which of equally dear records are widened is decided by position
         limit = key[0]
         for j in range(n):
             if row[j] < limit:
@@ -399,6 +405,7 @@ def best_choice(
             continue
         move(work, depth, depth - 1, work)
         widen(plan, work, depth, origin, chosen[depth])
+        # more records make it no cheaper
         if monotone and work.cost[depth] >= best:
             continue
         if depth == k - 1:

@@ -52,6 +52,7 @@ def renew(plan: Plan, B: State, start: Index, stop: Index) -> None:
                     mlog += plan.mlog[plan.set_at[t] + only]
                     word = word & (word - _ONE)
             B.count[t, j] = count
+            # of one value the word is known: a join looks at one word, not at all of the set
             B.only[t, j] = only if count == 1 else -1
             B.mass[t, j] = mass
             B.mlog[t, j] = mlog

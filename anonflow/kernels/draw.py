@@ -3,7 +3,9 @@
 A graph of m generalized records ("rows") and m originals ("columns"), every one of degree d, is a flat array
 ``graph (m * d,) int32``: row j has the edges ``graph[j * d : (j + 1) * d]``, each the number of its column.
 
-Random numbers come as lanes: see :mod:`anonflow.kernels.lanes`.
+Random numbers come as 32-bit lanes that the caller has drawn from a cryptographic source: no kernel draws random numbers of its
+own. A kernel that has too few lanes reports it, and the caller calls it again with *more of the same stream*: new lanes instead
+would favour the results that need few. ``cursor[0]`` counts the lanes used.
 """
 
 from __future__ import annotations
@@ -12,8 +14,147 @@ import numpy as np
 
 from anonflow.kernels.classes.forest import root_of
 from anonflow.kernels.jit import jit
-from anonflow.kernels.lanes import below, pair_up
 from anonflow.kernels.state import Index
+
+_LANE = 1 << 32
+_GROUP = 1 << 31  # a lane times the product of a group's bounds stays within int64
+
+
+def below(bound: int, lanes: np.ndarray, cursor: np.ndarray) -> np.int64:
+    """Return a uniform integer in [0, bound), by multiplication and rejection (Lemire, TOMACS 29, 2019).
+
+    Parameters
+    ----------
+    bound : int
+        1 to 2**31.
+    lanes : numpy.ndarray, shape (l,), uint32
+    cursor : numpy.ndarray, shape (1,), int64
+
+    Returns
+    -------
+    numpy.int64
+        -1 if the lanes did not suffice.
+    """
+    while cursor[0] < len(lanes):
+        product = np.int64(lanes[cursor[0]]) * bound
+        cursor[0] += 1
+        low = product & (_LANE - 1)
+        # the first comparison decides nearly always; the second one divides, and its right side is less than the bound
+        if low >= bound or low >= (_LANE - bound) % bound:
+            return product >> 32
+    return np.int64(-1)
+
+
+below_jit = jit(below, borrows=True)
+
+
+def pair_up(items: np.ndarray, start: int, d: int, lanes: np.ndarray, cursor: np.ndarray) -> bool:
+    """Permute ``items[start : start + d]`` so that the neighbours 2t, 2t + 1 are a uniform pairing.
+
+    One lane serves as many choices as the product of their bounds allows.
+
+    Parameters
+    ----------
+    items : numpy.ndarray, int32
+    start, d : int
+        d is even.
+    lanes : numpy.ndarray, shape (l,), uint32
+    cursor : numpy.ndarray, shape (1,), int64
+
+    Returns
+    -------
+    bool
+        False if the lanes did not suffice.
+    """
+    size = d
+    while size > 2:
+        # a pairing of d items is a choice of d - 1 partners, then of d - 3, and so on: their product is drawn as one number
+        product = np.int64(1)
+        rest = size
+        while rest > 2 and product * (rest - 1) <= _GROUP:
+            product *= rest - 1
+            rest -= 2
+        while True:
+            if cursor[0] >= len(lanes):
+                return False
+            lane = np.int64(lanes[cursor[0]])
+            cursor[0] += 1
+            low = (lane * product) & (_LANE - 1)
+            if low >= product or low >= (_LANE - product) % product:
+                break
+        while size > rest:
+            # the upper half is the choice, the lower half the fraction from which the next choice is made
+            lane *= size - 1
+            at = start + (lane >> 32)
+            lane &= _LANE - 1
+            # the partner of the last item moves next to it, and the two are done
+            swapped = items[at]
+            items[at] = items[start + size - 2]
+            items[start + size - 2] = swapped
+            size -= 2
+    return True
+
+
+pair_up_jit = jit(pair_up, borrows=True)
+
+
+def permute_batch(
+    offsets: np.ndarray,
+    members: np.ndarray,
+    batch: np.ndarray,
+    lanes: np.ndarray,
+    lane_offsets: np.ndarray,
+    assignment: np.ndarray,
+) -> np.ndarray:
+    """Permute the members of some classes uniformly (Fisher and Yates), independently in each class.
+
+    Parameters
+    ----------
+    offsets : numpy.ndarray, shape (c + 1,), int64
+    members : numpy.ndarray, shape (m,), int64
+        Class t has ``members[offsets[t] : offsets[t + 1]]``.
+    batch : numpy.ndarray, shape (b,), int64
+        Which classes.
+    lanes : numpy.ndarray, shape (l,), uint32
+    lane_offsets : numpy.ndarray, shape (b + 1,), int64
+        Class ``batch[t]`` takes ``lanes[lane_offsets[t] : lane_offsets[t + 1]]``.
+    assignment : numpy.ndarray, shape (n,), int64
+        ``assignment[i]`` becomes a member of i's class, all different.
+
+    Returns
+    -------
+    numpy.ndarray, shape (b,), bool
+        Where the lanes did not suffice; these are as before.
+
+    Notes
+    -----
+    O(m) time.
+    """
+    short = np.zeros(len(batch), np.bool_)
+    cursor = np.zeros(1, np.int64)
+    for t in range(len(batch)):
+        start = offsets[batch[t]]
+        size = offsets[batch[t] + 1] - start
+        # a copy: a class whose lanes do not suffice stays as it was
+        order = members[start : start + size].copy()
+        # every class has a stream of its own: its result does not depend on the classes that share its batch
+        stream = lanes[lane_offsets[t] : lane_offsets[t + 1]]
+        cursor[0] = 0
+        for s in range(size - 1, 0, -1):
+            r = below(s + 1, stream, cursor)
+            if r < 0:
+                short[t] = True
+                break
+            swapped = order[r]
+            order[r] = order[s]
+            order[s] = swapped
+        if not short[t]:
+            for s in range(size):
+                assignment[members[start + s]] = order[s]
+    return short
+
+
+permute_batch_jit = jit(permute_batch)
 
 
 def _join(parent: np.ndarray, a: Index, b: Index) -> bool:
@@ -22,6 +163,7 @@ def _join(parent: np.ndarray, a: Index, b: Index) -> bool:
     b = root_of(parent, b)
     if a == b:
         return False
+    # the smaller root wins: a component's root is its smallest original, in whatever order its edges are read
     if a < b:
         parent[b] = a
     else:
@@ -66,6 +208,7 @@ def components(matches: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray,
             i = matches[j, c]
             if i == -1:
                 break
+            # `seen` has the last row with this match, so it need not be cleared for each row
             if i < -1 or i >= n or seen[i] == j:
                 faulty[j] = True
                 break
@@ -81,6 +224,7 @@ def components(matches: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray,
     count = 0
     if not faulty.any():
         for j in range(n):
+            # the originals of one row are connected: rows need no vertices of their own
             for c in range(1, degree[j]):
                 _join(parent, matches[j, 0], matches[j, c])
         for i in range(n):
@@ -107,6 +251,7 @@ def components(matches: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray,
         columns[next_column[t]] = i
         next_column[t] += 1
     for j in range(n):
+        # all matches of a row are in one component: the first one tells which
         t = label[matches[j, 0]]
         if next_row[t] == offsets[t + 1]:
             faulty[j] = True  # more rows than originals
@@ -171,6 +316,7 @@ def halve(graph: np.ndarray, m: int, d: int, lanes: np.ndarray, cursor: np.ndarr
             mate[of_column[t + 1]] = of_column[t]
     for p in range(edges // 2):
         half[p] = -1
+    # edges 2p and 2p + 1 are a pair of their row: every walk has an edge of even number to begin with
     for start in range(0, edges, 2):
         if half[start >> 1] >= 0:
             continue
@@ -233,6 +379,7 @@ def walk(
                 if t < 0:
                     return False
             else:
+                # one of the edges that are not matched: numbers from the matched one on are shifted by one
                 t = below(d - 1, lanes, cursor)
                 if t < 0:
                     return False
@@ -289,6 +436,7 @@ def _draw_one(
         for i in range(size):
             root = root_of(parent, i)
             if root == i:
+                # 0 with probability 1/d: then the matching is this component's answer
                 coin = below(d, lanes, cursor)
                 if coin < 0:
                     return False
@@ -376,6 +524,7 @@ def draw_batch(
         stop = offsets[batch[t] + 1]
         m = stop - start
         d = np.int64(degrees[batch[t]])
+        # records that match themselves alone need no lanes: most of a large table may be such
         if d == 1:
             for j in range(start, stop):
                 assignment[rows[j]] = matches[rows[j], 0]

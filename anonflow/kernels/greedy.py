@@ -29,6 +29,7 @@ def least(out: np.ndarray, ids: np.ndarray, m: int) -> int:
     lowest = _FAR
     start = 0
     while start < m:
+        # the minimum of a block is a loop of vectors; ids are only read in blocks that can win
         values = out[start : min(start + _BLOCK, m)]
         low = np.inf
         for s in range(len(values)):
@@ -94,6 +95,7 @@ def augment(
     """
     n = len(chosen)
     reached[:] = -1
+    # breadth first, so that the path is a shortest one
     queue[0] = i
     head = 0
     tail = 1
@@ -222,6 +224,7 @@ def greedy_rounds(
             i = order[v]
             matches[chosen[i], level] = i
             assigned[i, level] = chosen[i]
+            # only now: within an assignment all originals choose among the same generalized records
             widen(plan, state, chosen[i], origin, i)
 
 

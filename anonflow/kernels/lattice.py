@@ -66,6 +66,7 @@ def count_groups(
     q, r = len(at), len(rows)
     room = np.int64(4)
     shift = np.uint64(62)
+    # at most half full, so that few slots are probed
     while room < 2 * r:
         room *= 2
         shift -= _ONE
@@ -77,6 +78,7 @@ def count_groups(
         hashed = np.uint64(0)
         for a in range(q):
             hashed = hashed * _MIX + words[at[a] + codes[t, a]]
+        # the upper bits of a product depend on all cells, its lower bits only on their lower bits: they are mixed
         hashed ^= hashed >> np.uint64(32)
         place = np.int64((hashed * _MIX) >> shift)
         while True:

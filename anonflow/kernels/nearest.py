@@ -42,6 +42,7 @@ def nearest(plan: Plan, origin: State, joined: State, start: int, stop: int, nea
             for i in range(first, last):
                 increase_row(plan, origin, i, joined, begin, end, growth[i - first])
         for i in range(first, last):
+            # ties begin at i: else the first records of the table would be everybody's candidates
             least(growth[i - first], i, key, near[i])
 
 

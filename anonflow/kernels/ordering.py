@@ -38,6 +38,7 @@ def stable_order(values: np.ndarray) -> np.ndarray:
         for i in range(start, min(start + RUN, m)):
             value = values[i]
             at = i
+            # strictly greater: equal values stay in their order
             while at > start and keys[at - 1] > value:
                 keys[at] = keys[at - 1]
                 order[at] = order[at - 1]

@@ -48,6 +48,7 @@ def add_nodes(plan: Plan, A: State, i: Index, B: State, start: Index, stop: Inde
     for t in range(len(plan.range_form)):
         if plan.range_form[t] == NODES:
             count += 1
+            # once for record i; a search for each j would be a loop with branches
             node = plan.leaf[plan.range_at[t] + np.int64(A.lo[t, i])]
             while plan.last[node] < A.hi[t, i]:
                 node = plan.parent[node]

@@ -182,6 +182,7 @@ class Certificate:
             raise DataError(f"{name}: does not exist; name the certificate in the owner's folder")
         try:
             description, read = _read_file(file, arrays)
+        # a file that somebody sent may be anything: whatever a reader raises on it, it is no certificate
         except (OSError, ValueError, KeyError, TypeError, EOFError, MemoryError, SyntaxError, RecursionError):
             description = None
         except (zipfile.BadZipFile, NotImplementedError, RuntimeError, OverflowError):
@@ -234,6 +235,7 @@ def _array(archive: zipfile.ZipFile, item: zipfile.ZipInfo, kind: np.dtype, arra
         if np.lib.format.read_magic(stream) != (1, 0):
             raise ValueError
         shape, _, stored = np.lib.format.read_array_header_1_0(stream)
+        # the header may claim any size: only as much is taken as the file has
         if len(shape) != 1 or stored != kind or shape[0] * kind.itemsize != item.file_size - stream.tell():
             raise ValueError
         array = arrays.empty(shape, kind)
@@ -258,6 +260,7 @@ def _sound(description: dict[str, Any], arrays: dict[str, np.ndarray]) -> bool:
     lists = Candidates(*(arrays[name] for name in _ARRAYS))
     if _MARKS in arrays:
         key = description.get("key")
+        # marks are of no use without the key that they were made with
         if not isinstance(key, str) or len(key) != KEY_LENGTH or not key.isascii():
             return False
         if len(arrays[_MARKS]) != lists.rows:

@@ -86,6 +86,7 @@ def told_by_dependence(table: Table) -> list[str]:
     """
     rows: slice | np.ndarray = slice(None)
     if table.n > _COMPARED:
+        # evenly over the table: its first rows may be of one kind
         rows = np.arange(_COMPARED) * table.n // _COMPARED
     codes = {
         name: _codes_of(table.frame[name].iloc[rows]) for name in (*table.qi_columns, *table.other_columns)
@@ -124,6 +125,7 @@ def _follows(column: np.ndarray, from_column: np.ndarray) -> bool:
     column, from_column = column[both], from_column[both]
     if len(column) < 2:
         return False
+    # two records with equal values there: how often do they agree here, and how often do any two?
     sizes = np.bincount(from_column)
     together = int(np.count_nonzero(sizes[from_column] > 1))
     if 2 * together < len(column):  # nearly unique values: another sentence says it
@@ -184,6 +186,7 @@ def stands_in_order(counts: np.ndarray, extra_runs: int) -> bool:
     usual = float((counts * (n - counts + 1) / n).sum()) - v
     if extra_runs > max(4.0, _MISPLACED * usual) or extra_runs > n - v:
         return False
+    # the number of orders, and of those with so few breaks, as logarithms: both are far too large for floats
     orders = math.lgamma(n + 1) - sum(math.lgamma(count + 1) for count in counts.tolist())
     places = math.lgamma(n - v + 1) - math.lgamma(extra_runs + 1) - math.lgamma(n - v - extra_runs + 1)
     return orders - places - math.lgamma(v + extra_runs + 1) > _CHANCE

@@ -10,8 +10,7 @@ import numpy as np
 
 from anonflow.errors import ParameterError, VerificationError
 from anonflow.hierarchy.wording import plural
-from anonflow.kernels.draw import components_jit, draw_batch_jit, halve_jit, walk_jit
-from anonflow.kernels.lanes import permute_batch_jit
+from anonflow.kernels.draw import components_jit, draw_batch_jit, halve_jit, permute_batch_jit, walk_jit
 from anonflow.release.randomness import RandomWords
 from anonflow.table.records import matches_among, places_in
 from anonflow.threads import in_threads
@@ -73,6 +72,7 @@ def draw_assignment(
             f"the matches of {plural(int(faulty.sum()), 'record')} are not regular; "
             "every record needs equally many matches on both sides to be drawn from"
         )
+    # a stream is named after the component's smallest record: the draw of a component does not depend on the others
     smallest = columns[offsets[:-1]]
     if positions is not None:
         at = np.asarray(positions)
@@ -125,6 +125,7 @@ def draw_by_parts(matches: np.ndarray, words: RandomWords, parts: Sequence[np.nd
     groups = [np.sort(np.concatenate(parts[a:b])) for a, b in pairwise([*starts, len(parts)])]
     n, drawn = len(matches), np.empty(len(matches), np.int64)
     place = places_in(np.concatenate(groups), n + 1, np.int32)
+    # records in no part, such as suppressed ones
     groups.append(np.flatnonzero(place[:n] < 0))
     place[groups[-1]] = np.arange(n - len(groups[-1]), n)
     place[n] = n  # of what is no record
@@ -132,6 +133,7 @@ def draw_by_parts(matches: np.ndarray, words: RandomWords, parts: Sequence[np.nd
     def draw(first: int, at: np.ndarray) -> bool:
         listed = matches[at]
         local = np.where(listed < 0, listed, place[np.minimum(listed, n)] - first)
+        # matches leave the part: its components are not whole, and the table is drawn from at once
         if ((listed >= 0) & ((local < 0) | (local >= len(at)))).any():
             return False
         drawn[at] = at[draw_assignment(local, words, at)]
@@ -170,6 +172,7 @@ def draws_of_graph(matches: np.ndarray, draws: int, secret: bytes, block: int) -
     n, width = matches.shape
     for start in range(0, draws, block):
         copies = min(block, draws - start)
+        # copies of the graph lie side by side and are components of one: one call draws many times
         shift = np.arange(copies)[:, None, None] * n
         stacked = np.where(matches >= 0, matches + shift, -1).reshape(copies * n, width)
         drawn = draw_assignment(stacked, RandomWords(secret, step=start))
@@ -231,6 +234,7 @@ def draw_permutation(n: int, words: RandomWords) -> np.ndarray:
     if buckets == 1:
         members = np.arange(n, dtype=np.int64)
         return permute_buckets(members, np.array([0, n], np.int64), np.zeros(1, np.int64), words)
+    # dealt to buckets at random and then permuted within: uniform, and no bucket needs the others in memory
     dealt = np.concatenate(list(deal(n, words)))
     members = np.argsort(dealt, kind="stable").astype(np.int64)
     offsets = np.concatenate([[0], np.cumsum(np.bincount(dealt, minlength=buckets))]).astype(np.int64)
@@ -285,6 +289,7 @@ def _permuted(
 ) -> np.ndarray:
     assignment = np.empty(len(members), np.int64)
     sizes = np.diff(offsets)
+    # a lane a choice; rejections are rare, and more are there for large classes
     expected = np.where(sizes > 1, sizes + 8 * (sizes >> 10), 0)
 
     def permute(batch: np.ndarray, lanes: np.ndarray, lane_offsets: np.ndarray) -> np.ndarray:
@@ -325,7 +330,9 @@ def _in_batches(
                 stream[:] = words.lanes(purpose, names[t], counts[t], begun.pop(t, None))
         short = run(batch, lanes, lane_offsets)
         for u in np.flatnonzero(short).tolist():
+            # the stream goes on where it ended: fresh lanes would favour results that need few
             begun[items[u]] = streams[u].copy()
+            # doubled, so that an unlucky item runs a few times at most
             counts[items[u]] = 2 * counts[items[u]] + 64
         return batch[short]
 
@@ -486,6 +493,7 @@ def _assignments(
             return bool(halve_jit(graph, m, d, lanes, np.zeros(1, np.int64), half))
 
         _until_enough(split, words, key, (2 * _pairing_lanes(d) + 1) * m)
+        # `halve` reorders the graph: edge p of the half is one of its edges 2p and 2p + 1
         pairs = graph.reshape(-1, 2)
         rest = np.where(pairs[:, 0] == half, pairs[:, 1], pairs[:, 0])
         return _assignments(half, m, d // 2, words, serial) + _assignments(rest, m, d // 2, words, serial)

@@ -117,6 +117,7 @@ def publish(
             warnings.warn(f"{weak}", ReleaseWarning, stacklevel=3)
     suppressed = np.asarray(anonymization.suppressed, bool)
     relation = anonymization.matches, anonymization.classes, suppressed
+    # fewer than k are no class to hide in: their other columns would be those of a few people
     hidden = 0 < int(suppressed.sum()) < anonymization.k * table.unit_rows
     frozen, parts = (getattr(anonymization, name, None) for name in ("frozen", "partitions"))
     origin = drawn_originals(*relation, words, frozen, parts or ())
@@ -209,8 +210,10 @@ def _missing_memory(anonymization: Publishable, release: Release) -> str:
 def _warn_of_second_draw(source: Publishable, seed: int | bytes | None, step: int) -> None:
     mark = None
     if seed is not None:
+        # a hash, because the seed is a secret and this lasts as long as the result
         mark = hashlib.blake2b(repr((type(seed), seed, step)).encode()).digest()
     before = _drawn.setdefault(source, set())
+    # the same seed draws the same rows, which tell nothing more
     if before and (mark is None or mark not in before):
         warnings.warn(
             "a release of this anonymization was drawn before; publish only one of them, "

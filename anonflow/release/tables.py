@@ -103,6 +103,7 @@ def write_described(
             with drafted(
                 place, lambda draft: draft.write_text(text, encoding="utf-8", newline="\n")
             ) as name_description:
+                # the description of an earlier table goes first: at no moment does one stand beside rows that it is not about
                 ready()
                 _withdraw(place, target)
                 name_table()
@@ -228,6 +229,7 @@ def _unknown(path: str | PathLike[str]) -> ParameterError:
 
 
 def _write_csv(frame: pd.DataFrame, stream: BinaryIO) -> None:
+    # the writer quotes a cell with a line feed by itself, but none with a carriage return
     quoted = has_returns(frame)
     text = io.TextIOWrapper(stream, encoding="utf-8", newline="", write_through=True)
     for start in range(0, max(1, len(frame)), _ROWS):

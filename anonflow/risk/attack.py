@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from os import PathLike
 from typing import Any
 
@@ -13,7 +14,7 @@ from anonflow.criteria.evidence import subject_of
 from anonflow.criteria.repeated import released_people
 from anonflow.errors import ParameterError
 from anonflow.risk.attack_context import AttackContext
-from anonflow.risk.attacker import Attacker, Success
+from anonflow.risk.attacker import Attacker, AttackerKind, Success
 from anonflow.risk.attackers.by_keys import ByKeys, ByKeySets, checked_sets
 from anonflow.risk.attackers.counting import Counter
 from anonflow.risk.attackers.disclosive import Disclosive
@@ -64,7 +65,8 @@ ATTACKERS: dict[str, Any] = {
 OF_ROWS = tuple(name for name, kind in ATTACKERS.items() if kind.reads_rows_alone)
 OF_THE_ROW = tuple(name for name, kind in ATTACKERS.items() if kind.points_at_row)
 WITH_REGISTER = tuple(name for name, kind in ATTACKERS.items() if kind.takes_register)
-"""Those of them who read the rows alone, who point at a row, and who take a register (:class:`AttackerKind`)."""
+OF_SETS = tuple(name for name, kind in ATTACKERS.items() if kind.of_sets)
+"""Those of them who read the rows alone, point at a row, take a register, stand for others by sets of columns (:class:`AttackerKind`)."""
 
 COLUMNS = (
     "attacker",
@@ -194,10 +196,11 @@ def attack(
         chosen += attackers_of(WITH_REGISTER, register)
     if key_sets:
         chosen = [ByKeys(attacker, keys) for keys in key_sets for attacker in chosen]
-    if folders and all(tried.name != Linker.name for tried in chosen):
-        chosen = [*chosen, Linker()]
+    if folders:
+        names = {tried.name for tried in chosen}
+        chosen += [kind() for name, kind in ATTACKERS.items() if kind.of_earlier and name not in names]
     if others is not None:
-        chosen = [*chosen, Intersection(others)]
+        chosen += [kind(others) for kind in ATTACKERS.values() if kind.takes_releases]
     if context.schema is not None:
         for tried in chosen:
             if tried.name not in OF_ROWS:
@@ -286,7 +289,7 @@ def attackers_of(named: Any, register: pd.DataFrame | None = None) -> list[Attac
     ParameterError
         If an attacker is unknown, or does not have one of the parameters.
     """
-    if isinstance(named, str | Mapping | ByKeySets) or hasattr(named, "attack"):
+    if isinstance(named, str | Mapping | AttackerKind) or hasattr(named, "attack"):
         named = [named]
     if not isinstance(named, Iterable):
         raise ParameterError("attackers are names such as ['prosecutor', 'linker'], or attacker objects")
@@ -297,8 +300,9 @@ def attackers_of(named: Any, register: pd.DataFrame | None = None) -> list[Attac
 
 
 def _of_item(item: Any, register: pd.DataFrame | None) -> list[Attacker]:
-    if isinstance(item, ByKeySets):
-        return list(item.of(attackers_of(item.attackers, register)))
+    read = partial(attackers_of, register=register)
+    if isinstance(item, AttackerKind):
+        return item.members(read)
     if hasattr(item, "attack"):
         return [item]
     named: Mapping[Any, Any] = item if isinstance(item, Mapping) else {item: {}}
@@ -311,13 +315,10 @@ def _of_item(item: Any, register: pd.DataFrame | None) -> list[Attacker]:
         if not parameters and register is not None and ATTACKERS[name].takes_register:
             parameters = {"population": register}
         try:
-            attacker = ATTACKERS[name](**{str(key): value for key, value in (parameters or {}).items()})
+            kind = ATTACKERS[name](**{str(key): value for key, value in (parameters or {}).items()})
         except TypeError:
             raise ParameterError(f"{name}: {ATTACKERS[name].asked_for()}") from None
-        if isinstance(attacker, ByKeySets):
-            attackers += attacker.of(attackers_of(attacker.attackers, register))
-        else:
-            attackers.append(attacker)
+        attackers += kind.members(read)
     return attackers
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from inspect import signature
 from typing import Any, ClassVar, Protocol
@@ -12,7 +12,7 @@ from anonflow.errors import ParameterError
 from anonflow.hierarchy.wording import plural
 from anonflow.option import options_of
 from anonflow.risk.attack_context import AttackContext
-from anonflow.table import Schema
+from anonflow.table import Schema, Table
 
 Z = 1.96
 """Of a two-sided interval with confidence 95%."""
@@ -119,6 +119,32 @@ class Attacker(Protocol):
         """
 
 
+@dataclass(frozen=True, eq=False)
+class WholeRelease:
+    """What is counted on all rows of a release that is too large to be attacked but by a sample.
+
+    Attributes
+    ----------
+    table : Table
+        The originals.
+    release : Release
+    sizes : sequence of (int, int)
+        Of rows that list people, and how many people are listed by so many.
+    k : int
+    people : Success or None
+        Of the attacker who looks for people by all their rows, which are not all in a sample.
+    earlier : list of paths
+        The owner's folders of earlier releases of these people.
+    """
+
+    table: Table
+    release: Any
+    sizes: Sequence[tuple[int, int]]
+    k: int
+    people: Success | None = None
+    earlier: Sequence[Any] = ()
+
+
 class AttackerKind:
     """What an attacker of this package says of itself, for all who choose among attackers; a new one says what differs.
 
@@ -154,6 +180,16 @@ class AttackerKind:
         Whether it needs a release of classes.
     of_fresh_draw : bool
         Whether screens show its rate on a fresh draw from the release's matches, as the release card does.
+    of_strangers : bool
+        Whether screens try it with those columns alone that strangers know.
+    of_sets : bool
+        Whether it stands for the attackers of its parameter ``attackers``, each with every set of columns of its parameter ``sets``.
+    of_earlier : bool
+        Whether it uses the context's earlier releases: where there are some, it is tried without being named.
+    takes_releases : bool
+        Whether its parameter is other releases of the same people: where there are some, it is tried without being named.
+    beside_register : bool
+        Whether the screen tries it beside the attackers who take a register.
     not_of_sample : str
         Why it cannot attack a sample of a large release, and what to do; empty if it can.
     usual_where : callable or None
@@ -177,6 +213,11 @@ class AttackerKind:
     of_each_column: ClassVar[bool] = False
     of_classes: ClassVar[bool] = False
     of_fresh_draw: ClassVar[bool] = False
+    of_strangers: ClassVar[bool] = False
+    of_sets: ClassVar[bool] = False
+    of_earlier: ClassVar[bool] = False
+    takes_releases: ClassVar[bool] = False
+    beside_register: ClassVar[bool] = False
     not_of_sample: ClassVar[str] = ""
     usual_where: ClassVar[Callable[[AttackContext], bool] | None] = None
     takes: ClassVar[str] = ""
@@ -202,6 +243,15 @@ class AttackerKind:
     def with_result(self, anonymization: Any) -> AttackerKind:
         """Return the attacker with the owner's result, for a report of the owner; itself where it needs none."""
         return self
+
+    def members(self, read: Callable[[Any], list[Attacker]]) -> list[Any]:
+        """Return the attackers that it stands for: itself, or others, whom `read` makes of the names that were given."""
+        return [self]
+
+    @classmethod
+    def of_whole(cls, whole: WholeRelease) -> Success | None:
+        """Return its exact success against a large release; None if it attacks a sample."""
+        return None
 
     def schema_problem(self, schema: Schema) -> str | None:
         """Return what the attacker needs but the columns lack, or what they determine already; None if there is nothing."""

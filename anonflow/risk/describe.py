@@ -20,7 +20,6 @@ from anonflow.hierarchy.wording import plural
 from anonflow.option import is_finite
 from anonflow.risk.attack_context import AttackContext
 from anonflow.risk.attacker import THRESHOLD
-from anonflow.risk.attackers.linkers import Marketer
 from anonflow.risk.attackers.people import PeopleAtRisk
 from anonflow.risk.register import RegisterCounts
 from anonflow.table import Schema, Table
@@ -187,11 +186,9 @@ def describe(
 
 def _risks_of_people(context: AttackContext, threshold: float) -> tuple[float, float, float]:
     """Return the largest risk, the share of people with a greater one than the threshold, and the marketer's, where rows are no classes."""
-    people = context.shown_people
-    chance = 1 / np.maximum(context.smallest_classes()[people], 1)
-    risk = PeopleAtRisk.of(context.table, chance, people, context.row_candidates)
+    risk = PeopleAtRisk.guessing(context, context.shown_people, context.smallest_classes())
     share = risk.above(threshold) / max(len(risk.chance), 1)
-    return risk.worst, share, Marketer().attack(context).rate
+    return risk.worst, share, PeopleAtRisk.guessing(context, context.people, context.covering()).mean
 
 
 def _of_class_sizes(

@@ -13,7 +13,6 @@ from scipy import stats
 
 from anonflow.errors import ParameterError, VerificationError
 from anonflow.kernels import draw as kernels
-from anonflow.kernels import lanes as choices
 from anonflow.release import (
     RandomWords,
     decompose,
@@ -233,7 +232,7 @@ def test_plain_and_compiled_kernels_agree(matches: np.ndarray) -> None:
     assert (drawn[0] == drawn[1]).all()
     offsets, members = np.array([0, 3, 10]), np.arange(10)
     mixed = [np.full(10, -1, np.int64) for _ in range(2)]
-    for kernel, out in zip((choices.permute_batch, choices.permute_batch_jit), mixed, strict=True):
+    for kernel, out in zip((kernels.permute_batch, kernels.permute_batch_jit), mixed, strict=True):
         assert not kernel(offsets, members, np.arange(2), lanes, np.array([0, 20, 60]), out).any()
     assert (mixed[0] == mixed[1]).all()
 
@@ -341,7 +340,7 @@ def test_bounded_numbers_are_exact_at_the_edges(bound: int) -> None:
     """Of the lanes that are not refused, equally many give each number: counted where that can be done."""
     for lane in (0, 1, (1 << 32) - 1, 123_456_789):
         cursor = np.zeros(1, np.int64)
-        number = choices.below(bound, np.array([lane], np.uint32), cursor)
+        number = kernels.below(bound, np.array([lane], np.uint32), cursor)
         low = lane * bound % (1 << 32)
         refused = low < (1 << 32) % bound
         assert number == (-1 if refused else lane * bound >> 32)

@@ -14,7 +14,7 @@ from scipy import stats
 from anonflow.criteria import verify
 from anonflow.errors import DataError
 from anonflow.release import ReleaseWarning, publish, write_release
-from anonflow.release.values import PlainColumn
+from anonflow.release.rows import PlainColumn
 from anonflow.table.forms.text_columns import text_type
 from tests.cases.releases import people, released_like, with_positions
 from tests.naive.draw import beside, ring

@@ -11,6 +11,7 @@ import anonflow as af
 from anonflow import risk
 from anonflow.errors import DataError, ParameterError
 from anonflow.risk import attack_context
+from anonflow.risk.attacker import WholeRelease
 from anonflow.risk.three_questions import three_questions
 
 SEED = 2**127
@@ -34,6 +35,22 @@ def test_a_certificate_of_other_rows_attacks_nobody(table: af.Table) -> None:
     assert risk.attack(table, release, ["linker"], k=3)["targets"].tolist() == [60]
     with pytest.raises(DataError, match="lists people whom they do not cover"):
         risk.attack(table, replace(release, certificate=other.certificate), ["linker"], k=3)
+
+
+def test_attackers_say_where_they_are_tried() -> None:
+    def declaring(declaration: str) -> list[str]:
+        return [name for name, kind in risk.ATTACKERS.items() if getattr(kind, declaration)]
+
+    assert set(declaring("beside_register")) == {"prosecutor", "marketer", "linker", "linkable-columns"}
+    assert declaring("of_earlier") == ["linker"]
+    assert declaring("takes_releases") == ["intersection"]
+    assert declaring("of_strangers") == ["prosecutor"]
+    assert declaring("of_sets") == ["key-sets"]
+    whole = WholeRelease(table=None, release=None, sizes=[(3, 12)], k=3)  # type: ignore[arg-type]
+    exact = {name: kind.of_whole(whole) for name, kind in risk.ATTACKERS.items()}
+    assert {name: success.rate for name, success in exact.items() if success is not None} == {
+        "linker": pytest.approx(1 / 3)
+    }
 
 
 @pytest.mark.filterwarnings("ignore::anonflow.release.ReleaseWarning")

@@ -242,6 +242,7 @@ def cut_large(part: Partition, origin: State, labels: np.ndarray, k: int) -> tup
     source[fine] = labels
     lost = np.bincount(fine) * class_states(part, fine).cost
     after = np.bincount(source, weights=lost)
+    # entropy may rise where a class is cut: such a class stays as it is
     worse = after > before
     fine = np.where(worse[labels], labels, fine)
     return np.unique(fine, return_inverse=True)[1].astype(np.int64), float((before - after)[~worse].sum())
@@ -330,7 +331,9 @@ def _round(
     kicking = turn >= effort.rounds
     for block in blocks:
         rows = np.concatenate([rows_of[c] for c in block]) if len(block) else np.empty(0, np.int64)
+        # kicks until then and kicks until now: so rounding loses none of them over the rounds
         due = [effort.kicks * len(block) * turns // effort.rounds for turns in (kicked, kicked + kicking)]
+        # drawn here and not in the threads, so that the result does not depend on their order
         draws = part.rng.integers(0, 2**31, (due[1] - due[0], DRAWS))
         inside = np.repeat(np.arange(len(block)), [len(rows_of[c]) for c in block])
         jobs.append((rows, inside, used, draws))

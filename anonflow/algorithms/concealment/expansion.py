@@ -70,6 +70,7 @@ class DistinctRecords:
         _, first, label, count = np.unique(
             part.records.classes(), return_index=True, return_inverse=True, return_counts=True
         )
+        # in the order of first occurrence: ties then go to the same records as without merging
         order = np.argsort(first)
         originals = Generalization.of(part.records.take(first[order]))
         state = load(part.plan, originals.lo, originals.hi, originals.bits)
@@ -116,6 +117,7 @@ def floor(plan: Plan) -> Plan:
         above[inner] = plan.parent[above[inner]]
     return plan._replace(
         node_cost=least,
+        # the entropy of a wider cell may be anything down to 0
         range_unit=np.where(plan.range_form == ENTROPY, 0.0, plan.range_unit),
         set_unit=np.where(plan.set_form == ENTROPY, 0.0, plan.set_unit),
     )

@@ -94,6 +94,7 @@ def _tells_little(counts: np.ndarray, size: np.ndarray, target: Targets) -> bool
 
 def _deals(counts: np.ndarray, size: np.ndarray, target: Targets) -> list[np.ndarray]:
     """Return values that children of these sizes have where a node's values are dealt at random: shape (deals, V), int64, each."""
+    # always the same deals: which classes are united depends on the classes alone
     rng = np.random.default_rng(0)
     left = np.tile(counts, (_DEALS, 1))
     dealt = []

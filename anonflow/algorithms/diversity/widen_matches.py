@@ -76,6 +76,7 @@ class _Widening:
         order = self.merged.visits(self.part.rng)
         lacking = np.zeros(len(self.merged.first), bool)
         while True:
+            # a row that is widened for one original may be another one's, too, and change its values: again until nothing changes
             before = widened
             for u in order.tolist():
                 steps, lacking[u] = self._until(u)

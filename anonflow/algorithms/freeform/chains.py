@@ -135,6 +135,7 @@ def improve_by_chains(
     if part.is_over is not None:
         part.is_over()  # the first round begins, and is made in any case
     while turns < chains_only + kicks:
+        # candidates are drawn anew each round: what one round cannot exchange, the next one may
         _look_around(rows, search, codes, rng, pool)
         before = float(rows.drop[::k].sum())
         kicking = turns >= chains_only
@@ -157,6 +158,7 @@ def improve_by_chains(
         if part.is_over is not None and part.is_over():
             chains_only = min(chains_only, turns)
             break
+        # nothing is left to gain
         if now == 0.0:
             break
     facts = {
@@ -205,6 +207,7 @@ def search_of(matches: np.ndarray, candidates: int) -> Search:
     key = 2 * matches.ravel().astype(np.int64) + np.tile(np.arange(k) > 0, n)
     holders = np.argsort(key, kind="stable").astype(np.int32).reshape(n, k)
     turn = np.empty(n * k, np.int32)
+    # the inverse: at which place of its original's list each slot stands
     turn[holders.ravel()] = np.tile(np.arange(k, dtype=np.int32), n)
     return Search(
         matches=matches,
@@ -280,6 +283,7 @@ def _blocks(matches: np.ndarray, codes: np.ndarray, rng: np.random.Generator) ->
     sample = rng.integers(n, size=min(n, 10_000))
     slot = rng.integers(matches.shape[1], size=len(sample))
     agree = (codes[sample] == codes[matches[sample, slot]]).mean(axis=0)
+    # columns in which matches agree come first: such matches then lie in one block, where they can be exchanged
     columns = np.argsort(rng.random(codes.shape[1]) * (1.0 - agree), kind="stable")
     line = np.lexsort([codes[:, a] for a in columns[::-1]])
     return np.array_split(np.roll(line, int(rng.integers(n))), -(-n // size))

@@ -362,6 +362,7 @@ def cancel_all(
             watch(Progress(int(stand[4]), most, float(rows.drop[::k].sum())))
     finished = bool(stand[0] == 0)
     if pairs and not finished:
+        # exchanges between two records are so few that they are always tried to the end
         stand[:4] = (2, 0, 0, 0)
         while stand[0] == 2 and stand[2] < n * (k - 1):
             cancel_simple_cycles_jit(rows, search, order, 2, NO_LIMIT, int(stand[4]) + LABELS, stand)

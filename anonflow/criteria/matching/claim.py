@@ -30,6 +30,7 @@ def uncovered(listed: Candidates, records: Records, published: Generalization) -
     """
     bad = np.zeros(listed.rows, bool)
     layout = published.layout
+    # rows that share a list, as those of a class, are compared with its ends, which are computed once
     by_list = None if listed.unshared else np.argsort(listed.row_list, kind="stable")
 
     def check(part: tuple[int, int]) -> None:
@@ -57,6 +58,7 @@ def uncovered(listed: Candidates, records: Records, published: Generalization) -
             bit = np.uint64(1) << (code & 63).astype(np.uint64)
             words = published.bits[span]
             for word in np.flatnonzero(np.bincount(code >> 6)).tolist():
+                # word by word: a domain of many values would else take as many words for each listed original
                 values = np.bitwise_or.reduceat(np.where(code >> 6 == word, bit, np.uint64(0)), starts)
                 outside |= (values[place] & ~words[word, rows]) != 0
         bad[rows[outside]] = True

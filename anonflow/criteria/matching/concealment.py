@@ -77,6 +77,7 @@ def two_sided(evidence: Evidence) -> Finding:
         As :func:`concealment`.
     """
     original_side, row_side = covered_by_k(evidence), covers_k(evidence)
+    # a finding names positions of one side only
     worst = row_side if original_side.holds else original_side
     detail = f"(1,k): {original_side.detail}; (k,1): {row_side.detail}"
     return Finding(
@@ -126,12 +127,14 @@ def _originals(criterion: str, evidence: Evidence, edges: np.ndarray, k: int, co
     detail = f"{counted}, counted in the consistency graph"
     allowed = int(evidence.exempt.sum())
     if allowed and failing.any():
+        # fewer than k suppressed rows cover everybody, but hide nobody: they do not count as candidates
         failing = _short(evidence, edges, np.where(evidence.exempt_box, 0, copies), k)
         if evidence.own:
             failing &= ~evidence.exempt
             detail += f"; {allowed} suppressed records need none"
         else:
             detail += f"; {plural(int(failing.sum()), 'original', 'have')} fewer, {plural(allowed, 'row', 'are')} * throughout"
+            # as many originals may have been suppressed, and the rows do not say which: no more may fail
             if failing.sum() <= allowed:
                 failing[:] = False
     return Finding.of(criterion, failing, "original", detail, {"k": k})

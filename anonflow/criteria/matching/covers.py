@@ -111,6 +111,7 @@ def _with_equal_rest(
     degree = np.diff(graph.start)[b_of]
     peers = np.where(blank, originals.size, np.diff(starts)[p_of])
 
+    # two ways to the same edges: through the row's originals, or through those with its other columns, whichever are fewer
     short = ~blank & (degree <= peers)
     variant = np.flatnonzero(short)
     edge = runs(graph.start[b_of[variant]], degree[variant])

@@ -164,6 +164,7 @@ class Bipartite:
             If there are too many.
         """
         kind, people = np.unique(np.stack([self.originals.label, person]), axis=1)
+        # degrees count rows, which is faster than counting people
         if len(people) == len(person) == int(person.max(initial=-1)) + 1:  # a row a person
             return self.degrees()[1]
         offsets = np.searchsorted(kind, np.arange(self.originals.size + 1))
@@ -319,6 +320,7 @@ def _covered_records(
     if among is None and boxes.n <= _FEW:
         yield from _covered_by_bits(records, boxes)
         return
+    # records in order lie close together, so parts of them are compared with few boxes
     near = _near(records, boxes, np.arange(records.n, dtype=np.int32) if among is None else among)
     if boxes.n > _FEW and boxes.n * len(near) > 64 * _WORDS:
         for part in np.array_split(np.arange(boxes.n), _PARTS):
@@ -337,6 +339,7 @@ def _near(records: Records, boxes: Generalization, among: np.ndarray) -> np.ndar
             codes = records.codes[near, a]
             near = near[(low <= codes) & (codes <= high) | ((codes < 0) & domain.has_codes)]
     for a, span in layout.words.items():
+        # values that no set has: records with them are covered by none of these boxes
         words = np.bitwise_or.reduce(boxes.bits[span], axis=1)
         inside = np.unpackbits(words.view(np.uint8), bitorder="little").astype(bool)
         if not inside[: records.domains[a].size].all():
@@ -350,6 +353,7 @@ def _covered_by_bits(records: Records, boxes: Generalization) -> Iterator[tuple[
     words = -(-u // 64)
     filters = _filters(records, boxes)
     chunk = max(1, _CHUNK_WORDS // max(words, 1))
+    # bits beyond the last record are never set: they would be read as records
     last = np.full(words, _ALL)
     if u % 64:
         last[-1] = (np.uint64(1) << np.uint64(u % 64)) - np.uint64(1)
@@ -409,6 +413,7 @@ class _RangeFilter:
         self.after = np.where(nothing, 0, hi // step + 1)
 
     def narrow(self, left: np.ndarray, begin: int, stop: int) -> None:
+        # boxes with the whole domain drop nothing
         partial = np.flatnonzero(~self.whole[begin:stop])
         first, after = self.first[begin:stop][partial], self.after[begin:stop][partial]
         if len(partial) == stop - begin and not self.free.any():

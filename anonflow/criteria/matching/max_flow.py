@@ -80,6 +80,7 @@ def largest_flow(
         If the flow could exceed 32 bits.
     """
     u, v = len(supply), len(demand)
+    # scipy's capacities have 32 bits
     if max(int(supply.sum()), int(demand.sum())) >= 2**31:
         raise DataError("the table is too large for one flow; verify it with the owner's certificate")
     if not len(left):
@@ -89,6 +90,7 @@ def largest_flow(
         tried = _dinic(
             supply, demand, left[sample], right[sample], None if capacity is None else capacity[sample]
         )
+        # one side is used up: no edge that was left out could add to it
         if tried.value == min(int(supply.sum()), int(demand.sum())):
             edge = np.zeros(len(left), np.int64)
             edge[sample] = tried.edge
@@ -132,6 +134,7 @@ def _equal_lists(starts: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.n
     any differs, nothing is grouped.
     """
     u, lengths = len(starts) - 1, np.diff(starts)
+    # equal lists have equal sums of random numbers; that equal sums are of equal lists is checked below
     keys = np.random.default_rng(0).integers(0, 2**63, int(ends.max(initial=0)) + 1)
     sums = np.zeros(u, np.int64)
     for begin in range(0, u, _BLOCK):
@@ -152,6 +155,7 @@ def _equal_lists(starts: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.n
 def _thinned(u: int, v: int, left: np.ndarray, right: np.ndarray, degree: int) -> np.ndarray:
     """Return a random share of the edges, about `degree` or all of each vertex."""
     draw = np.random.default_rng(0).random(len(left), dtype=np.float32)
+    # an edge is spared as its scarcer end is: a vertex with few edges keeps all of them
     scarce = np.minimum(np.bincount(left, minlength=u)[left], np.bincount(right, minlength=v)[right])
     return np.flatnonzero(draw * scarce < degree)
 
@@ -234,6 +238,7 @@ def cyclic_edges(u: int, v: int, left: np.ndarray, right: np.ndarray, used: np.n
     Every edge leads from left to right and the used ones back as well; exchanging along a directed cycle
     gives another perfect matching, and every one is reached so (Tassa 2012, Proposition 10 and Algorithm 4).
     """
+    # forward along every edge, back along those in use: around a cycle, one perfect matching turns into another
     tail = np.concatenate([left, u + right[used].astype(np.int64)])
     head = np.concatenate([u + right.astype(np.int64), left[used]])
     graph = csr_array((np.ones(len(tail), np.int8), (tail, head)), shape=(u + v, u + v))
@@ -264,6 +269,7 @@ def can_be_left_out(left: np.ndarray, right: np.ndarray, flow: MaxFlow) -> np.nd
     u, v = len(flow.unsent), len(flow.unmet)
     used = flow.edge > 0
     begin = np.flatnonzero(flow.unsent > 0)
+    # from what is not used fully, alternating paths hand the lack on to every vertex that they reach
     tail = np.concatenate([left, u + right[used].astype(np.int64), np.full(len(begin), u + v)])
     head = np.concatenate([u + right.astype(np.int64), left[used], begin])
     graph = csr_array((np.ones(len(tail), np.int8), (tail, head)), shape=(u + v + 1, u + v + 1))

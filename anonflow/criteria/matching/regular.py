@@ -45,7 +45,9 @@ def regular_by_flow(evidence: Evidence) -> Finding:
     k = evidence.need_k("k-regular")
     graph = evidence.graph
     people, copies = graph.originals.count, graph.published.count
+    # k assignments without a common edge: each pair of an original and a row is used at most once, copies counted
     capacity = people[graph.end] * copies[graph.box]
+    # fewer than k suppressed rows may take one original up to k times: any other row is a given person's with 1/k at most still
     capacity[evidence.exempt_box[graph.box]] *= k
     flow = largest_flow(people * k, copies * k, graph.end, graph.box, capacity, need=k)
     total = evidence.n * k
@@ -103,6 +105,7 @@ def _irregular(evidence: Evidence, listing: Candidates, k: int) -> np.ndarray:
     n = evidence.n
     degree, back = listing.sizes, evidence.listed
     alone = evidence.suppressed & (degree < k)
+    # a component has one degree, at least k, on both sides: then it is a sum of assignments (König)
     bad = ~alone & (degree < k)
     bad |= ~alone & listing.any(lambda row, original: back[original] != degree[row])
     if alone.any():

@@ -22,8 +22,9 @@ from anonflow.errors import ParameterError
 from anonflow.loss import record_costs
 from anonflow.release import publish
 from anonflow.release.randomness import derived_seed
-from anonflow.risk import ATTACKERS, AttackContext, ByKeySets, Prosecutor, usual
+from anonflow.risk import ATTACKERS, AttackContext, usual
 from anonflow.risk.attack import frame_of, row_of
+from anonflow.risk.attackers.by_keys import ByKeys
 from anonflow.utility.before_after import BeforeAfter
 from anonflow.utility.distributions import Distribution, distribution
 from anonflow.utility.missing_loss import MissingLoss, missing_losses
@@ -229,8 +230,10 @@ class ExploreModel(ScreenModel):
             card = card_of_run(run.seed, run.result, release, frame_of(rows))
             if strangers:  # who know less: the card is about those who know most
                 rows += [
-                    row_of(attacker, attacker.attack(context)) | {"column": "a stranger"}
-                    for attacker in ByKeySets([strangers]).of([Prosecutor()])
+                    row_of(stranger, stranger.attack(context)) | {"column": "a stranger"}
+                    for stranger in (
+                        ByKeys(kind(), strangers) for kind in ATTACKERS.values() if kind.of_strangers
+                    )
                 ]
             return Attacks(rows, covering, card)
 

@@ -14,14 +14,14 @@ from anonflow.dashboards.session.workspace import Workspace
 from anonflow.engine.flows.registers import register_holders
 from anonflow.errors import AnonflowError
 from anonflow.generalization import Generalization
-from anonflow.risk import WITH_REGISTER
+from anonflow.risk import ATTACKERS, WITH_REGISTER
 from anonflow.risk.register import RegisterCounts, RegisterFits
 from anonflow.table import Table
 from anonflow.table.files.read import read_frame
 
 COMPARING = "comparing the records with the people of the register"
 
-BESIDE = ("prosecutor", "marketer", "linker", "linkable-columns")
+BESIDE = tuple(name for name, kind in ATTACKERS.items() if kind.beside_register)
 """Attackers who are tried beside those with the register, in a draft that names none."""
 
 

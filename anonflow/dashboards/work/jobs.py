@@ -18,9 +18,8 @@ from anonflow.criteria.guarantee import promises_classes
 from anonflow.dashboards.session.draft_spec import DraftSpec, MethodSpec
 from anonflow.dashboards.session.screen_words import on_screen
 from anonflow.dashboards.work import fair_queue
-from anonflow.dashboards.work.fair_queue import Ticket
-from anonflow.dashboards.work.turns import Turns
-from anonflow.engine.attempt import Attempt
+from anonflow.dashboards.work.fair_queue import Ticket, Turns
+from anonflow.engine.attempt import Attempt, Stage
 from anonflow.engine.flows.spec import PartitionSpec, PublishSpec
 from anonflow.hierarchy.wording import plural, verb_of
 from anonflow.table import Table
@@ -119,10 +118,10 @@ class Job(Attempt):
         """Show the current step in a few words; the progress moves meanwhile."""
         if self.ended or self.share >= 1.0:
             return "done"
-        if not self.begun:
+        if self.stage is Stage.WAITING:
             return "waiting"
         seconds = f"{perf_counter() - self.since:.0f} s"
-        if self.compiling:
+        if self.stage is Stage.COMPILING:
             return f"compiling, once on this machine ({seconds})"
         stage = f"at work for {seconds}" if self.share <= 0.0 else f"{self.share:.0%} of its partitions"
         return "; ".join(filter(None, (stage, self.over_budget)))
@@ -134,9 +133,14 @@ class Job(Attempt):
             self.ticket.leave()
 
     @property
+    def is_at_work(self) -> bool:
+        """Whether it began, and its end was not told yet."""
+        return self.stage is not Stage.WAITING and not self.ended
+
+    @property
     def stopped(self) -> bool:
         """Whether it was ended from outside: a partition of it may still be computed somewhere."""
-        return self.begun and (self.cancelled or self.late)
+        return self.stage is not Stage.WAITING and self.stop is not None
 
     def final_spec(self, result: engine.RunResult) -> DraftSpec:
         """Return the flow that repeats a result: what a budget left open is what was chosen."""
@@ -256,7 +260,7 @@ class JobGroup:
 
     def _tick(self) -> None:
         while not self._over.wait(TICK):
-            if any(job.begun and not job.ended for job in self.jobs):
+            if any(job.is_at_work for job in self.jobs):
                 self._tell()
 
     def _tell(self) -> None:
@@ -291,7 +295,7 @@ class JobGroup:
 def sentence(jobs: list[Job]) -> str:
     """Return the progress of the runs, in plain words."""
     progress = f"{sum(job.ended for job in jobs)} of {plural(len(jobs), 'run')} done."
-    at_work = [f"{job.run.name} ({job.doing})" for job in jobs if job.begun and not job.ended]
+    at_work = [f"{job.run.name} ({job.doing})" for job in jobs if job.is_at_work]
     if at_work:
         return f"Running {', '.join(at_work)}; {progress}"
     places = [job.ticket.place for job in jobs if job.ticket is not None and job.ticket.place >= 0]

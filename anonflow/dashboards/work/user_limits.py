@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from anonflow import strict_yaml
-from anonflow.engine.storage.choice import text_in_memory
+from anonflow.engine.storage.storage import text_in_memory
 from anonflow.errors import DataError
 
 MEGABYTE = 1_000_000

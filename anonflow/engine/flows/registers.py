@@ -12,6 +12,7 @@ from anonflow import risk
 from anonflow.engine.flows.flow import Flow
 from anonflow.engine.flows.spec import SourceSpec
 from anonflow.errors import AnonflowError
+from anonflow.risk.attack import OF_SETS
 from anonflow.strict_yaml import shorten
 from anonflow.table.files.read import column_names, read_frame
 from anonflow.table.schema import Schema
@@ -36,7 +37,7 @@ def register_holders(attackers: Any) -> Iterator[tuple[str, Any, tuple[str, ...]
         for name, settings in attacker.items() if isinstance(attacker, Mapping) else ():
             if name in risk.WITH_REGISTER:
                 yield name, settings, None
-            elif name == risk.ByKeySets.name and isinstance(settings, Mapping):
+            elif name in OF_SETS and isinstance(settings, Mapping):
                 columns = _set_columns(settings.get("sets"))
                 for inner, below, _ in register_holders(settings.get("attackers")):
                     yield inner, below, columns
@@ -111,7 +112,7 @@ def _with_register(flow: Flow, attacker: Any) -> Any:
     for name, settings in attacker.items():
         if name in risk.WITH_REGISTER:
             settings = {"population": _register_frame(flow, settings["population"])}
-        elif name == risk.ByKeySets.name and isinstance(settings, Mapping) and "attackers" in settings:
+        elif name in OF_SETS and isinstance(settings, Mapping) and "attackers" in settings:
             settings = {**settings, "attackers": with_registers(flow, settings["attackers"])}
         read[name] = settings
     return read

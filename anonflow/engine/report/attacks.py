@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -22,8 +21,7 @@ from anonflow.hierarchy.wording import plural
 from anonflow.release import Certificate, Release
 from anonflow.release.randomness import derived_seed
 from anonflow.risk.attack import frame_of, is_publishable, row_of
-from anonflow.risk.attacker import AttackerKind
-from anonflow.risk.attackers.linkers import linker_of_lists
+from anonflow.risk.attacker import AttackerKind, WholeRelease
 from anonflow.table import Table
 from anonflow.table.forms.text_columns import plain_frame
 from anonflow.table.frame import WholeOwners
@@ -122,12 +120,8 @@ def attacked_part(
     fingerprint: Fingerprint,
     part: AttackedPart | None,
     guarantee: str,
-    sizes: Sequence[tuple[int, int]],
-    k: int,
+    whole: WholeRelease,
     seed: int,
-    people: risk.Success | None = None,
-    *,
-    by_all: risk.Success | None = None,
 ) -> pd.DataFrame | None:
     """Run the attackers against a sample of a large release.
 
@@ -138,20 +132,14 @@ def attacked_part(
     part : AttackedPart or None
         None if no small part is closed, because matches link all rows with each other.
     guarantee : str
-    sizes : sequence of (int, int)
-        Of rows that list people, and how many people are listed by so many: the linker is exact.
-    k : int
+    whole : WholeRelease
+        What some attackers need, whose figures are exact: they take no sample.
     seed : int
-    people : Success, optional
-        Of the attacker who looks for people by all their rows, which are not all in a sample: exact, too.
-    by_all : Success, optional
-        Of the linker who has the earlier releases of these people as well.
 
     Returns
     -------
     pandas.DataFrame or None
-        As :func:`attacked` gives it. Intervals describe the sample; the linker knows all matches, so its rate needs no
-        estimate. Records of the same partition are similar, so intervals are slightly too narrow.
+        As :func:`attacked` gives it. Intervals describe the sample. Records of the same partition are similar, so intervals are slightly too narrow.
 
     Raises
     ------
@@ -162,16 +150,11 @@ def attacked_part(
     attack_seed = derived_seed(seed, "attackers")
     rows: list[dict[str, Any]] = []
     is_asked = bool(flow.spec.steps.attack)
-    exact: dict[str, dict[str, Any]] = {}
-    if by_all is not None:
-        exact[risk.Linker.name] = row_of(risk.Linker(), by_all)
-    elif sizes:
-        exact[risk.Linker.name] = row_of(risk.Linker(), linker_of_lists(sizes, k, people))
-    if people is not None:
-        exact[risk.Unit.name] = row_of(risk.Unit(), people)
+    figures = ((kind, kind.of_whole(whole)) for kind in risk.ATTACKERS.values())
+    exact = {kind.name: row_of(kind(), success) for kind, success in figures if success is not None}
     if part is not None:
         context = replace(
-            risk.AttackContext.of(part.table, part.release, k, seed=attack_seed),
+            risk.AttackContext.of(part.table, part.release, whole.k, seed=attack_seed),
             elsewhere=part.elsewhere,
             guarantee=guarantee,
         )
@@ -199,8 +182,8 @@ def attacked_part(
             rows.append(row)
     if part is None or not is_asked:
         rows += exact.values()
-    elif by_all is not None and risk.Linker.name in exact:  # as :func:`anonflow.attack`
-        rows.append(exact[risk.Linker.name])
+    elif whole.earlier:  # as :func:`anonflow.attack`
+        rows += [row for name, row in exact.items() if risk.ATTACKERS[name].of_earlier]
     return frame_of(rows) if rows else None
 
 

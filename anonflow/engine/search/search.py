@@ -43,7 +43,7 @@ from anonflow.engine.search.trials import (
     picked,
 )
 from anonflow.engine.staging import staged
-from anonflow.engine.storage.choice import table_of
+from anonflow.engine.storage.storage import table_of
 from anonflow.errors import AnonflowError, FlowError, ParameterError
 from anonflow.partition import ORDERS
 from anonflow.release import publish

@@ -52,6 +52,7 @@ def create_array(path: str, shape: tuple[int, ...], dtype: type) -> np.memmap:
         np.lib.format.write_array_header_1_0(stream, header)
         size = stream.tell() + int(np.prod(shape, dtype=np.int64)) * kind.itemsize
         stream.truncate(size)
+        # a full disk is an error here, and no signal later, when a page that has no space is written
         take_space(stream.fileno(), size)
     return mapped(path)
 
@@ -67,6 +68,7 @@ def new_array(path: str, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
     readable = create_array(path, shape, dtype)
     array = np.memmap(path, readable.dtype, "r+", offset=readable.offset, shape=shape)
     with suppress(OSError):
+        # without a name the space is free as soon as nobody maps it, even if the process is killed
         os.unlink(path)
     return array.view(np.ndarray)
 
@@ -153,6 +155,7 @@ def taken(array: np.ndarray, positions: np.ndarray) -> np.ndarray:
     if not isinstance(array, np.memmap):
         return np.take(array, positions, axis=0)
     rows = np.empty((len(positions), *array.shape[1:]), array.dtype)
+    # in the order of the file: a page is looked at once
     order = np.argsort(positions)
     for start in range(0, len(order), TOGETHER):
         some = order[start : start + TOGETHER]

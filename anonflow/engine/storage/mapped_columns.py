@@ -169,6 +169,7 @@ class _CodedFile:
     def append(self, cells: pa.DictionaryArray) -> None:
         place = [self._place.setdefault(text, len(self._place)) for text in cells.dictionary.to_pylist()]
         width = pd.Categorical.from_codes(np.zeros(0, np.int8), pd.RangeIndex(len(self._place))).codes.dtype
+        # more texts than its numbers can count: the file is written again with wider ones, which happens twice at most
         if width != self._width:
             wider = np.fromfile(self._file, self._width).astype(width)
             os.truncate(self._file, 0)
@@ -218,6 +219,7 @@ class _ColumnFiles:
     def finish(self) -> None:
         self._truths.finish()
         self._valid.finish()
+        # without a missing cell Arrow needs no file of which are there
         if not self._missing:
             with suppress(FileNotFoundError):
                 os.unlink(f"{self._file}-valid")
@@ -231,6 +233,7 @@ class _Bits:
         self._waiting = np.zeros(0, bool)
 
     def append(self, bits: np.ndarray) -> None:
+        # batches have any number of rows, bytes have eight bits
         bits = np.concatenate([self._waiting, bits])
         full = len(bits) - len(bits) % 8
         _append(self._file, np.packbits(bits[:full], bitorder="little"))
@@ -251,10 +254,12 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def _stored_type(kind: pa.DataType) -> pa.DataType:
+    # the whole column is one array: its texts may exceed the 2 GiB of 32-bit ends
     if pa.types.is_string(kind):
         return pa.large_string()
     return pa.large_binary() if pa.types.is_binary(kind) else kind
 
 
 def _mapped(path: str) -> pa.Buffer:
+    # an empty file cannot be mapped
     return pa.py_buffer(np.memmap(path, np.uint8, "r") if os.path.getsize(path) else b"")

@@ -72,6 +72,7 @@ class Spill:
 
     def __enter__(self) -> Spill:
         self._make()
+        # a folder on a network may store files and map none: then the system's temporary folder
         if self._owner is not None and not can_map(self.path):
             self.path.rmdir()
             self._owner, self.is_elsewhere = None, True
@@ -96,6 +97,7 @@ class Spill:
         """Make the folder, and remove those of processes that were killed."""
         for left in self._home.glob(f"{self._prefix}*"):
             process = left.name.removeprefix(self._prefix).partition("-")[0]
+            # a killed process removes nothing: who comes next on this machine does
             if process.isdigit() and not is_running(int(process)):
                 shutil.rmtree(left, ignore_errors=True)
         try:
@@ -180,6 +182,7 @@ class Spill:
         ends = np.cumsum([0, *(-(-len(view) // _ALIGNED) * _ALIGNED for view in views)]).tolist()
         if len(self._room) < ends[-1]:
             self._room = self.empty((max(ends[-1], _ROOM),), np.uint8)
+        # small copies share a file, as every mapped file counts as an open one
         room, self._room = np.split(self._room, [ends[-1]])
         for view, start in zip(views, ends, strict=False):
             room[start : start + len(view)] = view

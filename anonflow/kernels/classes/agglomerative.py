@@ -70,6 +70,7 @@ def worst_member(plan: Plan, origin: State, members: np.ndarray, size: int, room
     """Return the position of the member without which a cluster costs least, the lowest of ties. O(size^2 q)."""
     best = 0
     cost = np.inf
+    # a closure does not tell what it would be without a member: it is joined anew for each
     for leave in range(size):
         first = 0 if leave != 0 else 1
         move(room, 0, members[first], origin)
@@ -143,6 +144,7 @@ def agglomerate(
     for i in range(n):
         move(work, i, i, origin)
         ids[i] = i
+        # less than any distance: a pair counts only after the search has set this bound
         bound[i] = -np.inf
         mate[i] = -1
     m = n
@@ -186,6 +188,7 @@ def agglomerate(
         drop_cluster(work, ids, sizes, bound, mate, place, other, m)
         m -= 1
         union = place[low]
+        # the union is new: its distances are computed, and may be less than what others have as their nearest
         if sizes[union] < k:
             other = nearest(plan, kind, work, sizes, ids, union, m, row)
             for s in range(m):
@@ -195,6 +198,7 @@ def agglomerate(
                 if row[s] < bound[s] or (row[s] == bound[s] and (gone or (mate[s] >= 0 and low < mate[s]))):
                     bound[s] = row[s]
                     mate[s] = low
+                # the bound stays: all other distances are at least what the merged cluster's was
                 elif gone:
                     mate[s] = -1
             bound[union] = row[other] if m > 1 else np.inf

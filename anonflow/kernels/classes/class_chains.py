@@ -172,6 +172,7 @@ def find_chain(
     gain = size * joined.cost[home] - held
     if gain <= GAIN:
         return 0, 0.0
+    # stamps instead of flags: nothing has to be cleared for the next search
     work.mark[home] = stamp
     i = first
     for d in range(len(moved) - 1):
@@ -335,6 +336,7 @@ def run_chains(
             classes.size[into[steps - 1] // room] += 1
             classes.size[home] -= 1
             last = classes.size[home]
+            # members are stored without gaps: the last one takes the place that became free
             if gap != home * room + last:
                 put(classes, classes.member[home, last], gap)
             renew_class(plan, origin, classes, home)
@@ -407,6 +409,7 @@ def grow_again(
         for s in range(k):
             if s > 0:
                 at = 0
+                # the last of classes that need every record takes what is left, whatever it costs
                 if not exact or x < target - 1:
                     join_row(plan, work.heads, x, work.pile, start, np.int64(m), work.beyond)
                     for r in range(1, m):
@@ -423,6 +426,7 @@ def grow_again(
         at = -1
         lowest = np.inf
         for x in range(target):
+            # the new record pays the new cost, and every other one by how much it has risen
             rise = work.beyond[x] + work.filled[x] * (work.beyond[x] - work.heads.cost[x])
             if work.filled[x] < room and rise < lowest:
                 lowest = rise
@@ -450,6 +454,7 @@ def choose_unit(
     work.unit[0] = c
     for x in range(1, parts):
         c = work.unit[draws[2 * x + 1] % x]
+        # other bits of the number than those that chose the class
         i = classes.member[c, (draws[2 * x + 1] >> 4) % classes.size[c]]
         increase_row(plan, origin, i, classes.joined, np.int64(0), np.int64(count), work.growth)
         for c in range(count):
@@ -457,6 +462,7 @@ def choose_unit(
                 work.growth[c] = np.inf
         for y in range(x):
             work.growth[work.unit[y]] = np.inf
+        # ties begin at i: else the same few classes would be near to everybody
         least(work.growth, i % count, work.key, work.near)
         c = np.int64(work.near[draws[2 * x + 2] % len(work.near)])
         if work.growth[c] == np.inf:
@@ -533,6 +539,7 @@ def improve_classes(
             m += classes.size[c]
             before += classes.size[c] * classes.joined.cost[c]
         target = m // k
+        # one class fewer is only tried now and then: fewer and larger classes rarely lose less
         if target > 1 and draws[kick, 2] % 4 == 0 and m <= (target - 1) * room:
             target -= 1
         filled = parts
@@ -543,6 +550,7 @@ def improve_classes(
                 filled += 1
             c += 1
         target = min(target, filled)
+        # nothing can be gained, or the same records would be one class again
         if before <= GAIN or (parts == 1 and target == 1):
             continue
         after = grow_again(plan, origin, classes, work, k, parts, target, (draws[kick, 2] >> 2) % m)

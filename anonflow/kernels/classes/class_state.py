@@ -109,6 +109,7 @@ def renew_runs(plan: Plan, origin: State, classes: Classes, c: int) -> None:
         whole_hi = hi
         lo = np.inf
         hi = -np.inf
+        # -1 is the class itself, after its rests
         for s in range(size - 1, -2, -1):
             if s < 0:
                 low = whole_lo

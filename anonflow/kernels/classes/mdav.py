@@ -88,6 +88,7 @@ def _leave(
     """Make the k nearest records a cluster and move the others together. The first of equally near records come first."""
     filled = 0
     for place in range(count):
+        # most records end here: few are nearer than the k-th so far
         if filled == k and away[place] >= away[nearest[k - 1]]:
             continue
         at = filled if filled < k else k - 1
@@ -148,7 +149,9 @@ def mdav_clusters(
         _distances_jit(points, codes, weight, left, count, point, code, away)
         far = left[_furthest_jit(away, count)]
         _distances_jit(points, codes, weight, left, count, points[far], codes[far], away)
+        # of fewer than 3k records one cluster leaves fewer than 2k, which are the last one
         last = count < 3 * k
+        # before the cluster leaves, while `away` and `left` still agree
         opposite = left[_furthest_jit(away, count)]
         count = _leave_jit(left, count, away, k, nearest, labels, clusters)
         clusters += 1

@@ -107,6 +107,7 @@ def spread(
     ends[a, 2] = missing
     if cuts.size[a] <= 1 or missing == stop - start:
         return 0.0
+    # only the whole domain covers a missing number: its range is 1
     if missing > 0 and cuts.form[a] != CODED:
         return cuts.weight[a]
     if lo == hi:
@@ -156,6 +157,7 @@ def tally(
                 values[different] = code
                 different += 1
             count[code] += 1
+    # where codes are dense, looking at each of them costs less than sorting those that occur
     if hi - lo < 8 * different:
         different = 0
         for value in range(lo, hi + 1):
@@ -376,6 +378,7 @@ def mondrian_classes(cuts: CutRules, codes: np.ndarray, k: int, relaxed: bool, l
                     a = b
             if wide[a] <= 0:
                 break
+            # whether it can be cut or not, it is not tried again on this segment
             wide[a] = 0.0
             part[0] = -1
             missing = ends[a, 2]
@@ -393,6 +396,7 @@ def mondrian_classes(cuts: CutRules, codes: np.ndarray, k: int, relaxed: bool, l
                 parts = cut_set(count, values, different, m, k, relaxed, side, part)
             else:
                 parts = cut_hierarchy(cuts, a, count, values, different, k, relaxed, side)
+            # only what was counted: clearing every code would take the domain's size for each segment
             for u in range(different):
                 count[values[u]] = 0
             if parts > 0:
@@ -415,12 +419,14 @@ def mondrian_classes(cuts: CutRules, codes: np.ndarray, k: int, relaxed: bool, l
         begin[0] = start
         for g in range(parts):
             begin[g + 1] += begin[g]
+        # pushed before `begin` moves on with the records below
         for g in range(parts - 1, -1, -1):
             # the first part is cut next
             stack[depth, 0] = begin[g]
             stack[depth, 1] = begin[g + 1]
             depth += 1
         for i in range(start, stop):
+            # a stable counting sort: records of a part stay in their order
             to = begin[group[i]]
             begin[group[i]] += 1
             moved_place[to] = place[i]

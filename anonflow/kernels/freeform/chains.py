@@ -193,6 +193,7 @@ def chain(rows: SlotRows, search: Search, i: int, s: int | np.int64, work: Chain
                     continue
                 if stands(work, length, other):
                     continue
+                # the best places so far, sorted by insertion: there are few
                 at = count if count < tests else tests - 1
                 while at > 0 and work.after[at - 1] < after:
                     work.after[at] = work.after[at - 1]
@@ -205,6 +206,7 @@ def chain(rows: SlotRows, search: Search, i: int, s: int | np.int64, work: Chain
                 count = min(count + 1, tests)
         if count == 0:
             return 0
+        # what closes a chain is dear to price: only the best places are
         rises_of(rows, first, work.place, count, work.back)
         closing = 0.0
         at = 0
@@ -216,6 +218,7 @@ def chain(rows: SlotRows, search: Search, i: int, s: int | np.int64, work: Chain
         work.record[length] = work.place[at] // k
         work.slot[length] = work.place[at] % k
         length += 1
+        # closed at once where that gains: what is left to gain, the next chains find
         if closing > 0.0:
             work.gained[length - 1] = first
             return length
@@ -234,6 +237,7 @@ def hand_on(rows: SlotRows, search: Search, work: ChainScratch, length: int, mut
     """
     k = rows.size[0]
     for e in range(length):
+        # all places are read before the first one is written: the chain changes them in a circle
         work.freed[e] = search.turn[work.record[e], work.slot[e]]
     for e in range(length):
         j = work.record[e]
@@ -277,6 +281,7 @@ def take_back(rows: SlotRows, search: Search, work: ChainScratch, journal: np.nd
         search.turn[j, s] = journal[e, 3]
         search.holders[journal[e, 2], journal[e, 3]] = j * k + s
         search.waiting[j] = True
+    # a record may be in the journal several times, and is renewed once
     for e in range(entries):
         j = journal[e, 0]
         if search.waiting[j]:

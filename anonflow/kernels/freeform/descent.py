@@ -103,6 +103,7 @@ def descend(
                     search.waiting[j] = True
                     queue[tail % size] = j
                     tail += 1
+            # the kick is taken back exactly: these chains lead to where it began. Sums are exact, so they can be compared
             if change + owed == 0.0:
                 visits = head
                 break
@@ -147,6 +148,7 @@ def kick(
     i = members[(np.int64(lane[0]) * len(members)) >> _SHIFT]
     for e in range(1, DRAWS - 2):
         j = members[(np.int64(lane[e]) * len(members)) >> _SHIFT]
+        # the dearest of a few records: where the loss is, an exchange gains most
         if rows.drop[j * k] > rows.drop[i * k]:
             i = j
     s = 1 + ((np.int64(lane[DRAWS - 2]) * (k - 1)) >> _SHIFT)

@@ -97,6 +97,7 @@ def complete_links(
     for u in range(n):
         while size[u] < full:
             v = u
+            # a link gives two neighbours: an odd one goes to another record that lacks some
             if full - size[u] == 1:
                 v = u + 1
                 while v < n and size[v] == full:
@@ -159,6 +160,7 @@ def exchange_links(costs: np.ndarray, near: np.ndarray, level: int, need: int, s
     count = 0
     for i in range(n):
         for l in range(level, full):
+            # each link once, though both ends store it
             if i < near[i, l]:
                 tail[count] = i
                 head[count] = near[i, l]

@@ -54,6 +54,7 @@ def join_block(plan: Plan, A: State, B: State, out: np.ndarray) -> None:
     for a in range(rows):
         row = out[a]
         for b in range(columns):
+            # the base is what B's own sets cost: only the other values are added below
             row[b] = B.base[b]
     for t in range(len(plan.range_form)):
         low = B.lo[t]

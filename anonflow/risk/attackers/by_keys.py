@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -76,6 +76,7 @@ class ByKeys:
 class ByKeySets(
     AttackerKind,
     name="key-sets",
+    of_sets=True,
     takes="has the parameters sets, such as [[age, sex], [zip]], and attackers",
     does="knows some columns only",
     knows="some of the quasi-identifiers: each of several sets of columns by itself",
@@ -101,6 +102,8 @@ class ByKeySets(
     def __post_init__(self) -> None:
         checked_sets(self.sets)
 
-    def of(self, attackers: Sequence[Attacker]) -> list[ByKeys]:
-        """Return each of these attackers with each of the sets."""
-        return [ByKeys(attacker, keys) for keys in checked_sets(self.sets) for attacker in attackers]
+    def members(self, read: Callable[[Any], list[Attacker]]) -> list[Any]:
+        """Return each of its attackers with each of the sets."""
+        return [
+            ByKeys(attacker, keys) for keys in checked_sets(self.sets) for attacker in read(self.attackers)
+        ]

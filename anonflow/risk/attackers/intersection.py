@@ -26,6 +26,7 @@ _SURE = 0.95
 class Intersection(
     AttackerKind,
     name="intersection",
+    takes_releases=True,
     takes="needs earlier releases: risk.Intersection(earlier=[...]), or attack(..., earlier=[...])",
     does="has earlier releases",
     call="is for Python: af.attack(table, release, earlier=[...])",

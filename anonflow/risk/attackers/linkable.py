@@ -26,6 +26,7 @@ class LinkableColumns(
     ),
     does="uses other columns",
     points_at_row=True,
+    beside_register=True,
     needs_originals=True,
 ):
     """Knows everybody's quasi-identifiers, the method, and how other columns depend on quasi-identifiers.

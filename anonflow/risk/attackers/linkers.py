@@ -15,17 +15,11 @@ from anonflow.criteria.diversity.l_diversity import P_SENSITIVITY
 from anonflow.errors import ParameterError
 from anonflow.hierarchy.wording import plural, verb_of
 from anonflow.risk.attack_context import AttackContext
-from anonflow.risk.attacker import AttackerKind, Success, percent
+from anonflow.risk.attacker import AttackerKind, Success, WholeRelease, percent
 from anonflow.risk.attackers.people import PeopleAtRisk
 from anonflow.risk.register import RegisterCounts
 from anonflow.table import Table
 from anonflow.table.identification.earlier import history_with
-
-
-def _guessing(context: AttackContext, candidates: np.ndarray) -> PeopleAtRisk:
-    """Return the success of a random guess among each person's candidates."""
-    chance = 1.0 / np.maximum(candidates, 1)
-    return PeopleAtRisk.of(context.table, chance, context.people, context.row_candidates)
 
 
 def _people(context: AttackContext, side: str, certain: np.ndarray) -> PeopleAtRisk:
@@ -49,6 +43,8 @@ class Prosecutor(
     name="prosecutor",
     usual_where=lambda context: True,
     does="looks for one person",
+    of_strangers=True,
+    beside_register=True,
     reads_rows_alone=True,
     points_at_row=True,
     needs_originals=True,
@@ -69,9 +65,8 @@ class Prosecutor(
         DataError
             If the consistency graph is too large.
         """
-        people, hidden = context.shown_people, int(context.hidden.sum())
-        chance = 1.0 / np.maximum(context.smallest_classes()[people], 1)
-        risk = PeopleAtRisk.of(context.table, chance, people, context.row_candidates)
+        hidden = int(context.hidden.sum())
+        risk = PeopleAtRisk.guessing(context, context.shown_people, context.smallest_classes())
         return risk.success(
             1 / context.k,
             f"An attacker who looks for one person finds the right row with probability {percent(risk.worst)} at most, and "
@@ -86,6 +81,7 @@ class Marketer(
     name="marketer",
     usual_where=lambda context: True,
     does="links everybody",
+    beside_register=True,
     reads_rows_alone=True,
     points_at_row=True,
     needs_originals=True,
@@ -101,7 +97,7 @@ class Marketer(
         DataError
             If the consistency graph is too large.
         """
-        risk = _guessing(context, context.covering()[context.people])
+        risk = PeopleAtRisk.guessing(context, context.people, context.covering())
         return risk.success(
             1 / context.k,
             f"An attacker who links everybody to a row that could be theirs is right for {percent(risk.mean)} of the people.",
@@ -115,6 +111,8 @@ class Linker(
     usual_where=lambda context: context.is_whole,
     does="rules rows out",
     points_at_row=True,
+    of_earlier=True,
+    beside_register=True,
     knows="everybody's quasi-identifiers and the method",
 ):
     """Knows everybody's quasi-identifiers and the method, and counts only true matches.
@@ -136,12 +134,25 @@ class Linker(
         """
         if context.earlier is not None:
             return linked_by_all(context.table, context, context.earlier, context.k)
-        candidates = context.candidates()[context.people]
-        risk = _guessing(context, candidates)
+        candidates = context.candidates()
+        risk = PeopleAtRisk.guessing(context, context.people, candidates)
         return risk.success(
             1 / context.k,
-            _rows_left(candidates.min(initial=context.n), "person", risk.mean),
+            _rows_left(candidates[context.people].min(initial=context.n), "person", risk.mean),
         )  # fmt: skip
+
+    @classmethod
+    def of_whole(cls, whole: WholeRelease) -> Success | None:
+        """Return the exact success: by the lengths of the rows' lists, or by the earlier releases.
+
+        Raises
+        ------
+        ParameterError, DataError
+            As :func:`linked_by_all`.
+        """
+        if whole.earlier:
+            return linked_by_all(whole.table, whole.release, whole.earlier, whole.k)
+        return linker_of_lists(whole.sizes, whole.k, whole.people) if whole.sizes else None
 
 
 def linked_by_all(table: Table, release: Any, earlier: Any, k: int) -> Success:

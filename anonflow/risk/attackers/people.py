@@ -11,7 +11,7 @@ from anonflow.candidate_lists import Candidates
 from anonflow.errors import ParameterError
 from anonflow.hierarchy.wording import plural
 from anonflow.risk.attack_context import AttackContext
-from anonflow.risk.attacker import AttackerKind, Households, Success, percent
+from anonflow.risk.attacker import AttackerKind, Households, Success, WholeRelease, percent
 from anonflow.table import Schema, Table
 from anonflow.table.identification.uniqueness import at_least_one
 from anonflow.table.row_marks import coded_texts
@@ -86,6 +86,21 @@ class PeopleAtRisk:
         average = float(np.average(homes, weights=by))
         return cls(of_units, Households(len(homes), average, float(homes.max())), weight)
 
+    @classmethod
+    def guessing(cls, context: AttackContext, people: np.ndarray, candidates: np.ndarray) -> PeopleAtRisk:
+        """Compute it of a random guess among candidates.
+
+        Parameters
+        ----------
+        context : AttackContext
+        people : numpy.ndarray, int64
+            The originals that are attacked, each once.
+        candidates : numpy.ndarray, shape (n,), int64
+            How many rows may be of each original.
+        """
+        chance = 1.0 / np.maximum(candidates[people], 1)
+        return cls.of(context.table, chance, people, context.row_candidates)
+
     @property
     def mean(self) -> float:
         """The mean over the people; 0 if there are none."""
@@ -136,6 +151,11 @@ class Unit(
     number of values that all rows of a person allow; if one is left, it is known. The originals are not read to decide
     whether a column is constant, because two tables with the same release must have the same report.
     """
+
+    @classmethod
+    def of_whole(cls, whole: WholeRelease) -> Success | None:
+        """Return the success that was counted on all rows, where they list people."""
+        return whole.people
 
     def schema_problem(self, schema: Schema) -> str | None:
         """Return that the columns do not say whose a row is."""

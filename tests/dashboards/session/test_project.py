@@ -26,6 +26,7 @@ pytest.importorskip("param", reason="the dashboards are an extra")
 from anonflow.dashboards import Limits, Workspace
 from anonflow.dashboards.session import project
 from anonflow.dashboards.session.files.paths import names_a_dataset
+from anonflow.engine.attempt import StopReason
 from tests.cases.drafts import put_at, value_at
 
 WAIT = 300.0
@@ -381,7 +382,7 @@ def test_a_start_after_a_cancel_does_what_is_missing(workspace: Workspace, tmp_p
     assert batch is not None
     first, *others = batch.jobs
     for job in others:  # as if they had been cancelled while the first was done
-        job.cancelled = True
+        job.stop = StopReason.CANCELLED
         workspace.runs.delete(
             next(run.id for run in workspace.runs.finished if run.result.name == job.run.name)
         )

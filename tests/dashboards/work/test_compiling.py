@@ -107,12 +107,28 @@ def test_progress_moves_without_an_event(hand: Hand, monkeypatch: pytest.MonkeyP
     )
     group._tick()
     assert shown == [], "a run that waits has nothing to show"
-    job.begun = True
+    job.stage = attempt.Stage.RUNNING
     ticks = iter([False, False, True])
     group._tick()
     assert len(shown) == 2
     monkeypatch.undo()
     workspace.close()
+
+
+def test_a_cancelled_run_is_not_late() -> None:
+    unknown: Any = None
+    run = attempt.Attempt(unknown, unknown, unknown, 0, seconds=1.0)
+    assert (run.stage, run.stop) == (attempt.Stage.WAITING, None)
+    handle: Any = SimpleNamespace(cancel=lambda: None)
+    run._handle = handle
+    run._stop_late()
+    assert run.stop is attempt.StopReason.LATE
+    assert not run.cancelled
+    run.cancel()  # whoever cancels wants no result, not even that it took too long
+    run._stop_late()
+    assert run.cancelled
+    assert run.result(lambda event: None) is None
+    assert run.stage is attempt.Stage.WAITING, "it never began"
 
 
 @pytest.mark.slow

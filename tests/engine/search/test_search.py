@@ -18,7 +18,7 @@ from anonflow.engine import expected as expected_module
 from anonflow.engine.search import search as search_module
 from anonflow.engine.search.space import Space
 from anonflow.engine.search.trials import SearchReport, SearchTarget, Trial
-from anonflow.engine.storage import choice
+from anonflow.engine.storage import storage
 from anonflow.errors import AnonflowError, FlowError, InfeasibleError, ParameterError
 from tests.cases.runs import shell
 
@@ -346,15 +346,15 @@ def test_a_table_in_pieces_is_searched_as_in_memory(
     text = FLOW.replace("{dataset: census_like, n: 240, seed: 3}", "{csv: people.csv, pieces: 100}")
     text = text.replace("time: 10m", "time: 1s")
     read: list[int] = []
-    real = choice.load
-    monkeypatch.setattr(choice, "load", lambda *arguments: read.append(1) or real(*arguments))
+    real = storage.load
+    monkeypatch.setattr(storage, "load", lambda *arguments: read.append(1) or real(*arguments))
     for words, mapped in ((text, 1), (text.replace(", pieces: 100", ""), 0)):
         place.write_text(words)
         _, report = engine.search_flow(place, seed=SEED)
         assert report.best is not None
         assert len(read) == mapped
         read.clear()
-    monkeypatch.setattr("anonflow.engine.storage.choice.total_memory", lambda: 1000)
+    monkeypatch.setattr("anonflow.engine.storage.storage.total_memory", lambda: 1000)
     engine.search_flow(place, seed=SEED)
     assert len(read) == 1
     place.write_text(text.replace("pieces: 100", "pieces: false"))

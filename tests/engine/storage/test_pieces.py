@@ -34,10 +34,9 @@ from anonflow.engine.owner import checkpoints
 from anonflow.engine.report import report as report_module
 from anonflow.engine.storage import arrays, load, storage
 from anonflow.engine.storage import spill as spill_module
-from anonflow.engine.storage.choice import pieces_of
 from anonflow.engine.storage.mapped_columns import written_columns
 from anonflow.engine.storage.spill import Spill
-from anonflow.engine.storage.storage import Storage
+from anonflow.engine.storage.storage import Storage, pieces_of
 from anonflow.errors import (
     AnonflowError,
     DataError,

@@ -13,7 +13,7 @@ import pytest
 import anonflow as af
 from anonflow.criteria import order
 from anonflow.criteria.verification import Verification
-from anonflow.engine.storage import choice
+from anonflow.engine.storage import storage
 from anonflow.engine.storage.spill import Spill
 from anonflow.errors import DataError
 from anonflow.large_arrays import IN_MEMORY, Arrays
@@ -81,8 +81,8 @@ def test_the_verdict_is_that_of_memory(
     frame["q1"] = np.where(np.arange(300) < 4, "0", frame["q1"])
     frame.to_csv(changed, index=False) if ending == ".csv" else frame.to_parquet(changed)
     answers: dict[int, list[tuple[int, str, str]]] = {}
-    for much in (choice.MUCH, 0):
-        monkeypatch.setattr(choice, "MUCH", much)
+    for much in (storage.MUCH, 0):
+        monkeypatch.setattr(storage, "MUCH", much)
         answers[much] = [
             shell(
                 capsys, "verify", "--original", original, "--release", release, "--schema", schema, "--k", 5,

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import anonflow as af
 from anonflow.errors import DataError
 from anonflow.hierarchy import number_text
-from anonflow.release.values import PlainColumn
+from anonflow.release.rows import PlainColumn
 from anonflow.table.forms.text_columns import value_text
 from anonflow.table.published.published_cells import Range, range_pattern, reads_as_number
 from anonflow.table.row_marks import cell_text
