@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from os import PathLike
@@ -40,7 +40,7 @@ from anonflow.engine.execution.result import RunReport, RunResult
 from anonflow.engine.execution.schedulers import Executor
 from anonflow.engine.execution.tasks import match
 from anonflow.engine.expected import expected_of
-from anonflow.engine.flows.addresses import beside, removed, shown_address
+from anonflow.engine.flows.addresses import beside, is_address, removed, shown_address
 from anonflow.engine.flows.flow import Flow
 from anonflow.engine.flows.loader import load_flow
 from anonflow.engine.flows.registers import check_registers
@@ -335,18 +335,22 @@ class _Runner:
         owner = self.session.owner
         if owner is not None:
             owner.check()
-        with held_targets(targets):
+        addresses = [upload for target in flow.targets if is_address(target) for upload in _uploads(target)]
+        with held_targets([*targets, *addresses]):
             if owner is not None:
                 owner.remove_drafts()
                 for target in targets:
                     remove_drafts(target)
-                self._remove_drafts_of_unfinished(owner)
+                self._remove_drafts_of_unfinished(owner, addresses)
             if self.session.resume_store is not None:
                 self.session.resume_store.targets = targets
             yield
 
-    def _remove_drafts_of_unfinished(self, owner: OwnerFolder) -> None:
-        """Remove what a killed run left beside its targets, which the flow may name no longer: it may be of another draw."""
+    def _remove_drafts_of_unfinished(self, owner: OwnerFolder, held: Sequence[str]) -> None:
+        """Remove what a killed run left beside its targets, which the flow may name no longer: it may be of another draw.
+
+        `held` are the addresses that this run holds.
+        """
         left = owner.unfinished() or {}
         lists = (left.get(key) for key in ("targets", "addresses"))
         targets, addresses = (entries if isinstance(entries, list) else [] for entries in lists)
@@ -354,12 +358,10 @@ class _Runner:
             target = Path(os.path.normpath(owner.path / str(name)))
             with suppress(AnonflowError), held_targets([target]):  # unless somebody else writes it now
                 remove_drafts(target)
-        for address in map(str, addresses):
-            description = metadata_path(PurePosixPath(shown_address(address)).name)
-            uploads = [address] if description is None else [address, beside(address, description.name)]
-            for upload in uploads:
-                with suppress(AnonflowError):  # its store may not answer any more
-                    removed(upload, part=True)
+        for upload in (upload for address in addresses for upload in _uploads(str(address))):
+            # its store may not answer any more, or somebody else may write it now
+            with suppress(AnonflowError), nullcontext() if upload in held else held_targets([upload]):
+                removed(upload, part=True)
 
     def _say_form(self) -> None:
         """Detect what the source leaves to be detected, and report it."""
@@ -450,3 +452,9 @@ class _Runner:
                 session.events.emit(OverBudget(level="warning", message=sentence))
         if session.resume_store is not None:
             session.resume_store.choices = session.choices
+
+
+def _uploads(address: str) -> list[str]:
+    """Return the addresses that publishing to one writes: itself, and that of its description."""
+    description = metadata_path(PurePosixPath(shown_address(address)).name)
+    return [address] if description is None else [address, beside(address, description.name)]

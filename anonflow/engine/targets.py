@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path, PurePath
 
-from anonflow.engine.flows.addresses import overwriting, place_of
+from anonflow.engine.flows.addresses import is_address, overwriting, place_of, shown_address
 from anonflow.errors import AnonflowError, FlowError
 from anonflow.system import held_alone, open_descriptor
 from anonflow.table.files.parquet_metadata import in_folder, is_part
@@ -51,11 +51,14 @@ def held_targets(targets: Sequence[str | Path]) -> Iterator[None]:
     """
     with ExitStack() as locks:
         for target in targets:
+            # two flows in different folders name one address, which is a file of no folder here
+            place = Path("/", place_of(str(target), Path()))
             try:
-                locks.enter_context(held_alone(target))
+                locks.enter_context(held_alone(place))
             except BlockingIOError:
+                name = shown_address(str(target)) if is_address(target) else target
                 raise AnonflowError(
-                    f"{target}: another run is at work and writes this file; wait until it is over, or publish to another file"
+                    f"{name}: another run is at work and writes this file; wait until it is over, or publish to another file"
                 ) from None
         yield
 

@@ -86,6 +86,10 @@ def test_wrong_input_is_named(tmp_path: Path) -> None:
     )
     with pytest.raises(DataError, match="two rows have the same 'name'"):
         finding(twins, af.anonymize(twins, "mondrian", k=K).release(), folder)
+    numbered = people(60).assign(name=["007", "7", *map(str, range(100, 158))])
+    numbers = af.Table(numbered, NAMED)
+    with pytest.raises(DataError, match="two rows have texts in 'name' that read as the same number"):
+        finding(numbers, af.anonymize(numbers, "mondrian", k=K).release(), folder)
     part = table.take(np.arange(50))
     for subject in (af.anonymize(part, "mondrian", k=K).release(), release):
         with pytest.raises(ParameterError, match="needs earlier, the owner's folder of the earlier releases"):

@@ -19,6 +19,7 @@ import pytest
 import anonflow as af
 from anonflow.dashboards.session.draft_spec import NO_FLOW
 from anonflow.dashboards.session.files.paths import check_confined
+from anonflow.engine.execution.events import PartitionDone
 from anonflow.engine.expected import read_and_expect
 from anonflow.engine.flows.addresses import address_problem, fetched, is_address, shown_address, uploaded
 from anonflow.engine.flows.loader import load_flow
@@ -348,6 +349,33 @@ def test_a_table_at_an_address_has_no_description_or_its_own(
     assert (f"other.{ending}" in described) == (ending == "parquet")
     assert af.run(flow).ok
     assert 'k": 5' in system.cat(place).decode()
+
+
+def test_two_flows_with_one_address_do_not_mix(tmp_path: Path, bucket: str) -> None:
+    """Both would upload under one name for a while, and one would publish the rows of the other."""
+    flows = []
+    for name, ending in (("first", "parquet"), ("second", "dta"), ("third", "parquet")):
+        (tmp_path / name).mkdir()
+        people().to_csv(tmp_path / name / "people.csv", index=False)
+        flows.append(write_flow(tmp_path / name, "{csv: people.csv}", f"{bucket}/people.{ending}"))
+    first, second, third = flows
+    refused = []
+
+    def listen(event: Any) -> None:
+        if isinstance(event, PartitionDone) and not refused:
+            for other in (second, third):  # the second has the description in common
+                with pytest.raises(
+                    AnonflowError, match="another run is at work and writes this file"
+                ) as caught:
+                    af.run(other)
+                refused.append(str(caught.value))
+
+    assert af.run(first, on_event=listen, workers=1).ok
+    assert [text.partition(": ")[0] for text in refused] == [
+        f"{bucket}/datapackage.json",
+        f"{bucket}/people.parquet",
+    ]
+    assert af.run(third).ok
 
 
 def test_what_a_killed_run_left_at_an_address_is_removed_though_the_flow_names_another(

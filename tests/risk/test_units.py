@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import warnings
 from collections import Counter
@@ -39,6 +40,7 @@ SCHEMA = {
     "ill": {"role": "sensitive"},
 }
 CONSTANT = {name: about for name, about in SCHEMA.items() if name not in ("home", "city")}
+KEYS_ALONE = {name: about for name, about in CONSTANT.items() if name != "person"}
 
 
 def visits(people: int = 40, most: int = 4, seed: int = 1) -> pd.DataFrame:
@@ -301,15 +303,48 @@ def test_linkable_columns_add_up_a_persons_records() -> None:
     assert several
 
 
-def test_what_is_constant_is_intersected() -> None:
-    table, result, release = released("mondrian")
+def constant_values(table: af.Table, classes: np.ndarray) -> list[int]:
+    """How many values the rows of each person with several can all have, each on a row of its own: by trying them."""
+    numbers = []
+    for owner in np.flatnonzero(np.bincount(table.unit) > 1):
+        of_rows = [np.flatnonzero(classes == classes[i]) for i in np.flatnonzero(table.unit == owner)]
+        ill = table.frame["ill"].to_numpy(object)
+        numbers.append(
+            sum(
+                any(
+                    len(set(rows)) == len(rows)
+                    for rows in itertools.product(*(own[ill[own] == value] for own in of_rows))
+                )
+                for value in np.unique(ill)
+            )
+        )
+    return numbers
+
+
+@loop("seed", range(20))
+def test_what_is_constant_is_intersected(seed: int) -> None:
+    frame = visits(people=12, most=3, seed=seed)
+    frame["ill"] = frame["person"].str[1:].astype(int) // 2  # as many rows as two people have
+    table = af.Table(frame, CONSTANT)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        result = af.anonymize(af.Table(frame.drop(columns=["person"]), KEYS_ALONE), "mondrian", k=4)
+        release = result.release(seed=SEED)
     allowed = intersections(af.risk.AttackContext.of(table, release))
-    shown: dict[int, set[str]] = {}
-    for i, entry in enumerate(table.unit.tolist()):
-        values = set(table.frame["ill"][result.classes == result.classes[i]])
-        shown[entry] = shown.get(entry, values) & values
-    several = np.flatnonzero(np.bincount(table.unit) > 1)
-    assert allowed["ill"].tolist() == [len(shown[item]) for item in several.tolist()]
+    assert allowed["ill"].tolist() == constant_values(table, result.classes)
+
+
+def test_a_value_on_one_row_is_not_that_of_two() -> None:
+    """Two of the four rows of a class are a person's, and one value is there twice: it is that of the person."""
+    frame = pd.DataFrame({"person": [1, 1, 2, 3], "age": [30, 40, 50, 60], "ill": list("ffcb")})
+    table = af.Table(frame, CONSTANT)
+    without_units = af.Table(frame.drop(columns="person"), KEYS_ALONE)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        release = af.anonymize(without_units, "k-member", k=4, seed=SEED).release(seed=SEED)
+    assert intersections(af.risk.AttackContext.of(table, release))["ill"].tolist() == [1]
+    (sentence,) = af.attack(table, release, ["unit"])["sentence"]
+    assert "for 1 of 1 person with several rows only one" in sentence
 
 
 def test_one_of_several_chances() -> None:
@@ -321,9 +356,6 @@ def test_one_of_several_chances() -> None:
         0.75,
         0.125,
     ]
-
-
-KEYS_ALONE = {name: about for name, about in CONSTANT.items() if name != "person"}
 
 
 @loop("with_certificate", [True, False])

@@ -351,7 +351,13 @@ def _checks(publication: Publication) -> Markup:
 def _verdict(publication: Publication) -> Markup:
     """Return the verifier's result, always together with the attackers' results."""
     if not publication.ok:
-        return verdict_of(False, bad="A check failed: there is nothing to download.")
+        return verdict_of(
+            False,
+            bad=(
+                "A check failed: there is nothing to download. Runs with the same settings give this release again, because to draw until one "
+                "passes would bias the draw: change the settings."
+            ),
+        )
     if publication.card is None or publication.card.ok:
         return verdict_of(True, "Every check passed: this release may be published.")
     return verdict_of(

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import param
 
-from anonflow import engine
+from anonflow import engine, strict_yaml
 from anonflow.dashboards.session.draft_spec import DraftSpec
 from anonflow.dashboards.session.files.folders import SessionFolder
 from anonflow.dashboards.session.open_table import OpenTable
@@ -55,7 +56,8 @@ class Runs(param.Parameterized):
     """The finished runs on the open table.
 
     ``noted`` is what screens found out about them, so that it outlives their page; ``unfinished`` has the seed of each run
-    that waits, is at work, or was so when a server was lost, by name.
+    that waits, is at work, or was so when a server was lost, by name. Runs with the same settings have the same seed until their
+    release is drawn and holds: to run until a draw passes would bias the draw.
 
     Invariant: ``finished`` is replaced, never changed in place.
     """
@@ -67,6 +69,7 @@ class Runs(param.Parameterized):
         super().__init__()
         self.noted = Noted()
         self.unfinished: dict[str, int] = {}
+        self._seeds = place.seeds
         self._data, self._place, self._limits = data, place, limits
         self._ids = 0
         data.confirmed = self.keep
@@ -91,6 +94,15 @@ class Runs(param.Parameterized):
         self._place.keep_unfinished({})
         self.noted = Noted(drawn=self.noted.drawn)
         self.param.update(finished=[], chosen=None)
+
+    def seed_for(self, spec: DraftSpec) -> int | None:
+        """Return the seed of the last run with the settings of a flow, also of one that is gone; None after a release of it that holds."""
+        return self._seeds.get(_digest(spec))
+
+    def remember_seeds(self, seeds: Iterable[tuple[DraftSpec, int]]) -> None:
+        """Remember the seeds of runs, for those with the same settings."""
+        self._seeds |= {_digest(spec): seed for spec, seed in seeds}
+        self._place.keep_seeds(self._seeds)
 
     def take_up(self, runs: Sequence[FinishedRun]) -> None:
         """Take up the runs of a project."""
@@ -154,6 +166,7 @@ class Runs(param.Parameterized):
         while self._limits.runs is not None and len(finished) > self._limits.runs:
             finished.remove(next((run for run in finished if not run.pinned), finished[0]))
         there = {run.id for run in finished if run.result.anonymization is not None}
+        self.remember_seeds((spec, seed) for spec, seed, _ in results)
         order = (*ids, self.chosen) if choose else (self.chosen, *ids)
         self._put(finished, next((id for id in order if id in there), self.chosen))
         return ids
@@ -211,11 +224,21 @@ class Runs(param.Parameterized):
 
     def settings_of(self, id: int) -> DraftSpec:
         """Return the flow of a finished run, without what it publishes."""
-        return self.of(id).spec.unpublished().model_copy(update={"target": None})
+        return _settings(self.of(id).spec)
 
     def note_drawn(self, table: str, run: FinishedRun) -> None:
-        """Remember that the release of a run of a table was drawn."""
+        """Remember that the release of a run of a table was drawn, and holds: the next run draws another."""
+        self._seeds = {settings: seed for settings, seed in self._seeds.items() if seed != run.seed}
+        self._place.keep_seeds(self._seeds)
         of_table = self.noted.drawn.setdefault(table, [])
         if run.id not in dict(of_table):
             of_table.append((run.id, run.name))
             self.keep()
+
+
+def _settings(spec: DraftSpec) -> DraftSpec:
+    return spec.unpublished().model_copy(update={"target": None})
+
+
+def _digest(spec: DraftSpec) -> str:
+    return hashlib.sha256(strict_yaml.dumps(_settings(spec).document).encode()).hexdigest()

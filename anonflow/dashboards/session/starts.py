@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -225,9 +225,12 @@ class Starts(param.Parameterized):
 
         Of a draft, `started` has what it is, and the names of its runs that are done.
         """
-        seeds: Mapping[str, int] = self._runs.unfinished
-        jobs = [self._job(flow, run, spec, table, len(runs), seeds.get(run.name)) for flow, run, spec in runs]
-        self._runs.unfinished = {**seeds, **{job.run.name: job.seed for job in jobs}}
+        jobs = [
+            self._job(flow, run, spec, table, len(runs), self._runs.seed_for(spec))
+            for flow, run, spec in runs
+        ]
+        self._runs.unfinished |= {job.run.name: job.seed for job in jobs}
+        self._runs.remember_seeds((job.spec, job.seed) for job in jobs)
         self._place.keep_unfinished(self._runs.unfinished)
         self._started, self.status = started, "Starting."
         self._work(jobs, self._end)

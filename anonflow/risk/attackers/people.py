@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy import sparse
+from scipy.sparse.csgraph import maximum_bipartite_matching
 
 from anonflow.candidate_lists import Candidates
 from anonflow.errors import ParameterError
@@ -239,7 +241,8 @@ def intersections(context: AttackContext) -> dict[str, np.ndarray]:
     Returns
     -------
     dict
-        For each column an array of int64 with an entry for each unit with several rows. Quasi-identifiers are left out,
+        For each column an array of int64 with an entry for each unit with several rows: so many values are there for all rows of
+        the unit, each on a published row of its own. Quasi-identifiers are left out,
         because they are generalized. A column is not constant, and left out, if the rows of some unit allow no common
         value. Only the release and the owners of the quasi-identifiers are used, not the originals' other columns.
 
@@ -252,18 +255,22 @@ def intersections(context: AttackContext) -> dict[str, np.ndarray]:
     left: dict[str, np.ndarray] = {}
     if unit is None or int(np.bincount(unit).max()) < 2:
         return left
+    names = [name for name in context.table.other_columns if name in context.frame.columns]
+    if not names:  # pairs take long
+        return left
     rows = np.bincount(unit)
     several = np.flatnonzero(rows > 1)
-    for name in context.table.other_columns:
-        if name not in context.frame.columns:
-            continue
+    original, row = context.pairs
+    original, row = (ends[rows[unit[original]] > 1] for ends in (original, row))
+    for name in names:
         codes = coded_texts(context.frame[name], {}, False)
-        original, row = context.pairs
         values = int(codes.max()) + 1
-        # a value counts once for each of the unit's rows that allows it
-        per_row = np.unique(original * values + codes[row])
-        whose, value = unit[per_row // values], per_row % values
-        pair, times = np.unique(whose * values + value, return_counts=True)
+        # each of a unit's rows must be another published row of the value: a matching for each unit and value
+        per_row, at = np.unique(original * values + codes[row], return_inverse=True)
+        _, of_unit = np.unique(unit[original] * len(codes) + row, return_inverse=True)
+        graph = sparse.csr_array((np.ones(len(at), np.int8), (at, of_unit)))
+        matched = per_row[maximum_bipartite_matching(graph, perm_type="column") >= 0]
+        pair, times = np.unique(unit[matched // values] * values + matched % values, return_counts=True)
         common = times == rows[pair // values]
         allowed = np.bincount(pair[common] // values, minlength=len(rows))[several]
         if allowed.all():

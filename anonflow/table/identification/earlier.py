@@ -743,6 +743,11 @@ def history_of(folders: Any, table: Table) -> tuple[Earlier, History, np.ndarray
     history = History(tuple(releases))
     marks = places[0].marks_of(table)
     if len(np.unique(marks)) < table.n:
+        if not table.units.duplicated().any():
+            raise DataError(
+                f"two rows have texts in {by} that read as the same number, as 007 and 7 do, or 1.10 and 1.1; put a letter before each, in the tables "
+                "of all years"
+            )
         raise DataError(f"two rows have the same {by}; each person needs one row, and a number of their own")
     if not np.isin(marks, history.marks).any():
         raise DataError(

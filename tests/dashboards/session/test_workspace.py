@@ -23,6 +23,7 @@ from anonflow.errors import AnonflowError, DataError, FlowError, ParameterError
 pytest.importorskip("param", reason="the dashboards are an extra")
 from anonflow.dashboards import Limits, Workspace
 from anonflow.dashboards.session import open_table
+from anonflow.dashboards.session.files.folders import SessionFolders
 from anonflow.dashboards.session.starts import Starts
 from anonflow.dashboards.work import jobs, screen_work
 from anonflow.dashboards.work.fair_queue import FairQueue
@@ -736,3 +737,40 @@ def test_an_edit_that_leaves_the_table_tells_nobody_of_a_table(workspace: Worksp
     workspace.data.set_column("Age", weight=2)
     assert len(tables) == 1
     assert tables[0] is workspace.data.table
+
+
+# --------------------------------------------------------------------------- no draw until one passes
+
+
+def rerun(workspace: Workspace) -> int:
+    """The seed of another run of the draft."""
+    workspace.start()
+    workspace.wait(WAIT)
+    return workspace.runs.finished[-1].seed
+
+
+def test_a_draft_that_runs_again_draws_the_same_release_until_one_holds(workspace: Workspace) -> None:
+    opened(workspace).draft.set_algorithms(["mondrian"])
+    first = rerun(workspace)
+    assert rerun(workspace) == first
+    workspace.runs.delete(1)
+    workspace.runs.delete(2)
+    assert rerun(workspace) == first, "a run that was deleted came back with another draw"
+    workspace.draft.set_ks([7])
+    assert rerun(workspace) != first
+    opened(workspace).draft.set_algorithms(["mondrian"])
+    assert rerun(workspace) == first, "a table that was opened again got another draw"
+    workspace.runs.note_drawn("the table", workspace.runs.finished[-1])
+    assert rerun(workspace) != first
+
+
+def test_the_seed_of_a_draft_outlives_its_server(tmp_path: Path) -> None:
+    first = opened(Workspace(place=SessionFolders(home=tmp_path / "home").begin("a key")))
+    first.draft.set_algorithms(["mondrian"])
+    seed = rerun(first)
+    first.runs.delete(1)
+    first.close(keep=True)
+    again = Workspace(place=SessionFolders(home=tmp_path / "home").begin("a key"))
+    again.opener.resume()
+    assert rerun(again) == seed
+    again.close()

@@ -31,6 +31,7 @@ _DRAFT = "draft.yaml"
 _RUNS = "runs.json"
 _REVIEW = "review.json"
 _UNFINISHED = "unfinished.json"
+_SEEDS = "seeds.json"
 _FILES = "files"
 _RESULTS = "results"
 _NEW = "new-"
@@ -105,8 +106,11 @@ class SessionFolder:
 
     def keep_unfinished(self, seeds: Mapping[str, int]) -> None:
         """Put the names of the runs that wait or are at work, and their seeds, beside the session's flow."""
-        if dict(seeds) != self.unfinished:
-            self._write(_UNFINISHED, json.dumps({name: f"{seed:x}" for name, seed in seeds.items()}))
+        self._write_seeds(_UNFINISHED, seeds)
+
+    def keep_seeds(self, seeds: Mapping[str, int]) -> None:
+        """Put the seeds that runs with the same settings have again beside the session's flow, by a digest of the settings."""
+        self._write_seeds(_SEEDS, seeds)
 
     @property
     def runs(self) -> str | None:
@@ -121,10 +125,22 @@ class SessionFolder:
     @property
     def unfinished(self) -> dict[str, int]:
         """What :meth:`keep_unfinished` wrote last; empty where there is nothing."""
+        return self._seeds(_UNFINISHED)
+
+    @property
+    def seeds(self) -> dict[str, int]:
+        """What :meth:`keep_seeds` wrote last; empty where there is nothing."""
+        return self._seeds(_SEEDS)
+
+    def _seeds(self, name: str) -> dict[str, int]:
         try:
-            return {name: int(seed, 16) for name, seed in self._texts(_UNFINISHED).items()}
+            return {key: int(seed, 16) for key, seed in self._texts(name).items()}
         except ValueError:
             return {}
+
+    def _write_seeds(self, name: str, seeds: Mapping[str, int]) -> None:
+        if dict(seeds) != self._seeds(name):
+            self._write(name, json.dumps({key: f"{seed:x}" for key, seed in seeds.items()}))
 
     def _texts(self, name: str) -> dict[str, str]:
         """Return the texts by name that a file has; none where it cannot be read."""
