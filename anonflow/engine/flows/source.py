@@ -135,7 +135,9 @@ def frame_of(flow: Flow, fingerprint: Fingerprint) -> pd.DataFrame | None:
             fits=must_fit(path),
         )
     if source.excel is not None and path is not None:
-        return read_workbook(path, sheet=source.sheet, opener=fingerprint.open, fits=must_fit(path))
+        return read_workbook(
+            path, sheet=source.sheet, skip=source.skip, opener=fingerprint.open, fits=must_fit(path)
+        )
     if source.sql is not None and path is not None:
         with fingerprint.source_read():
             return read_query(source.sql, path)

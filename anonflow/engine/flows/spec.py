@@ -98,7 +98,7 @@ class SourceSpec(_Spec):
     """A file of SPSS (.sav, .zsav, .por), Stata (.dta) or SAS (.sas7bdat, .xpt), relative to the flow file."""
 
     excel: File | None = None
-    """An Excel workbook (.xlsx), relative to the flow file; the first row of the sheet is the header."""
+    """An Excel workbook (.xlsx), relative to the flow file; the first row of the sheet is the header, below those that `skip` counts."""
 
     sql: StrictStr | None = None
     """One SELECT, asked of `database`."""
@@ -134,7 +134,7 @@ class SourceSpec(_Spec):
     """Of a CSV file without a header: the names of its columns; `column 1`, `column 2` ... without them."""
 
     skip: Annotated[StrictInt, Field(ge=0)] = 0
-    """Of a CSV file: the number of lines above its header, such as titles."""
+    """Of a CSV file or a workbook: the number of lines above its header, such as titles."""
 
     comment: Annotated[StrictStr, Field(min_length=1)] | None = None
     """Of a CSV file: lines that begin so are not read."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, dropwhile, islice
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
@@ -20,16 +21,20 @@ ENDINGS = (".xlsx", ".xlsm")
 MOST_ROWS = 1 << 20
 """Rows of a sheet, which is all that Excel knows."""
 
+FIRST = 30
+"""Rows by which a header is told from what stands above it."""
+
 
 def read_workbook(
     path: str | PathLike[str],
     *,
     sheet: str | None = None,
+    skip: int = 0,
     opener: Callable[[Path], Any] | None = None,
     fits: Callable[[Iterable[int]], None],
     tell_sheets: Callable[[Sequence[str]], None] = lambda names: None,
 ) -> pd.DataFrame:
-    """Read a sheet of an Excel workbook: its first row is the header, a formula has its stored value.
+    """Read a sheet of an Excel workbook: its first row with a cell is the header, a formula has its stored value.
 
     Parameters
     ----------
@@ -37,6 +42,8 @@ def read_workbook(
         ``.xlsx`` or ``.xlsm``.
     sheet : str, optional
         Its name; the first one without it.
+    skip : int
+        Rows above the header that are not read, such as titles.
     opener : callable, optional
         Opens the file.
     fits : callable
@@ -79,10 +86,12 @@ def read_workbook(
                 raise DataError(f"{name}: has no sheet with cells")
             worksheet = book[sheet or names[0]]
             worksheet.reset_dimensions()  # some programs write a wrong one, and rows beyond it would be lost
-            rows = iter(worksheet.iter_rows(values_only=True, max_row=MOST_ROWS + 1))
-            header = _header(name, next(rows, ()), len(names))
+            rows = enumerate(worksheet.iter_rows(values_only=True, max_row=MOST_ROWS + 1), 1)
+            below = dropwhile(lambda numbered: numbered[0] <= skip or _is_blank(numbered[1]), rows)
+            first = list(islice(below, FIRST))
+            header = _header(name, first, len(names))
             cells: list[tuple[Any, ...]] = []
-            fits(_read_cells(name, rows, len(header), cells))
+            fits(_read_cells(name, chain(first[1:], below), len(header), cells))
             book.close()
             columns = {
                 title: _typed_column([row[at] if at < len(row) else None for row in cells])
@@ -97,12 +106,19 @@ def read_workbook(
     return pd.DataFrame(columns, index=pd.RangeIndex(len(cells)))
 
 
-def _header(name: str, cells: Sequence[Any], sheets: int) -> list[str]:
-    """Return the names of the columns; where there are none, the table may be in another of the sheets."""
+def _header(name: str, first: Sequence[tuple[int, tuple[Any, ...]]], sheets: int) -> list[str]:
+    """Return the names of the columns from the first rows and their numbers; where there are none, the table may be in another of the sheets."""
+    number, cells = first[0] if first else (1, ())
     width = max((at for at, cell in enumerate(cells, 1) if cell is not None), default=0)
-    titles = [str(cell) for cell in cells[:width] if cell is not None and str(cell).strip()]
-    if not width or len(titles) < width:
-        problem = f"{name}: a column has no name; the first row of the sheet must be the header"
+    titles = [str(cell) for cell in cells[:width] if not _is_blank([cell])]
+    problem = _what_is_above(first) if first else None
+    if problem is None and (not width or len(titles) < width):
+        problem = "a column has no name; the first row of the sheet must be the header"
+        if width:
+            letters = [_letter(at) for at in range(width) if _is_blank([cells[at]])]
+            problem += f", but row {number:,} has no name in column {letters[0]}"
+    if problem is not None:
+        problem = f"{name}: " + problem
         if sheets > 1:
             problem += (
                 f", and the workbook has {sheets:,} sheets: if the table is in another one, "
@@ -114,11 +130,67 @@ def _header(name: str, cells: Sequence[Any], sheets: int) -> list[str]:
     return titles
 
 
+def _what_is_above(first: Sequence[tuple[int, tuple[Any, ...]]]) -> str | None:
+    """Return what to do about rows above a row that has a name in every column, or about names in two rows; None where there is neither.
+
+    A row of the table must never be taken for the header, because the names of columns are published: the header has texts alone, and stands
+    below nothing but titles of one cell, or is told from a record by other cells below it.
+    """
+    rows = [(number, row, _places(row)) for number, row in first if not _is_blank(row)]
+    width = 1 + max(places[-1] for *_, places in rows)
+    begins = next((at for at, (*_, places) in enumerate(rows) if len(places) > 1), len(rows))
+    if begins + 1 >= len(rows):
+        return None
+
+    def is_header(at: int) -> bool:
+        _, row, places = rows[at]
+        return len(places) == width and all(isinstance(row[place], str) for place in places)
+
+    def is_told_apart(at: int) -> bool:
+        _, row, places = rows[at]
+        below = [other[place] for _, other, filled in rows[at + 1 :] for place in places if place in filled]
+        return all(isinstance(row[place], str) for place in places) and not all(
+            isinstance(cell, str) for cell in below
+        )
+
+    header = begins
+    if not is_header(begins) and is_told_apart(begins + 1):
+        upper, lower = rows[begins][2], rows[begins + 1][2]
+        if not is_header(begins + 1) and len({*upper, *lower}) == width:
+            return (
+                f"the names of the columns are in two rows, rows {rows[begins][0]:,} and {rows[begins + 1][0]:,}, as where cells are merged; "
+                "write all names into one row"
+            )
+        header = begins + 1
+    if not header or not is_header(header):
+        return None
+    above = rows[header][0] - 1
+    return f"what stands above row {above + 1:,} has fewer cells than the rows, as titles have; " + setting(
+        "skip", f"set skip: {above} in the source", above
+    )
+
+
+def _letter(at: int) -> str:
+    """Return what spreadsheets call a column, by its place."""
+    from openpyxl.utils import get_column_letter
+
+    return str(get_column_letter(at + 1))
+
+
+def _places(row: Sequence[Any]) -> list[int]:
+    """Return the places of a row's cells that have something in them; a space is nothing."""
+    return [at for at, cell in enumerate(row) if cell is not None and str(cell).strip()]
+
+
+def _is_blank(row: Sequence[Any]) -> bool:
+    return not _places(row)
+
+
 def _read_cells(
-    name: str, rows: Iterable[tuple[Any, ...]], width: int, cells: list[tuple[Any, ...]]
+    name: str, rows: Iterable[tuple[int, tuple[Any, ...]]], width: int, cells: list[tuple[Any, ...]]
 ) -> Iterator[int]:
     """Put the rows that have cells into a list; yield the bytes that each one takes in a table."""
-    for number, row in enumerate(rows, 2):
+    for number, row in rows:
         if number > MOST_ROWS:
             raise DataError(
                 f"{name}: has more rows than a sheet may have ({MOST_ROWS:,}); save it again, or export it as CSV"

@@ -301,6 +301,31 @@ def test_a_sheet_of_a_workbook_is_named_before_the_file_is_read_or_after(
     )
 
 
+def test_rows_above_the_header_of_a_sheet_are_counted_on_the_screen(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    """A workbook with a title above its table had to be changed by hand."""
+    book = pytest.importorskip("openpyxl", reason="workbooks are an extra").Workbook()
+    book.active.append(["Survey of 2024"])
+    for row in [line.split(",") for line in PEOPLE.splitlines()]:
+        book.active.append([int(cell) if cell.isdecimal() else f"{cell}" for cell in row])
+    book.save(tmp_path / "people.xlsx")
+    screen = DataScreen(workspace=workspace)
+    send(screen.dropper, "people.xlsx", (tmp_path / "people.xlsx").read_bytes(), size=100_000)
+    screen.reading.wait(300)
+    assert "type 1 as Lines above the header" in screen.wrong.object
+    screen.skip.value = 1
+    screen.again.clicks += 1
+    screen.reading.wait(300)
+    assert not screen.wrong.visible, screen.wrong.object
+    assert len(workspace.data.frame) == 40
+    assert workspace.data.source == SourceSpec(excel="people.xlsx", skip=1)
+    # a project has it, and its table is read again so
+    (tmp_path / "p.zip").write_bytes(workspace.save_project(with_table=True))
+    workspace.opener.read_project_file(tmp_path / "p.zip")()
+    assert len(workspace.data.frame) == 40
+
+
 def test_lines_above_a_header_are_counted_on_the_screen(workspace: Workspace) -> None:
     """Who could not change the file could not open it."""
     screen = DataScreen(workspace=workspace)

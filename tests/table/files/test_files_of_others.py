@@ -22,6 +22,7 @@ from anonflow.dashboards.session.files.table_sources import read_upload
 from anonflow.dashboards.work.user_limits import Limits
 from anonflow.errors import AnonflowError, DataError, FlowError
 from anonflow.table.files import opening, parquet_reading
+from anonflow.table.files.csv_head import CsvShape
 from anonflow.table.files.query import read_query
 from anonflow.table.files.read import read_frame
 from tests.cases.flow_files import everything_in
@@ -158,6 +159,76 @@ def test_a_sheet(tmp_path: Path) -> None:
     assert frame["city"].isna().tolist() == [False, True]
     assert frame["born"].tolist() == [born, born]
     assert read_frame(file, sheet="two").to_dict("list") == {"a": [1]}
+
+
+PEOPLE_ROWS: list[list[Any]] = [[20, "Ulm", 1.5], [31, "Bonn", 2.5], [44, "Kiel", 3.5]]
+NAMES_ROW = ["age", "city", "pay"]
+
+
+@pytest.mark.parametrize(
+    ("above", "skip"),
+    [
+        ([["Survey of 2024", None, None], NAMES_ROW], 1),
+        ([["Survey of 2024"], [None, "of the town"], NAMES_ROW], 2),
+        ([["Survey of 2024"], [], NAMES_ROW], 2),
+        ([[], NAMES_ROW], 0),
+        ([["person", None, "work"], NAMES_ROW], 1),  # headings of groups, each merged over its columns
+    ],
+)
+def test_rows_above_a_sheets_header_are_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], above: list[list[Any]], skip: int
+) -> None:
+    """Such a workbook was refused, and had to be changed by hand."""
+    file = write_workbook(tmp_path / "people.xlsx", {"one": [*above, *PEOPLE_ROWS]})
+    if skip:
+        with pytest.raises(DataError, match=f"has fewer cells .*; set skip: {skip} in the source") as refusal:
+            read_frame(file)
+        assert "Survey" not in str(refusal.value)
+        assert shell(capsys, "schema", str(file))[0] == 2
+    frame = read_frame(file, shape=CsvShape(skip=skip))
+    assert frame.to_dict("list") == {
+        "age": [20, 31, 44],
+        "city": ["Ulm", "Bonn", "Kiel"],
+        "pay": [1.5, 2.5, 3.5],
+    }
+    assert "age:" in shell(capsys, "schema", str(file), "--source", f"skip={skip}")[1]
+
+
+def test_a_flow_leaves_out_rows_above_a_sheets_header(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [["Survey of 2024"], [], ["age", "city"], *([20 + n, "Ulm"] for n in range(24))]
+    write_workbook(tmp_path / "p.xlsx", {"one": rows})
+    status, _, err = shell(capsys, "run", flow(tmp_path, "{excel: p.xlsx, skip: 2}"))
+    assert status == 0, err
+    assert len(pd.read_csv(tmp_path / "out" / "people.csv")) == 24
+    # what is beside a flow is read as the flow says
+    assert shell(capsys, "run", flow(tmp_path, "{excel: p.xlsx, skip: 30}"))[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("header", "expected"),
+    [
+        (
+            [["age", None, "pay"]],
+            "the first row of the sheet must be the header, but row 1 has no name in column B",
+        ),
+        (
+            [["person", None, "pay"], ["age", "city", None]],
+            "the names of the columns are in two rows, rows 1 and 2",
+        ),
+        ([["Survey of 2024"], ["person", None, "pay"], ["age", "city", None]], "in two rows, rows 2 and 3"),
+        ([["age", "age", "pay"]], "two columns have the same name"),
+    ],
+)
+def test_a_header_that_cannot_be_read_is_one_sentence(
+    tmp_path: Path, header: list[list[Any]], expected: str
+) -> None:
+    file = write_workbook(tmp_path / "people.xlsx", {"one": [*header, *PEOPLE_ROWS]})
+    with pytest.raises(DataError, match=expected) as refusal:
+        read_frame(file)
+    assert not {"Survey", "person", "Ulm", "Bonn"} & set(re.findall(r"\w+", str(refusal.value)))
+    assert "skip" not in str(refusal.value), "a record would become the header"
 
 
 SHEET, TEXTS = "xl/worksheets/sheet1.xml", "xl/sharedStrings.xml"

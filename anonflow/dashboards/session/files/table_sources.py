@@ -168,7 +168,7 @@ def read_settings(name: str, form: Mapping[str, Any]) -> dict[str, Any]:
     if is_csv(name):
         keys = ("delimiter", "encoding", "missing", "skip")
     elif name.lower().endswith(WORKBOOKS):
-        keys = ("sheet",)
+        keys = ("sheet", "skip")
     elif name.lower().endswith(tuple(READERS)):
         keys = ("codes",)
     return {key: form[key] for key in keys if form[key]}
@@ -190,11 +190,13 @@ def read_upload(path: Path, limits: Limits, **options: Any) -> tuple[pd.DataFram
             frame = read_frame(path)
         elif path.name.lower().endswith(WORKBOOKS):
             sheet, sheets = options.get("sheet"), list[str]()
+            skip = options.get("skip", options.get("shape", PLAIN).skip)
             frame = read_workbook(
-                path, sheet=sheet, fits=_check_of_parts(path, limits), tell_sheets=sheets.extend
+                path, sheet=sheet, skip=skip, fits=_check_of_parts(path, limits), tell_sheets=sheets.extend
             )
             # of several, the one that was read is named: whoever opens it must see which
-            source = SourceSpec(excel=path.name, sheet=sheet or (sheets[0] if len(sheets) > 1 else None))
+            declared = {"sheet": sheet or (sheets[0] if len(sheets) > 1 else None), "skip": skip}
+            source = SourceSpec(excel=path.name, **{key: value for key, value in declared.items() if value})
         elif _is_statistics(path.name, limits):
             declared = {key: options[key] for key in ("labels", "codes") if key in options}
             source = SourceSpec(stats=path.name, **declared)
