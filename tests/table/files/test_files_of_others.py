@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from anonflow.table.files.csv_head import CsvShape
 
 import anonflow as af
 from anonflow.dashboards.session.draft_spec import NO_FLOW
@@ -23,6 +22,7 @@ from anonflow.dashboards.session.files.table_sources import read_upload
 from anonflow.dashboards.work.user_limits import Limits
 from anonflow.errors import AnonflowError, DataError, FlowError
 from anonflow.table.files import opening, parquet_reading
+from anonflow.table.files.csv_form import CsvShape
 from anonflow.table.files.query import read_query
 from anonflow.table.files.read import read_frame
 from tests.cases.flow_files import everything_in
