@@ -57,7 +57,7 @@ _QUICKSTART = """
 from pathlib import Path
 from anonflow import engine, system
 from anonflow.errors import AnonflowError
-from anonflow.engine.owner.lock import locked
+from anonflow.engine.owner.folder import locked
 here = Path(sys.argv[1])
 report = engine.run(here / "flows" / "quickstart.yaml")
 assert report.ok

@@ -189,6 +189,7 @@ def anonymize(
     if workers is not None:
         words = "workers must be a whole number of at least 1, or None for one for each processor"
         workers = check_whole(workers, 1, words)
+    # the algorithms' stream and the draw's are derived from it apart: neither tells anything about the other
     entropy = checked_seed(seed)
     if method.rests_on_seed(options):
         warn_of_small_seed(seed)
@@ -254,6 +255,7 @@ def anonymize(
         else partial(_expected, method, records, k, index, measure, options, threads)
     )
     countdown = Countdown(f"{method.name}, k = {k}", len(index), hint=hint, expect=expect)
+    # checks of many small partitions at once: a check of each would take longer than solving it
     groups = groups_of_partitions(index, threads * (FEW_GROUPS if method.together else GROUPS))
     with closing(results_of(solve_group, groups, threads, countdown.wait)) as results:
         for solved in results:
@@ -267,6 +269,7 @@ def anonymize(
         else:
             options |= {choice.open_effort: units}
             options |= {} if units else {name: outcomes[0].facts[name] for name in least}
+        # the effort that was made, not the one that was allowed: a second run with these numbers repeats the result
         choice = replace(choice, options=options)
     parameters: dict[str, Any] = {"loss": measure, "partition_size": size, "order": order, **options}
     if not boundaries:

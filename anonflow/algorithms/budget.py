@@ -291,6 +291,7 @@ def choose_method(
         if isinstance(size, int):
             limit = size if most is None else max(k, min(size, most(method, rung.options)))
             size = None if limit >= table.n else limit
+        # the last candidate is the quickest: it is timed even where nothing is left of the budget
         if choice is not None and budget - spent <= 0.0 and rung is not ladder[-1]:
             continue
         choice = choose(
@@ -300,6 +301,7 @@ def choose_method(
         large = choice.size is None or choice.size >= min(rung.least, table.n)
         if choice.fits and large and choice.start <= rung.share * choice.left:
             break
+        # what the pilots of a candidate took is gone for the next one
         spent += choice.budget - choice.left
     assert choice is not None
     return replace(choice, budget=budget, expected=spent + choice.expected)
@@ -376,6 +378,7 @@ def choose(
         if option.time_limit
     }
 
+    # beyond this the time of a linear method grows in proportion: longer stretches would teach nothing
     largest = min(size_at_most, 2 * SETTLED) if method.linear and size != AUTO else size_at_most
     at_once = threads if size == AUTO else min(threads, -(-n // size_at_most))
     timed = partial(run_pilots, method, table, k, loss=loss, seconds=SHARE * budget, at_once=at_once)
@@ -406,6 +409,7 @@ def choose(
     elif size == AUTO:
         cut = _largest(expected, k, min(limit, REACH * model.pilots[-1].records), MARGIN * left)
     base = expected(cut or n)
+    # where the method can end by the clock, a wrong estimate does no harm
     share = MARGIN if method.ends_early and size is None else UNENDED
     takes, added = dict(start), 0.0
     if effort:

@@ -524,7 +524,7 @@ def draw_batch(
         stop = offsets[batch[t] + 1]
         m = stop - start
         d = np.int64(degrees[batch[t]])
-        # records that match themselves alone need no lanes: most of a large table may be such
+        # records that match themselves alone, as suppressed ones do, need no lanes
         if d == 1:
             for j in range(start, stop):
                 assignment[rows[j]] = matches[rows[j], 0]

@@ -17,7 +17,7 @@ import pytest
 
 from anonflow import engine
 from anonflow.engine.execution.events import Event, PartitionDone
-from anonflow.engine.owner.lock import Holder, locked
+from anonflow.engine.owner.folder import Holder, locked
 from anonflow.errors import AnonflowError, FlowError
 from tests.cases.flow_files import REPORTED, everything_in, write_flow
 from tests.cases.runs import shell

@@ -51,6 +51,7 @@ class Components:
         graph = csr_array((np.ones(len(rows), np.int8), (rows, columns)), shape=(u + v, u + v))
         of = connected_components(graph, connection="strong")[1]
         self.of: np.ndarray = of[:u]
+        # an edge is on a perfect matching if it lies on a cycle of the graph, and so within a strong component
         matched = of[tail] == of[u + box]
         self.of_original = np.bincount(tail, count[box] * matched, u).astype(np.int64)
         of_box = np.bincount(box, merged.count[tail] * matched, v).astype(np.int64)
@@ -65,6 +66,7 @@ class Components:
 
     def add(self, tails: np.ndarray, head: int) -> None:
         """Add edges from different originals `tails` to the different original `head`."""
+        # only components matter: edges inside one change nothing
         fresh = np.unique(self.of[tails])
         target = self.of[head]
         fresh = fresh[fresh != target]

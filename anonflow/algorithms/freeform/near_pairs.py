@@ -46,6 +46,7 @@ def costs_of_difference(records: Records, plan: Plan) -> np.ndarray | None:
     costs = np.zeros(records.q)
     at_range = at_set = 0
     for a, domain in enumerate(records.domains):
+        # under boundaries the cost of a difference depends on the values
         if any(limit is not None for limit in (domain.bound, domain.floor, domain.limit)):
             return None
         if domain.shape == "set":
@@ -135,6 +136,7 @@ def _hidden_sets(costs: np.ndarray, codes: np.ndarray) -> list[tuple[int, ...]]:
     sets: list[tuple[int, ...]] = [()]
     for size in range(1, q + 1 if q <= MOST else 1):
         sets += combinations(range(q), size)
+        # so many sets of this size that comparing the records left with all of them is faster
         if n < FEW * comb(q, size):
             break
     counts = [np.unique(column, return_counts=True)[1] for column in codes.T]

@@ -89,12 +89,14 @@ def mutual_ring_matches(part: Partition, k: int) -> tuple[np.ndarray, int]:
     matches = np.full((n, k + even * (n % 2)), -1, np.int32)
     matches[:, 0] = np.arange(n)
     reach = k // 2
+    # an odd k has as many matches ahead as behind; an even one has one more, which only pairs of records can share
     if not even:
         for d in range(1, reach + 1):
             matches[rings.order, 2 * d - 1] = rings.at(d)
             matches[rings.order, 2 * d] = rings.at(-d)
         return matches, rings.number
     odd = rings.size % 2 == 1
+    # steps of `reach` split a ring into cycles: only cycles of even length can be paired, every second step of them
     cycles_are_even = rings.size // np.gcd(rings.size, reach) % 2 == 0
     thinned = np.where(odd, reach, np.where(cycles_are_even, reach, reach - 1))
     for d in range(1, reach):
@@ -165,6 +167,7 @@ def halves(n: int, k: int) -> np.ndarray:
     """
     sizes = np.array([n], np.int64)
     while (large := sizes >= 2 * k).any():
+        # all parts of a level at once, in their order
         split = np.stack([np.where(large, sizes // 2, sizes), np.where(large, sizes - sizes // 2, 0)], axis=1)
         sizes = split[split > 0]
     return np.concatenate([[0], np.cumsum(sizes)])

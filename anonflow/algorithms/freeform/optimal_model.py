@@ -140,6 +140,7 @@ class Sets:
 
         reduced = self.reduced(prices)
         least = self.least(reduced)
+        # a set with more slack than the best solution has room is in no better one
         slack = reduced - least[self.members].max(axis=1)
         room = best - bound
         candidates = np.flatnonzero(slack <= room)
@@ -148,6 +149,7 @@ class Sets:
         most = np.maximum(most, [copies.get(int(s), 0) for s in candidates])
         shift = 0
         weights = reduced[candidates]
+        # the solver's sums must not overflow: costs are made coarser until they cannot
         while sum(abs(w) * m for w, m in zip((weights >> shift).tolist(), most.tolist(), strict=True)) > ROOM:
             shift += 1
         model = cp_model.CpModel()

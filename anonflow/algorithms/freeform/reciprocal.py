@@ -119,6 +119,7 @@ def reciprocal_matches(part: Partition, k: int, method: Method) -> tuple[np.ndar
     set aside from the start and never used.
     """
     n = part.n
+    # links are pairs: an odd number of records cannot have an odd number of neighbours each, and takes one more
     degree = k + n * (k - 1) % 2
     aside = int(n % 2 == 0 and degree % 2 == 1 and 2 * degree >= n + 3)
     order = lexicographic_order(part.records)
@@ -132,6 +133,7 @@ def reciprocal_matches(part: Partition, k: int, method: Method) -> tuple[np.ndar
     facts = np.zeros(2, np.int64)
     level = 1 + aside
     while level < near.shape[1]:
+        # links come in twos, an assignment and its inverse; of an odd number, a step of pairs comes first
         need = 1 if (near.shape[1] - level) % 2 else 2
         size = np.full(n, level)
         costs = None
@@ -162,6 +164,7 @@ def _costs(part: Partition, origin: State, state: State, used: np.ndarray) -> np
     n = part.n
     costs = np.empty((n, n))
     increase_matrix_jit(part.plan, origin, state, used, 0, costs)
+    # a link is paid at both ends
     costs += costs.T.copy()
     costs[np.arange(n)[:, None], used] = np.inf
     return costs

@@ -93,6 +93,7 @@ def unusual(costs: np.ndarray) -> np.ndarray:
     edges = int(there[0].sum())
     finite = np.where(there, costs, 0.0)
     largest = max(1.0, float(finite.max()), -float(finite.min()))
+    # in whole numbers, so that sums and so ties do not depend on their order; as fine as 64 bits allow
     parts = min(1.0 / GRID, 2.0 ** (61 - math.ceil(math.log2(edges * largest))))
     finite *= parts
     whole = np.rint(finite, out=finite).astype(np.int64)

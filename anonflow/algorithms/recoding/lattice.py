@@ -389,6 +389,7 @@ class Lattice:
         self._price()
         self._everyone = np.arange(len(codes)), self._count.astype(np.int64)
         values = [sum(domains[a].size for a in levels.qis) for levels in self.columns]
+        # raised first where most values are merged: what is counted from there is small
         self._order = sorted(range(len(values)), key=lambda c: -values[c])
 
     def _price(self) -> None:
@@ -449,6 +450,7 @@ class Lattice:
         Groups
             O(g' q) time for the g' groups of the node below, once those are counted.
         """
+        # groups of a finer node are merged, not records: there are far fewer of them
         rows, count = self._counted_below(node) if below is None else (below.first, below.size)
         first, size, _ = self._grouped(node, rows, count)
         at = self._place(node)
@@ -502,10 +504,12 @@ class Lattice:
         if self.sensitive is None:
             return lacking, least
         targets, values = self.sensitive.targets, self.sensitive.values
+        # smaller groups are suppressed in any case
         large = np.flatnonzero(size >= k)
         rank = np.full(len(size), len(large))
         rank[large] = np.arange(len(large))
         of_record = rank[label][self._type]
+        # groups one after the other: some are counted at a time, as all counts together may not fit in memory
         order = np.argsort(of_record, kind="stable")
         step = max(1, MOST_COUNTS // max(1, targets.size))
         for start in range(0, len(large), step):

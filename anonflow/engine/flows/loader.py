@@ -24,7 +24,7 @@ from anonflow.engine.flows.flow import Flow, Run
 from anonflow.engine.flows.goal import Goal
 from anonflow.engine.flows.matrix import Matrix
 from anonflow.engine.flows.overrides import overridden
-from anonflow.engine.flows.sections import KeyPath, Sections
+from anonflow.engine.flows.sections import KeyPath, Sections, Steps
 from anonflow.engine.flows.spec import (
     NAME_PATTERN,
     VERSION,
@@ -39,7 +39,6 @@ from anonflow.engine.flows.spec import (
     TableSpec,
     UnitsSpec,
 )
-from anonflow.engine.flows.steps import Steps
 from anonflow.errors import FlowError
 from anonflow.strict_yaml import Document
 from anonflow.table.files.metadata_file import ENDINGS

@@ -18,8 +18,7 @@ import pandas as pd
 import pyarrow as pa
 
 from anonflow.engine.execution.schedulers import Call
-from anonflow.engine.owner.folder import OwnerFolder
-from anonflow.engine.owner.lock import machine
+from anonflow.engine.owner.folder import OwnerFolder, machine
 from anonflow.engine.storage.arrays import can_map, new_array
 from anonflow.engine.storage.mapped_columns import written_columns
 from anonflow.errors import AnonflowError
