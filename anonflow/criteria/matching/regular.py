@@ -46,9 +46,10 @@ def regular_by_flow(evidence: Evidence) -> Finding:
     graph = evidence.graph
     people, copies = graph.originals.count, graph.published.count
     capacity = people[graph.end] * copies[graph.box]
-    capacity[evidence.exempt_box[graph.box]] *= k
-    flow = largest_flow(people * k, copies * k, graph.end, graph.box, capacity, need=k)
-    total = evidence.n * k
+    degree = min(k, evidence.n + 1)  # no row has more than n matches, and a very large k would overflow
+    capacity[evidence.exempt_box[graph.box]] *= degree
+    flow = largest_flow(people * degree, copies * degree, graph.end, graph.box, capacity, need=degree)
+    total = evidence.n * degree
     detail = f"maximum flow {flow.value:,} of {total:,}"
     lacking = np.flatnonzero(flow.unmet)
     failing = graph.published.positions(lacking, flow.unmet[lacking])
