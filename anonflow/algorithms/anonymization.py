@@ -253,6 +253,8 @@ class Anonymization:
     ) -> Release:
         """Draw one assignment, shuffle the rows, and build the published table.
 
+        Draw once: to draw until a check passes would bias the draw.
+
         Parameters
         ----------
         seed : bytes, str or int, optional

@@ -43,7 +43,7 @@ class _DistinctValues(Target):
 
     def lacking(self, counts: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         distinct = (counts > 0).sum(axis=1)
-        return self.parameters["p"] - distinct, distinct >= self.parameters["p"]
+        return float(self.parameters["p"]) - distinct, distinct >= self.parameters["p"]
 
     def best(self, counts: np.ndarray) -> str:
         return f"p is {len(counts)}"
@@ -110,7 +110,8 @@ def _top(groups: Spread) -> np.ndarray:
 def _rare_enough(groups: Spread, parameters: Mapping[str, Any]) -> tuple[np.ndarray, str]:
     top, size = _top(groups), groups.sizes
     detail = f"the most frequent has a share of at most {float((top / size).max()):.4g}"
-    return top * parameters["l"] <= size * (1 + SLACK), detail
+    # a very large whole number times the counts would overflow, and be small again
+    return top * float(parameters["l"]) <= size * (1 + SLACK), detail
 
 
 class _Frequency(Target):
@@ -122,7 +123,7 @@ class _Frequency(Target):
         return 1 / self.parameters["l"]
 
     def lacking(self, counts: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        top, l = counts.max(axis=1), self.parameters["l"]
+        top, l = counts.max(axis=1), float(self.parameters["l"])
         return l - size / np.maximum(top, 1e-300), top * l <= size * (1 + SLACK)
 
     def best(self, counts: np.ndarray) -> str:
@@ -306,7 +307,7 @@ class _RareTail(Target):
 
     def lacking(self, counts: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         falling = -np.sort(-counts, axis=1)
-        at = int(self.parameters["l"]) - 1
+        at = min(int(self.parameters["l"]) - 1, falling.shape[1])  # a larger l is met by no group either
         lacking = falling[:, 0] - self.parameters["c"] * falling[:, at:].sum(axis=1)
         enough = (counts > 0).sum(axis=1) > at
         # groups with too few values are furthest off

@@ -47,10 +47,11 @@ def regular_by_flow(evidence: Evidence) -> Finding:
     people, copies = graph.originals.count, graph.published.count
     # k assignments without a common edge: each pair of an original and a row is used at most once, copies counted
     capacity = people[graph.end] * copies[graph.box]
+    degree = min(k, evidence.n + 1)  # no row has more than n matches, and a very large k would overflow
     # fewer than k suppressed rows may take one original up to k times: any other row is a given person's with 1/k at most still
-    capacity[evidence.exempt_box[graph.box]] *= k
-    flow = largest_flow(people * k, copies * k, graph.end, graph.box, capacity, need=k)
-    total = evidence.n * k
+    capacity[evidence.exempt_box[graph.box]] *= degree
+    flow = largest_flow(people * degree, copies * degree, graph.end, graph.box, capacity, need=degree)
+    total = evidence.n * degree
     detail = f"maximum flow {flow.value:,} of {total:,}"
     lacking = np.flatnonzero(flow.unmet)
     failing = graph.published.positions(lacking, flow.unmet[lacking])

@@ -105,7 +105,8 @@ class Runs(param.Parameterized):
         self._place.keep_seeds(self._seeds)
 
     def take_up(self, runs: Sequence[FinishedRun]) -> None:
-        """Take up the runs of a project."""
+        """Take up the runs of a project, and their seeds for runs with the same settings."""
+        self.remember_seeds((run.spec, run.seed) for run in runs if run.seed)
         first = self._ids + 1
         self._ids += len(runs)
         self._put([replace(run, id=id) for id, run in enumerate(runs, first)], self.chosen)

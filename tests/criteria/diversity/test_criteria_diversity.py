@@ -397,3 +397,22 @@ def test_independent_rows_keep_a_criterion_as_often_as_said(request_: Any, union
                 assert unsafe > 0 or chance <= risk * (1 + 1e-9), (counts, rows, risk)
                 if union and holds(whole, whole):
                     assert unsafe == 0 or len(counts) * chance > risk * (1 - 1e-9), (counts, rows, risk)
+
+
+@loop("most", [2**53 + 1, 2**61, 2**62, 2**63, 10**20])
+def test_no_group_has_more_values_than_rows(most: int) -> None:
+    """l = 2^62 times four rows of one value is 2^64, which 64 bits take for 0: l-diversity held."""
+    frame = pd.DataFrame({"age": [30] * 4 + [50] * 4, "ill": list("aaaabbbb")})
+    about = {"age": {"role": "quasi-identifier", "kind": "numeric"}, "ill": {"role": "sensitive"}}
+    table = Table(frame, about)
+    requests: list[tuple[str, dict[str, Any]]] = [
+        ("l-diversity", {"l": most}),
+        ("p-sensitivity", {"p": most}),
+        ("entropy-l-diversity", {"l": most}),
+        ("recursive-l-diversity", {"l": most, "c": 2}),
+    ]
+    for name, parameters in requests:
+        (finding,) = verify(table, frame, [{name: parameters}], k=4).findings
+        assert finding.holds is False, name
+        target = target_of(name, parameters, np.array([0.5, 0.5]), True)
+        assert target.gaps(np.array([[4, 4]]))[0] > 0, name

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
+import anonflow as af
 from anonflow.criteria.evidence import collect, subject_of
 from anonflow.criteria.matching import graph, max_flow
 from anonflow.criteria.matching.graph import consistency_graph, covered_pairs, covering, merge
@@ -19,6 +21,7 @@ from anonflow.table import Domain, Records
 from tests.cases.criteria import random_table
 from tests.checks import adjacency
 from tests.naive.criteria import regular_flow
+from tests.strategies import loop
 
 
 def coded(sizes: list[tuple[str, int]], n: int, seed: int, missing: float = 0.0) -> Records:
@@ -280,3 +283,13 @@ def test_lists_of_a_graph_are_whom_each_row_covers() -> None:
         pairs[row, original] = True
         assert len(row) == pairs.sum()
         assert (pairs == expected).all()
+
+
+@loop("k", [9, 2**31, 2**40, 2**61, 2**62, 2**63, 10**20])
+def test_no_release_is_regular_of_more_than_its_records(k: int) -> None:
+    """k = 2^62 times four equal people is 2^64, which 64 bits take for 0: the release held."""
+    frame = pd.DataFrame({"age": [30] * 4 + [50] * 4})
+    table = af.Table(frame, {"age": {"role": "quasi-identifier", "kind": "numeric"}})
+    (finding,) = verify(table, frame, "k-regular", k=k).findings
+    assert finding.holds is False
+    assert finding.failed == 8

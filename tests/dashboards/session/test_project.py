@@ -139,6 +139,8 @@ def test_with_its_table_a_project_is_opened_whole(
     other.wait(WAIT)
     assert other.runs.repeatable == []
     assert other.runs.chosen_run is other.runs.finished[0]
+    run_once(other)
+    assert other.runs.finished[1].seed == workspace.runs.finished[0].seed, "it draws another release"
     repeated, first = (space.runs.finished[0].result.anonymization for space in (other, workspace))
     pd.testing.assert_frame_equal(repeated.frame(), first.frame())
     with pytest.raises(DataError, match="no table is open"):
