@@ -49,12 +49,12 @@ fewest near ones have 0.480.
 Exchanges of several matches at once by small assignments, after chains have converged, on Adult. Of m near records, those that hold each
 other's candidates or matches, the j costliest matches are freed and given back by optimal assignments; the result is taken where the loss
 falls. By how much the loss falls in a second of processor, in millionths: k = 10, after 10 rounds of kicks, j = 1 with 10 records 0.37,
-j = 2 with 6 to 60 records 0.25 to 0.99, j = 3 with 16 and 30 records 0.90 and 0.99, all nine matches of 30 records 0.17; kicks 3 to 4. k = 5,
+j = 2 with 6 to 60 records 0.25 to 0.99, j = 3 with 16 and 30 records 0.90 and 0.99, all nine matches of 30 records 0.17; kicks 2.5 to 4.3. k = 5,
 after chains: 1.3 to 13, kicks 31. Assignments alone end at 0.02788 where kicks are at 0.02781 after the same 17 s, and between rounds of kicks
 they gain nothing that is seen (0.02781). None is kept. Nor are: kicks at those of four records that cost most above what their cheapest
 candidates would cost (88.8 millionths in four rounds, as they are 88.9); of two candidates the one that fewer records have among their nearest
-(94.4, of two seeds: too few to tell); dense stretches along a Hilbert curve (7 or 3 bits for each QI: 0.0327 to 0.0345 after the start and 0.0299 to 0.0306 after chains, along the
-lexicographic order 0.0296 and 0.0284).
+(94.4, of two seeds: too few to tell); dense stretches along a Hilbert curve (7 or 3 bits for each QI: 0.0327 to 0.0345 after the start and
+0.0299 to 0.0306 after chains, along the lexicographic order 0.0296 and 0.0284).
 
 Who finds near records of random_normal(100,000, 10) by suppression (processor seconds; share of the nine nearest; the row ``near`` has most
 of it): multiple sorting 3.5 s, all; all pairs 258 s; lexicographic orders with random columns first, eight neighbours on each side, five
