@@ -7,14 +7,14 @@ import sys
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from anonflow.cli.streams import say, say_json
+from anonflow.cli.streams import number, say, say_json
 from anonflow.engine.execution.events import (
     Event,
     FlowStarted,
     Log,
     PartitionDone,
     RoundDone,
-    RunStarted,
+    RunDone,
     StepDone,
     StepStarted,
 )
@@ -36,6 +36,7 @@ _REPORTED = {
     "shuffle": "shuffling",
     "verify": "verifying the release",
     "attack": "trying attackers",
+    "card": "judging the release",
     "publish": "writing",
 }
 
@@ -53,7 +54,7 @@ class ProgressDisplay:
         self._level = max(level, "warning", key=LEVELS.index) if quiet else level
         self._bar: Bar | None = None
         self._task: Any = None
-        self._left = 0
+        self._runs = 0
 
     def __enter__(self) -> ProgressDisplay:
         if not self._quiet and sys.stderr.isatty():
@@ -84,12 +85,11 @@ class ProgressDisplay:
         if self._quiet:
             return
         if isinstance(event, FlowStarted):
+            self._runs = len(event.runs)
             names = f"{len(event.runs)} runs" if len(event.runs) > 1 else event.runs[0]
             self._say(f"{event.flow}: {names}, {event.workers} {event.scheduler}")
             for step, sentence in event.plan:
                 self._say(f"  {step:<9} {sentence}")
-        elif isinstance(event, RunStarted):
-            self._left += event.partitions
         elif isinstance(event, StepStarted) and event.step == "anonymize":
             if self._bar is not None:
                 self._task = self._bar.add_task("anonymizing", total=event.tasks)
@@ -108,6 +108,9 @@ class ProgressDisplay:
                 f"debug: partition {event.partition} of run {event.run}: round {event.done} of {event.of}, "
                 f"loss {event.loss:.4f}"
             )
+        elif isinstance(event, RunDone) and self._runs == 1 and (loss := number(event.row["gcp"])) != "-":
+            # attackers and the release card may take longer than the method
+            self._say(f"loss: GCP {loss}")
         elif isinstance(event, StepDone) and event.step != "anonymize" and self._level == "debug":
             self._say(f"debug: {event.step}: {event.seconds:.3f} s")
         elif isinstance(event, StepStarted) and event.step in _REPORTED:

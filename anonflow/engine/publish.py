@@ -198,17 +198,19 @@ def with_card(session: Session, table: Table, report: RunReport, result: RunResu
     ------
     Cancelled
         If the run was cancelled.
+    DataError
+        If a file of the flow has changed since it was read.
     """
     form = session.flow.spec.publish.report
     if form is None:
         return report
     cards: list[ReleaseCard] = []
-    session.events.check()
-    session.timed(
+    session.step(
         "card",
         lambda: cards.extend(
             cards_of_result(result, table, report.release, report.attacks, [form.limit], session.seed)
         ),
+        result.number,
     )
     report = replace(report, card=cards[0])
     if form.threshold is not None:

@@ -59,6 +59,9 @@ def test_run_prints_a_short_table(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert out.count("published ") == 3  # the table, its description, the report
     assert "for the owner alone" in out
     assert "anonymizing 3 partitions" in err
+    # what is lost is said before the attackers and the card are computed
+    steps = [f"loss: GCP {lines[2].split()[3]}", "drawing", "judging the release", "writing"]
+    assert [line for line in err.splitlines() if line in steps] == steps
     assert "s in all" in lines[-1]
     assert "seconds: those of a method on each partition, added up" in lines
 
@@ -333,6 +336,7 @@ def test_compare_prints_and_writes(tmp_path: Path, schema: Path, capsys: pytest.
     assert status == 0
     assert len(out.splitlines()) == 5  # the header, a line under it, two runs, and what the seconds are
     assert "anonymizing 6 partitions" in err
+    assert "loss: " not in err  # nothing follows the runs: the table has it
     assert pd.read_csv(tmp_path / "a" / "runs.csv")["k"].tolist() == [2, 3]  # in folders that were not there
     assert {"association", "query-error"} <= set(pd.read_csv(tmp_path / "a" / "runs.csv"))
     assert "What an analysis loses" in (tmp_path / "b" / "runs.html").read_text(encoding="utf-8")

@@ -94,6 +94,7 @@ def test_tables_have_the_papers_phases_and_chains() -> None:
                 paper.OURS_AT | {number: paper.OURS_AT[same] for number, same in paper.SAME.items()},
             ),
             (paper.SPARSE, paper.SPARSE_AT),
+            (paper.PATTERNS, paper.PATTERNS_AT),
         ):
             assert tuple(full.curve(f"Table {number}", case, method)) == ks.get(number, ())
         assert all(
