@@ -266,7 +266,9 @@ class DataScreen(pn.viewable.Viewer):
         for way, part in ways.items():
             part.visible = self.way.rx() == way
         self._about_dataset()
-        self._ways_in = stack(self.way, *map(when_shown, ways.values()))
+        self._ways_in = stack(
+            self.way, *map(when_shown, ways.values()), visible=self.workspace.data.frame is None
+        )
         self.unfold = button(
             "Open another table",
             lambda: self._ways_in.param.update(visible=not self._ways_in.visible),
