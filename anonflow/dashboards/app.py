@@ -312,15 +312,18 @@ class App(pn.viewable.Viewer):
             self._watchers += [
                 watched for watched in _watchers_of(self.workspace) if id(watched[1]) not in earlier_ids
             ]
-            self._main.append(self._screens[at])
-        for number, screen in enumerate(self._screens):
-            if screen is not None:
-                screen.visible = number == at
-        self.bar.step = at
-        self.back.visible = at > 0
-        self.next.visible = at < len(STEPS) - 1
-        self.back.label = f"← {STEPS[at - 1]}" if at else ""
-        self.next.label = f"{STEPS[at + 1]} →" if at < len(STEPS) - 1 else ""
+        # in one message: a browser that shows two screens for a moment lays out both
+        with pn.io.hold():
+            for number, screen in enumerate(self._screens):
+                if screen is not None and number != at:
+                    screen.visible = False
+            if self._screens[at] not in self._main.objects:
+                self._main.append(self._screens[at])
+            self._screens[at].visible = True
+            self.bar.step = at
+            self.back.param.update(visible=at > 0, label=f"← {STEPS[at - 1]}" if at else "")
+            last = at == len(STEPS) - 1
+            self.next.param.update(visible=not last, label="" if last else f"{STEPS[at + 1]} →")
 
 
 def _watchers_of(workspace: Workspace) -> list[tuple[param.Parameterized, Any]]:

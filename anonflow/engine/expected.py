@@ -134,7 +134,10 @@ def expected_runs(
 
     for run, key in zip(runs, keys, strict=True):
         try:
-            yield expected(run, key) if not opens(run) else ExpectedRun(run.name, problem=BUDGET)
+            if opens(run):
+                yield ExpectedRun(run.name, problem=f"{BUDGET}: {run.budget:g} s")
+            else:
+                yield expected(run, key)
         except AnonflowError as error:
             yield ExpectedRun(run.name, problem=error.message)
 

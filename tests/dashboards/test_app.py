@@ -349,3 +349,21 @@ def test_every_screen_is_there_for_any_table(workspace: Workspace, tmp_path: Pat
     for problem in workspace.data.problems:
         assert "\n" not in problem
     assert "1 records" not in workspace.starts.status
+
+
+def test_a_step_changes_the_screens_in_one_message_and_never_shows_two(app: App) -> None:
+    """A browser laid out both screens, and then one of them again: that took most of the time of a click."""
+    document, at_once = Document(), []
+
+    def see(*events: object) -> None:
+        shown = [screen for screen in app._screens if screen is not None and screen.visible]
+        at_once.append((len(shown) < 2, document.callbacks.hold_value))
+
+    app.step, app.step = 1, 0
+    for part in (*app._screens[:2], app.back, app.next):
+        part.param.watch(see, "visible")
+    with set_curdoc(document):
+        app.step = 1
+    assert at_once == [(True, "combine")] * len(at_once)
+    assert [screen.visible for screen in app._screens[:2]] == [False, True]
+    assert len(at_once) == 3, "the two screens, and the way back"

@@ -72,7 +72,9 @@ def test_every_run_of_a_flow_is_answered() -> None:
         assert answer.error(answer.seconds) == pytest.approx(0.0)
     assert expected_of(flow, stopped=lambda: True) == []
     (open_one,) = expected_of(Flow.for_table(table, ["auto"], [3], budget=1.0, guarantee="k-anonymity"))
-    assert "its budget decides" in open_one.problem
+    assert open_one.problem == "its budget decides how long it takes: 1 s", (
+        "the number is known before the run"
+    )
     (hopeless,) = expected_of(Flow.for_table(table, ["mondrian"], [500]))
     assert hopeless.seconds is None
     assert "500" in hopeless.problem

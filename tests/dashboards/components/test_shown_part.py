@@ -8,7 +8,7 @@ pytest.importorskip("panel", reason="the dashboards are an extra")
 import panel as pn
 import param
 
-from anonflow.dashboards.components.shown_part import LatePart, ShownPart
+from anonflow.dashboards.components.shown_part import LatePart, ShownPart, when_shown
 
 
 class Numbers(param.Parameterized):
@@ -56,3 +56,19 @@ def test_a_late_part_is_built_when_it_is_first_shown_and_kept() -> None:
     late.shown = True
     assert len(place) == len(built) == 1
     assert built[0].shown
+
+
+def test_a_hidden_part_has_no_models_until_it_is_visible() -> None:
+    """A page with its hidden parts opened on the event loop that all users share."""
+    hidden, beside = pn.pane.HTML("hidden", visible=False), pn.pane.HTML("beside")
+    place = when_shown(hidden)
+    root = pn.Column(place, beside).get_root()
+    assert (hidden._models, len(beside._models)) == ({}, 1)
+    below = root.children[1]
+    hidden.visible = True
+    assert len(hidden._models) == 1
+    assert root.children[1] is below, "whatever stands beside it stays as it is"
+    hidden.visible = False
+    hidden.visible = True
+    assert list(place) == [hidden]
+    assert list(when_shown(beside)) == [beside]

@@ -158,8 +158,12 @@ def test_columns_that_lead_to_quasi_identifiers_are_named_when_roles_change(work
 def test_what_opens_files_is_folded_while_a_table_is_open(workspace: Workspace) -> None:
     screen = DataScreen(workspace=workspace)
     assert not screen._ways_in.visible
+    screen.__panel__().get_root()
+    assert not screen.way._models, "a page has no models of what is folded away"
     screen.unfold.clicks += 1
     assert screen._ways_in.visible
+    assert screen.way._models
+    assert not screen.dropper._models, "nor of the other ways"
     empty = DataScreen(workspace=Workspace())
     assert empty._ways_in.visible
     assert not empty.unfold.visible

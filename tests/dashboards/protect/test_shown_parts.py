@@ -35,8 +35,8 @@ def test_hidden_tabs_are_not_drawn_and_are_right_when_they_are_opened(
     workspace = people()
     screen = ProtectScreen(workspace=workspace)
     page = screen.__panel__()
-    tabs = page.select(lambda part: type(part).__name__ == "Tabs")[0]
     screen.unfold.clicks += 1
+    tabs = page.select(lambda part: type(part).__name__ == "Tabs")[0]
     for k in range(3, 9):
         workspace.draft.set_ks([k])
     workspace.data.set_column("job", role="insensitive")
@@ -78,8 +78,12 @@ def test_an_opening_builds_the_shown_tab_alone_and_each_other_tab_when_it_is_fir
     workspace = people()
     screen = ProtectScreen(workspace=workspace)
     page = screen.__panel__()
-    tabs = page.select(pn.Tabs)[0]
+    root = page.get_root()
+    first, most = sum(1 for _ in root.references()), 40
+    assert first < most, "k, methods and tabs are built for a page when they are unfolded"
     screen.unfold.clicks += 1
+    assert sum(1 for _ in root.references()) > first + most
+    tabs = page.select(pn.Tabs)[0]
     before = len(list(page.select()))
     assert built == []
     assert page.select(pn.widgets.Tabulator) == []
