@@ -486,8 +486,9 @@ def test_limits_that_are_none_change_nothing(workspace: Workspace) -> None:
 
 def test_what_cannot_work_is_said_on_the_page(workspace: Workspace) -> None:
     screen = ProtectScreen(workspace=workspace)
-    tabs = screen.__panel__().select(pn.Tabs)[0]
+    page = screen.__panel__()
     screen.unfold.clicks += 1
+    tabs = page.select(pn.Tabs)[0]
     assert "Ready to run" in screen.verdict.object
     screen.protection.k = 81
     assert "cannot run yet" in screen.verdict.object

@@ -149,7 +149,8 @@ def test_what_cannot_run_is_said(workspace: Workspace) -> None:
 def test_k_and_methods_are_a_click_further(workspace: Workspace) -> None:
     screen = ProtectScreen(workspace=workspace)
     page = screen.__panel__()
-    details = page[-1]
-    assert not details.visible
+    place = page[-1]
+    assert not place.select(lambda part: part is screen.k)
     screen.unfold.clicks += 1
-    assert details.visible
+    assert place.select(lambda part: part is screen.k)
+    assert place[0].visible
