@@ -209,8 +209,9 @@ def test_files_together_the_dark_and_what_is_left(
     other.goto(serve().url)
     ready(other)
     other.get_by_text("A flow or project", exact=True).click()
-    other.locator("input[type=file]").nth(1).set_input_files(project)
+    other.locator("input[type=file]").first.set_input_files(project)
     other.get_by_text("waits for its table").wait_for()
+    other.get_by_text("Your own file", exact=True).click()
     other.locator("input[type=file]").first.set_input_files(table)
     other.locator("nav li button", has_text="Compare").get_by_text("1 run").wait_for()
     assert page.errors == []
