@@ -84,8 +84,29 @@ def model_with(content: str, attribute: str, words: str) -> str:
 
 async def change(connection: Any, model: str, attribute: str, value: Any) -> None:
     """Send what a widget sends when somebody has changed it."""
+    await send(connection, {"kind": "ModelChanged", "model": {"id": model}, "attr": attribute, "new": value})
+
+
+async def happens(connection: Any, name: str, values: dict[str, Any]) -> None:
+    """Send what happened in a browser, such as a click."""
+    event = {"type": "event", "name": name, "values": {"type": "map", "entries": list(values.items())}}
+    await send(connection, {"kind": "MessageSent", "msg_type": "bokeh_event", "msg_data": event})
+
+
+async def unfolded(connection: Any, document: str) -> str:
+    """Click on what unfolds the field of k, as a browser does; the id of the field, of which there is no model before."""
+    await happens(connection, "document_ready", {})  # nothing that happens earlier is heard
+    await happens(
+        connection,
+        "button_click",
+        {"model": {"id": model_with(document, "label", "Choose k and methods myself")}},
+    )
+    return model_with(await until(connection, "PATCH-DOC", "or type k"), TITLE, "or type k")
+
+
+async def send(connection: Any, event: dict[str, Any]) -> None:
+    """Send a change of the document."""
     header, metadata, _ = frames("PATCH-DOC")
-    event = {"kind": "ModelChanged", "model": {"id": model}, "attr": attribute, "new": value}
     for frame in (header, metadata, json.dumps({"events": [event]})):
         await connection.write_message(frame)
 
@@ -126,7 +147,10 @@ async def users(port: int, many: int, rounds: int, server: Any) -> dict[str, lis
         documents.append(document)
         pages.append(seconds)
     memory = server.memory_info().rss
-    fields = [model_with(document, TITLE, "or type k") for document in documents]
+    fields = [
+        await unfolded(connection, document)
+        for connection, document in zip(connections, documents, strict=True)
+    ]
     server_runs(port, server)
     waits: list[float] = []
     slowest: list[float] = []
@@ -275,7 +299,7 @@ def measured(many: int, records: int, rounds: int) -> dict[str, list[float]]:
 async def _one(port: int) -> tuple[None, float]:
     """One user who comes and goes first: what is loaded once is no session's."""
     connection, document, seconds = await opened(port)
-    await change(connection, model_with(document, TITLE, "or type k"), "value", 7)
+    await change(connection, await unfolded(connection, document), "value", 7)
     await until(connection, "PATCH-DOC", "fewer than 6 others")
     connection.close()
     return None, seconds
