@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from anonflow.engine.execution.result import RunReport
     from anonflow.engine.search.trials import SearchReport
     from anonflow.large_arrays import Arrays
-    from anonflow.table.files.csv_form import CsvShape
+    from anonflow.table.files.csv_head import CsvShape
 
 TABLE_FILE = "A table in a file of CSV, Parquet, SPSS, Stata, SAS or Excel."
 
@@ -414,7 +414,7 @@ def shape_of(keys: Sequence[str] | None) -> CsvShape:
     ParameterError
         If one is no such text.
     """
-    from anonflow.table.files.csv_form import CsvShape
+    from anonflow.table.files.csv_head import CsvShape
     from anonflow.table.forms.number_forms import DECIMALS, THOUSANDS
 
     signs: dict[str, tuple[str, ...]] = {"decimal": DECIMALS, "thousands": THOUSANDS}
@@ -460,7 +460,8 @@ def found_form(file: Path, delimiter: str, encoding: str, shape: CsvShape | None
     -------
     delimiter, encoding : str
     """
-    from anonflow.table.files.csv_form import AUTO, PLAIN
+    from anonflow.table.files.csv_form import AUTO
+    from anonflow.table.files.csv_head import PLAIN
     from anonflow.table.files.csv_reading import csv_form, is_csv
 
     if not is_csv(file) or AUTO not in (delimiter, encoding):

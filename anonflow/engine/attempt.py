@@ -13,7 +13,6 @@ from typing import Any
 
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.engine import background
-from anonflow.engine.execution.batches import infeasible
 from anonflow.engine.execution.events import (
     Cancelled,
     Event,
@@ -23,6 +22,7 @@ from anonflow.engine.execution.events import (
     RunStarted,
 )
 from anonflow.engine.execution.result import RunResult
+from anonflow.engine.execution.totals import infeasible
 from anonflow.engine.flows.flow import Flow, Run
 from anonflow.errors import BUG, AnonflowError, unforeseen
 from anonflow.table import Table

@@ -10,9 +10,9 @@ from typing import Any
 
 import pandas as pd
 
-from anonflow.engine.execution.batches import infeasible
 from anonflow.engine.execution.events import Event
 from anonflow.engine.execution.result import RunReport
+from anonflow.engine.execution.totals import infeasible
 from anonflow.engine.flows.flow import Flow
 from anonflow.engine.flows.references import measure_problem
 from anonflow.engine.run import run

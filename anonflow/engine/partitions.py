@@ -12,17 +12,7 @@ from anonflow import utility
 from anonflow.algorithms.method import Progress
 from anonflow.algorithms.solve import in_a_partition
 from anonflow.engine.context import Session, clocks
-from anonflow.engine.execution.batches import (
-    Batch,
-    BatchDone,
-    BatchFailed,
-    Shared,
-    Totals,
-    infeasible,
-    measures_of_parts,
-    result_of,
-    solve_batch,
-)
+from anonflow.engine.execution.batches import Batch, BatchDone, BatchFailed, Shared, solve_batch
 from anonflow.engine.execution.events import (
     PartitionDone,
     RoundDone,
@@ -35,6 +25,7 @@ from anonflow.engine.execution.plan import STEPS, FlowPlan, RunPlan, settings_of
 from anonflow.engine.execution.result import RunResult
 from anonflow.engine.execution.schedulers import Call, Executor, raised
 from anonflow.engine.execution.tasks import Failed
+from anonflow.engine.execution.totals import Totals, infeasible, measures_of_parts, result_of
 from anonflow.engine.storage.storage import Storage
 from anonflow.errors import SHOWN, AnonflowError, InfeasibleError
 from anonflow.table import Table

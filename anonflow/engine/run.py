@@ -17,7 +17,6 @@ from anonflow.drawing.countdown import LONG, rough
 from anonflow.engine import publish
 from anonflow.engine.context import Session, checked_executor, checked_keep
 from anonflow.engine.countdowns import for_who_reads
-from anonflow.engine.execution.batches import with_findings
 from anonflow.engine.execution.budgets import fit_flow, is_fitted, opens
 from anonflow.engine.execution.events import (
     Event,
@@ -39,13 +38,14 @@ from anonflow.engine.execution.plan import (
 from anonflow.engine.execution.result import RunReport, RunResult
 from anonflow.engine.execution.schedulers import Executor
 from anonflow.engine.execution.tasks import match
+from anonflow.engine.execution.totals import with_findings
 from anonflow.engine.expected import expected_of
 from anonflow.engine.flows.addresses import beside, is_address, removed, shown_address
 from anonflow.engine.flows.flow import Flow
 from anonflow.engine.flows.loader import load_flow
 from anonflow.engine.flows.registers import check_registers
 from anonflow.engine.owner.folder import OwnerFolder
-from anonflow.engine.owner.record import LastRelease
+from anonflow.engine.owner.last_release import LastRelease
 from anonflow.engine.owner.resume import DAYS
 from anonflow.engine.partitions import Partitions
 from anonflow.engine.report import pdf

@@ -20,7 +20,7 @@ from anonflow.strict_yaml import suggest
 from anonflow.table.arrow import pandas_frame
 from anonflow.table.coding import code_column
 from anonflow.table.domain import Domain, missing_cells
-from anonflow.table.files.csv_form import PLAIN, CsvShape
+from anonflow.table.files.csv_head import PLAIN, CsvShape
 from anonflow.table.files.read import read_frame
 from anonflow.table.identification.uniqueness import Uniqueness
 from anonflow.table.named_settings import NO_ROW_KEPT, NO_ROW_PREPARED

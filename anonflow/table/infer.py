@@ -13,7 +13,7 @@ from anonflow.errors import DataError
 from anonflow.hierarchy.calendar import is_partial
 from anonflow.hierarchy.wording import plural
 from anonflow.table.domain import missing_cells
-from anonflow.table.files.csv_form import PLAIN, CsvShape
+from anonflow.table.files.csv_head import PLAIN, CsvShape
 from anonflow.table.forms.date_forms import DateForm, are_digits, date_forms
 from anonflow.table.forms.number_forms import NumberForm, has_second_reading
 from anonflow.table.forms.numbers import numbers_of

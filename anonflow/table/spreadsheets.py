@@ -14,7 +14,7 @@ import pandas as pd
 
 from anonflow.hierarchy.wording import plural
 from anonflow.large_arrays import IN_MEMORY, Arrays
-from anonflow.table.files.csv_form import PLAIN, CsvShape
+from anonflow.table.files.csv_head import PLAIN, CsvShape
 from anonflow.table.files.read import read_frame
 from anonflow.table.forms.text_columns import text_type
 from anonflow.table.published.published_cells import range_pattern

@@ -15,7 +15,7 @@ import anonflow as af
 from anonflow import engine
 from anonflow.algorithms.method import Outcome, Partition
 from anonflow.algorithms.registry import REGISTRY
-from anonflow.algorithms.solve import NEAR
+from anonflow.algorithms.soundness import NEAR
 from anonflow.engine.execution import batches
 from anonflow.errors import BUG, AnonflowError
 from anonflow.generalization import Generalization

@@ -37,7 +37,7 @@ def test_a_certificate_of_other_rows_attacks_nobody(table: af.Table) -> None:
         risk.attack(table, replace(release, certificate=other.certificate), ["linker"], k=3)
 
 
-def test_attackers_say_where_they_are_tried() -> None:
+def test_attackers_say_where_they_are_tried(table: af.Table) -> None:
     def declaring(declaration: str) -> list[str]:
         return [name for name, kind in risk.ATTACKERS.items() if getattr(kind, declaration)]
 
@@ -46,11 +46,14 @@ def test_attackers_say_where_they_are_tried() -> None:
     assert declaring("takes_releases") == ["intersection"]
     assert declaring("of_strangers") == ["prosecutor"]
     assert declaring("of_sets") == ["key-sets"]
-    whole = WholeRelease(table=None, release=None, sizes=[(3, 12)], k=3)  # type: ignore[arg-type]
+    # twelve rows, each with a list of three people
+    whole = WholeRelease(table, release=None, sizes=[(3, 12)], k=3)
     exact = {name: kind.of_whole(whole) for name, kind in risk.ATTACKERS.items()}
     assert {name: success.rate for name, success in exact.items() if success is not None} == {
         "linker": pytest.approx(1 / 3)
     }
+    named = exact["linker"]
+    assert risk.ATTACKERS["unit"].of_whole(replace(whole, people=named)) is named
 
 
 @pytest.mark.filterwarnings("ignore::anonflow.release.ReleaseWarning")

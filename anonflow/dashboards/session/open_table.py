@@ -16,7 +16,7 @@ from anonflow.dashboards.session.files.table_sources import edited_column
 from anonflow.dashboards.session.screen_words import OPEN_FIRST
 from anonflow.dashboards.session.validation import Judgement, code, judged
 from anonflow.dashboards.work import screen_work
-from anonflow.dashboards.work.fair_queue import Turns
+from anonflow.dashboards.work.turns import Turns
 from anonflow.engine.flows.spec import SourceSpec
 from anonflow.errors import AnonflowError, FlowError, ParameterError
 from anonflow.table import Table

@@ -45,7 +45,7 @@ from anonflow.errors import AnonflowError, DataError, FlowError, ParameterError
 from anonflow.hierarchy import Hierarchy
 from anonflow.hierarchy.wording import plural
 from anonflow.table import Table
-from anonflow.table.files.csv_form import CsvShape
+from anonflow.table.files.csv_head import CsvShape
 from anonflow.table.infer import Advice, advise, entries_of
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from anonflow.criteria.verify import verify
 from anonflow.dashboards.session.draft_spec import DraftSpec
 from anonflow.dashboards.session.files.memory import ReleaseMemory
 from anonflow.engine.context import Session
-from anonflow.engine.execution.batches import with_findings
 from anonflow.engine.execution.events import Event, EventStream, StepStarted
+from anonflow.engine.execution.totals import with_findings
 from anonflow.engine.publish import attack, cards_of_result, release_of, with_answers
 from anonflow.engine.report.card import ReleaseCard, judged_risk
 from anonflow.engine.report.report import render

@@ -19,9 +19,9 @@ from anonflow.dashboards.session.open_table import OpenTable
 from anonflow.dashboards.session.runs import Runs
 from anonflow.dashboards.session.screen_words import BEGIN
 from anonflow.dashboards.session.validation import code
-from anonflow.dashboards.work.fair_queue import Turns
 from anonflow.dashboards.work.jobs import FinishedRun, Job, JobGroup, running_flow, sentence, summary
 from anonflow.dashboards.work.screen_work import Background
+from anonflow.dashboards.work.turns import Turns
 from anonflow.dashboards.work.user_limits import Limits
 from anonflow.errors import AnonflowError, FlowError, ParameterError
 from anonflow.table import Table

@@ -22,7 +22,8 @@ from anonflow.dashboards.session.review import Review
 from anonflow.dashboards.session.runs import Runs
 from anonflow.dashboards.session.screen_words import OPEN_FIRST
 from anonflow.dashboards.session.starts import Starts
-from anonflow.dashboards.work.fair_queue import FairQueue, Turns
+from anonflow.dashboards.work.fair_queue import FairQueue
+from anonflow.dashboards.work.turns import Turns
 from anonflow.dashboards.work.user_limits import Limits
 from anonflow.errors import DataError
 from anonflow.table.identification.earlier import OWNER

@@ -18,7 +18,8 @@ from anonflow.criteria.guarantee import promises_classes
 from anonflow.dashboards.session.draft_spec import DraftSpec, MethodSpec
 from anonflow.dashboards.session.screen_words import on_screen
 from anonflow.dashboards.work import fair_queue
-from anonflow.dashboards.work.fair_queue import Ticket, Turns
+from anonflow.dashboards.work.fair_queue import Ticket
+from anonflow.dashboards.work.turns import Turns
 from anonflow.engine.attempt import Attempt, Stage
 from anonflow.engine.flows.spec import PartitionSpec, PublishSpec
 from anonflow.hierarchy.wording import plural, verb_of

@@ -10,7 +10,7 @@ import param
 
 from anonflow.dashboards.session.screen_words import WAITING, on_screen
 from anonflow.dashboards.work import fair_queue
-from anonflow.dashboards.work.fair_queue import Turns
+from anonflow.dashboards.work.turns import Turns
 from anonflow.engine.execution.events import Cancelled
 from anonflow.errors import BUG, AnonflowError, unforeseen
 

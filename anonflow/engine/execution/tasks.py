@@ -18,7 +18,8 @@ from anonflow.algorithms.diversity.diversify import diverse_part
 from anonflow.algorithms.diversity.within_partition import Diverse, Request
 from anonflow.algorithms.method import Outcome, Progress
 from anonflow.algorithms.registry import algorithm_named
-from anonflow.algorithms.solve import check_outcome, partition_generator, solve, solve_together
+from anonflow.algorithms.solve import partition_generator, solve, solve_together
+from anonflow.algorithms.soundness import check_outcome
 from anonflow.candidate_lists import Candidates
 from anonflow.criteria.evidence import Subject
 from anonflow.criteria.registry import CRITERIA

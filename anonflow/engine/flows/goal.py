@@ -9,8 +9,9 @@ from anonflow.algorithms.budget import AUTO
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.engine.flows.flow import Run
 from anonflow.engine.flows.matrix import DIVERSIFY
-from anonflow.engine.flows.sections import Sections, Steps, checked_diversify
+from anonflow.engine.flows.sections import Sections
 from anonflow.engine.flows.spec import AnonymizeSpec, DiversifySpec, PartitionSpec, TargetSpec
+from anonflow.engine.flows.steps import Steps, checked_diversify
 from anonflow.engine.search.space import Space
 from anonflow.engine.search.trials import SearchTarget
 from anonflow.errors import ParameterError

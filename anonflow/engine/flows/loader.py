@@ -1,17 +1,15 @@
-"""Read flow files strictly, older versions of the format too; one error reports every problem with its place."""
+"""Read flow files strictly; one error reports every problem with its place."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from copy import deepcopy
+from collections.abc import Sequence
 from dataclasses import replace
 from os import PathLike, fspath
 from pathlib import Path, PurePath
 from typing import Any
 
 from anonflow import strict_yaml
-from anonflow.engine.flows import spec
 from anonflow.engine.flows.addresses import (
     address_problem,
     is_address,
@@ -24,7 +22,7 @@ from anonflow.engine.flows.flow import Flow, Run
 from anonflow.engine.flows.goal import Goal
 from anonflow.engine.flows.matrix import Matrix
 from anonflow.engine.flows.overrides import overridden
-from anonflow.engine.flows.sections import KeyPath, Sections, Steps
+from anonflow.engine.flows.sections import KeyPath, Sections
 from anonflow.engine.flows.spec import (
     NAME_PATTERN,
     VERSION,
@@ -39,59 +37,14 @@ from anonflow.engine.flows.spec import (
     TableSpec,
     UnitsSpec,
 )
+from anonflow.engine.flows.steps import Steps
+from anonflow.engine.flows.versions import newest
 from anonflow.errors import FlowError
-from anonflow.strict_yaml import Document
 from anonflow.table.files.metadata_file import ENDINGS
 from anonflow.table.files.parquet_metadata import in_folder
 from anonflow.table.files.statistics_writing import is_written, writing_problems
 from anonflow.table.identification.earlier import OWNER
 from anonflow.table.schema import UNPUBLISHED, Schema
-
-Converter = Callable[[dict[str, Any]], None]
-
-CONVERTERS: dict[int, Converter] = {}
-"""Version -> what makes a flow of it, in place, one of the version that follows. There is one version so far: the
-next one puts its converter from 1 here, and raises ``spec.VERSION``."""
-
-
-def newest(document: Document) -> tuple[Document, str | None]:
-    """Return a flow in the newest version of the format.
-
-    Parameters
-    ----------
-    document : Document
-
-    Returns
-    -------
-    document : Document
-        The same flow if its version is the newest, or not a version; places are those of the file.
-    problem : str or None
-        Why its version cannot be read.
-    """
-    data = document.data
-    if not isinstance(data, dict) or "version" not in data:
-        return document, None
-    version = data["version"]
-    if isinstance(version, bool) or not isinstance(version, int) or version < 1:
-        return document, f"this anonflow reads version {spec.VERSION} of the format: a whole number"
-    if version > spec.VERSION:
-        return document, (
-            f"this anonflow reads version {spec.VERSION} of the format, and not version {version}; "
-            "install a newer anonflow"
-        )
-    if version == spec.VERSION:
-        return document, None
-    data = deepcopy(data)
-    for step in range(version, spec.VERSION):
-        if step not in CONVERTERS:
-            return (
-                document,
-                f"this anonflow reads version {spec.VERSION} of the format; version {version} is too old",
-            )
-        CONVERTERS[step](data)
-        data["version"] = step + 1
-    return document.with_data(data), None
-
 
 KEYS = ("flow", "version", "table", "partition", "steps", "matrix", "target", "earlier", "publish", "run")
 

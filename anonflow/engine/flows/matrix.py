@@ -14,8 +14,9 @@ from anonflow.algorithms.budget import AUTO, check_automatic
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.engine.flows.flow import Run
 from anonflow.engine.flows.references import column_problems, loss_problems, method_problems, stand_ins
-from anonflow.engine.flows.sections import KeyPath, Model, Sections, Steps, reworded
+from anonflow.engine.flows.sections import KeyPath, Model, Sections, reworded
 from anonflow.engine.flows.spec import AnonymizeSpec, PartitionSpec
+from anonflow.engine.flows.steps import Steps
 from anonflow.errors import setting
 from anonflow.table import Domain, Schema
 

@@ -33,7 +33,7 @@ from anonflow.loss import names as losses
 from anonflow.option import Option
 from anonflow.partition import MOST_RECORDS
 from anonflow.risk.attacker import THRESHOLD
-from anonflow.table.files.csv_form import CsvShape
+from anonflow.table.files.csv_head import CsvShape
 from anonflow.table.files.csv_reading import DELIMITER, is_csv
 from anonflow.table.files.statistics_files import READERS
 from anonflow.table.files.workbooks import ENDINGS as WORKBOOKS

@@ -24,17 +24,7 @@ from anonflow.algorithms.method import Outcome
 from anonflow.criteria import Finding, verify
 from anonflow.engine import publish
 from anonflow.engine.context import Session
-from anonflow.engine.execution.batches import (
-    Batch,
-    BatchDone,
-    BatchFailed,
-    Totals,
-    infeasible,
-    measures_of_parts,
-    said_of,
-    summary_of,
-    values_of_parts,
-)
+from anonflow.engine.execution.batches import Batch, BatchDone, BatchFailed, summary_of, values_of_parts
 from anonflow.engine.execution.plan import FlowPlan, RunPlan, refuse_early, settings_of
 from anonflow.engine.execution.result import RunResult
 from anonflow.engine.execution.schedulers import Call
@@ -44,6 +34,7 @@ from anonflow.engine.execution.tasks import (
     measure,
     without_draw,
 )
+from anonflow.engine.execution.totals import Totals, infeasible, measures_of_parts, said_of
 from anonflow.engine.flows import source
 from anonflow.engine.flows.fingerprint import Fingerprint
 from anonflow.engine.flows.flow import Flow, Run

@@ -22,18 +22,8 @@ from anonflow.errors import DataError, setting
 from anonflow.hierarchy.wording import plural, some
 from anonflow.option import check_text, check_texts
 from anonflow.strict_yaml import shorten
-from anonflow.table.files.csv_form import (
-    AUTO,
-    BEGINNING,
-    PLAIN,
-    CsvForm,
-    CsvHead,
-    CsvShape,
-    complete_lines,
-    form_of,
-    head_of,
-    is_total,
-)
+from anonflow.table.files.csv_form import AUTO, BEGINNING, CsvForm, complete_lines, form_of
+from anonflow.table.files.csv_head import PLAIN, CsvHead, CsvShape, head_of, is_total
 from anonflow.table.files.opening import Opener, check_count, check_fits, must_exist, open_file
 from anonflow.whole_file import as_path
 

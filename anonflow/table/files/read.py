@@ -12,7 +12,7 @@ import pandas as pd
 
 from anonflow.errors import DataError
 from anonflow.large_arrays import IN_MEMORY, Arrays
-from anonflow.table.files.csv_form import PLAIN, CsvShape
+from anonflow.table.files.csv_head import PLAIN, CsvShape
 from anonflow.table.files.csv_reading import csv_batches, is_csv, read_csv
 from anonflow.table.files.opening import must_be_there, must_fit
 from anonflow.table.files.parquet_metadata import is_parquet

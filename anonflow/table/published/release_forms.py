@@ -11,7 +11,7 @@ import pandas as pd
 from anonflow.errors import DataError
 from anonflow.hierarchy.wording import plural
 from anonflow.large_arrays import IN_MEMORY, Arrays
-from anonflow.table.files.csv_form import PLAIN, CsvShape
+from anonflow.table.files.csv_head import PLAIN, CsvShape
 from anonflow.table.files.metadata_file import read_metadata
 from anonflow.table.forms.date_forms import DateForm
 from anonflow.table.forms.text_forms import Form

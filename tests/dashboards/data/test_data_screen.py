@@ -14,7 +14,7 @@ import pytest
 from anonflow import datasets
 from anonflow.engine.flows.spec import SourceSpec
 from anonflow.errors import DataError
-from anonflow.table.files.csv_form import CsvShape
+from anonflow.table.files.csv_head import CsvShape
 from anonflow.table.forms import numbers
 from tests.naive.uniqueness import unique_on
 

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from anonflow.algorithms.method import Outcome
-from anonflow.engine.execution.batches import published_losses
 from anonflow.engine.execution.tasks import measure
+from anonflow.engine.execution.totals import published_losses
 from anonflow.table import Table
 from tests.strategies import city_tree
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from anonflow import engine
-from anonflow.engine.flows import loader, spec
+from anonflow.engine.flows import spec, versions
 from anonflow.errors import FlowError
 from tests.cases.flow_files import write_flow
 
@@ -30,7 +30,7 @@ def second(monkeypatch: pytest.MonkeyPatch) -> None:
             data["partition"] = data.pop("cut")
 
     monkeypatch.setattr(spec, "VERSION", 2)
-    monkeypatch.setitem(loader.CONVERTERS, 1, converter)
+    monkeypatch.setitem(versions.CONVERTERS, 1, converter)
 
 
 @pytest.mark.usefixtures("second")

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from anonflow import engine
-from anonflow.engine.owner import checkpoints, record
+from anonflow.engine.owner import checkpoints, last_release
 from anonflow.engine.owner.folder import OwnerFolder
 from anonflow.errors import AnonflowError, FlowError, ParameterError
 from anonflow.whole_file import drafted, write_whole
@@ -236,8 +236,8 @@ def test_a_flow_without_a_draw_runs_each_time(tmp_path: Path) -> None:
 def test_another_version_releases_nothing_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write_flow(tmp_path)
     engine.run(path)
-    version = record.__version__
-    monkeypatch.setattr(record, "__version__", "99.0")
+    version = last_release.__version__
+    monkeypatch.setattr(last_release, "__version__", "99.0")
     assert f"by anonflow {version}, nothing changed" in engine.run(path).unchanged
     (tmp_path / "out" / "release.csv").unlink()
     with pytest.raises(FlowError, match="install that version to make the same one again; another draw"):

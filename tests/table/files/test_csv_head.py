@@ -13,7 +13,8 @@ import pytest
 import anonflow as af
 from anonflow.cli.commands import shape_of
 from anonflow.errors import DataError
-from anonflow.table.files.csv_form import SAMPLE, CsvShape
+from anonflow.table.files.csv_form import SAMPLE
+from anonflow.table.files.csv_head import CsvShape
 from anonflow.table.files.csv_reading import csv_batches, csv_form, read_csv
 from tests.cases.runs import shell
 from tests.strategies import loop

@@ -22,7 +22,7 @@ from anonflow.dashboards.session.files.table_sources import read_upload
 from anonflow.dashboards.work.user_limits import Limits
 from anonflow.errors import AnonflowError, DataError, FlowError
 from anonflow.table.files import opening, parquet_reading
-from anonflow.table.files.csv_form import CsvShape
+from anonflow.table.files.csv_head import CsvShape
 from anonflow.table.files.query import read_query
 from anonflow.table.files.read import read_frame
 from tests.cases.flow_files import everything_in

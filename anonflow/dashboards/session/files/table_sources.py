@@ -19,7 +19,8 @@ from anonflow.dashboards.session.files.paths import paths_in, safe_name
 from anonflow.dashboards.work.user_limits import Limits
 from anonflow.engine.flows.spec import SourceSpec
 from anonflow.errors import AnonflowError, DataError
-from anonflow.table.files.csv_form import AUTO, PLAIN
+from anonflow.table.files.csv_form import AUTO
+from anonflow.table.files.csv_head import PLAIN
 from anonflow.table.files.csv_reading import csv_form, is_csv
 from anonflow.table.files.opening import must_fit
 from anonflow.table.files.parquet_metadata import PARQUET_ENDINGS, is_parquet
