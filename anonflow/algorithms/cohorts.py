@@ -20,7 +20,7 @@ from anonflow.loss import record_costs
 from anonflow.option import check_whole
 from anonflow.partition import bounded, limited
 from anonflow.table import Records, Table
-from anonflow.table.identification.earlier import history_of
+from anonflow.table.identification.earlier import history_of, written_differently
 from anonflow.table.identification.history import History
 from anonflow.table.records import matches_among, places_in
 
@@ -153,6 +153,9 @@ def anonymized_again(
             f"{plural(alike, 'newcomer', 'are')} in an earlier release if spaces and capitals of {history.releases[0].by} do not count: write it alike in "
             "all years, or the promise does not hold for them"
         )
+    rewritten = place.rewritten(part, history.releases)
+    if rewritten:
+        warned.append(written_differently(rewritten, history.releases[0].by))
     if warned:
         facts["warning"] = "; ".join(warned)
     return Anonymization(

@@ -120,6 +120,37 @@ def unit_marks(frame: pd.DataFrame, names: Sequence[str], key: str) -> np.ndarra
     return marks
 
 
+def unit_spellings(frame: pd.DataFrame, names: Sequence[str], key: str) -> np.ndarray:
+    """Return how each row's texts that read as numbers are written, which :func:`unit_marks` does not tell.
+
+    Parameters
+    ----------
+    frame, names, key
+        As :func:`unit_marks` takes them.
+
+    Returns
+    -------
+    numpy.ndarray, shape (n,), uint8
+        0 for numbers, texts and shortest spellings of numbers; another spelling, as ``007`` of 7, has a keyed byte that 1 in 255 others share.
+        A byte, so that the file of the largest release can be read.
+    """
+    spellings = np.zeros(len(frame), np.uint8)
+    for name in sorted(names):
+        if pd.api.types.is_numeric_dtype(frame[name].dtype):
+            continue
+        at, distinct = _distinct_values(frame[name])
+        spellings = (
+            3 * spellings + np.array([_spelling(value, key.encode()) for value in distinct], np.uint8)[at]
+        )
+    return spellings
+
+
+def _spelling(value: Any, secret: bytes) -> int:
+    if not isinstance(value, str) or value[:1] not in _NUMERIC or cell_text(value, numeric=True) == value:
+        return 0
+    return 1 + _digest(value.encode("utf-8", "surrogatepass"), secret)[0] % 255
+
+
 def _marks_of_units(frame: pd.DataFrame, names: Sequence[str], secret: bytes) -> np.ndarray:
     cells = np.empty((len(frame), len(names)), np.uint64)
     of_cells, of_rows = secret[:16], secret[16:]

@@ -418,6 +418,25 @@ def test_newcomers_whose_names_are_written_otherwise_are_counted(tmp_path: Path)
         second.release(seed=2**127, owner=tmp_path)
 
 
+def test_people_whose_numbers_are_written_otherwise_are_counted(tmp_path: Path) -> None:
+    """`007` of one year may be another person than `7` of the next, who then stays in a class that is not theirs."""
+    frame = people().iloc[:100]
+    numbers = pd.Series([f"{number:03}" for number in range(100)], index=frame.index)
+    first = af.anonymize(af.Table(frame.assign(name=numbers), NAMED), "k-member", k=10)
+    first.release(seed=2**127, owner=tmp_path)
+    same = af.anonymize(first.table, "k-member", k=10, earlier=tmp_path, people=4)
+    assert "warning" not in same.facts
+    odd = numbers.where(frame.index >= 30, numbers.astype(int).astype(str))
+    second = af.anonymize(
+        af.Table(frame.assign(name=odd), NAMED), "k-member", k=10, earlier=tmp_path, people=4
+    )
+    with pytest.warns(
+        ReleaseWarning,
+        match="of 30 people only the number is the same, and 'name' was written differently, as 007 and 7",
+    ):
+        second.release(seed=2**127, owner=tmp_path)
+
+
 def test_attackers_have_all_earlier_releases(tmp_path: Path) -> None:
     """The linker, of a release that goes on and of a plain one, beside the attacker who tries every world."""
     several = []

@@ -74,6 +74,30 @@ def test_people_whose_names_are_written_otherwise_are_told_of(tmp_path: Path) ->
     assert memory.overlap(af.Table(others, NAMED)).alike == 0, "person 1 is there, too"
 
 
+def test_people_whose_numbers_are_written_otherwise_are_told_of(tmp_path: Path) -> None:
+    """`007` of one year and `7` of the next read as one number, and were one person without a word."""
+    memory, frame = Earlier(tmp_path / "owner"), people(60)
+    numbers = pd.Series([f"{number:03}" for number in range(60, 120)])
+    first = af.Table(frame.assign(name=numbers), NAMED)
+    af.anonymize(first, "mondrian", k=5).release(seed=2**127, owner=memory.path)
+    assert (memory.overlap(first).again, memory.overlap(first).rewritten) == (60, 0)
+    assert "reads as the same number" not in memory.overlap(first).sentence()
+    for cells in (numbers.astype(int), numbers.astype(int).astype(str), numbers.astype(float)):
+        again = memory.overlap(af.Table(frame.assign(name=cells), NAMED))
+        assert (again.again, again.rewritten) == (60, 40), "100 to 119 are as they were"
+    assert again.sentence().endswith(
+        "; of 40 people only the number is the same, and 'name' was written differently, as 007 and 7: if they are other people, "
+        "put a letter before each 'name', in the tables of all years"
+    )
+    fractions = af.Table(frame.assign(name=[f"{number}.0" for number in range(60, 120)]), NAMED)
+    assert memory.overlap(fractions).rewritten == 60
+    file = next(memory.path.glob(".releases/*.npz"))
+    with np.load(file) as arrays:
+        of_older_version = {name: arrays[name] for name in arrays if name != "written"}
+    np.savez(file, **of_older_version)
+    assert (memory.overlap(fractions).again, memory.overlap(fractions).rewritten) == (60, 0), "not known"
+
+
 def test_of_more_pairs_than_memory_holds_the_overlap_is_told_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

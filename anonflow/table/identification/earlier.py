@@ -28,7 +28,7 @@ from anonflow.hierarchy.wording import plural, verb_of
 from anonflow.table.identification.history import History, among, checked_order
 from anonflow.table.identification.released_people import ReleasedPeople
 from anonflow.table.records import places_in
-from anonflow.table.row_marks import KEY_LENGTH, UNIT_KEY_LENGTHS, Content, unit_marks
+from anonflow.table.row_marks import KEY_LENGTH, UNIT_KEY_LENGTHS, Content, unit_marks, unit_spellings
 from anonflow.whole_file import OWNER_ONLY, as_path, streamed, write_whole
 
 if TYPE_CHECKING:
@@ -110,6 +110,8 @@ class Overlap:
         Those of them who have themselves only.
     alike : int
         Further people of the table whose identifiers are in an earlier release but for spaces and capitals; at least.
+    rewritten : int
+        Those of `again` whose identifiers were written differently and read as the same number, as ``007`` and ``7``; at least.
     """
 
     people: int
@@ -119,6 +121,7 @@ class Overlap:
     few: int | None = None
     alone: int = 0
     alike: int = 0
+    rewritten: int = 0
 
     def __bool__(self) -> bool:
         return self.again + self.alike > 0
@@ -147,6 +150,7 @@ class Overlap:
                 "anonflow risk --earlier lists them for the owner; where the same number means another person, give its column a scope",
             )
             + (f"; {alike}" if self.alike else "")
+            + (f"; {written_differently(self.rewritten, self.by)}" if self.rewritten else "")
         )
 
 
@@ -235,10 +239,11 @@ class Earlier:
         most, times = max(shared, default=0), len(shared)
         few, alone = self._left(table, release) if times and release is not None else (None, 0)
         people = table.n if table.unit is None else len(np.unique(table.unit))
-        alike = 0
-        if most < people and self.kept:
-            alike = len(self.alike(table, np.concatenate([then.marks for then in self.releases()])))
-        return Overlap(people, most, times, _column_list(table.unit_columns), few, alone, alike)
+        alike, before = 0, self.releases()
+        if most < people and before:
+            alike = len(self.alike(table, np.concatenate([then.marks for then in before])))
+        rewritten = self.rewritten(table, before) if most else 0
+        return Overlap(people, most, times, _column_list(table.unit_columns), few, alone, alike, rewritten)
 
     def has_others_alone(self, table: Table) -> bool:
         """Return whether all releases kept here are of other people than a table's, each known by the same identifiers.
@@ -463,10 +468,12 @@ class Earlier:
             If the disk is full.
         """
         key, marks = self.key(), self.marks_of(table)
+        order = np.argsort(marks, kind="stable")
         people = ReleasedPeople(
-            np.sort(marks),
+            marks[order],
             self.seal_of(release.frame) if release.frame is not None else "",
             datetime.now(UTC).isoformat(timespec="microseconds"),
+            unit_spellings(table.units, table.unit_columns, key)[order],
             _column_list(table.unit_columns),
         )
         proof, truth = release.certificate, release.truth
@@ -479,7 +486,6 @@ class Earlier:
             or _nameless(table).any()
         ):
             return people
-        order = np.argsort(marks, kind="stable")
         rank = places_in(order, table.n)
         listed = proof.candidates
         # fewer than k rows are listed together only where their other columns are hidden
@@ -544,6 +550,29 @@ class Earlier:
                 there[there] = ~np.isin(others[there], marks)  # who is in the table as well, is somebody else
                 is_alike |= there
         return np.unique(marks[at[is_alike]])
+
+    def rewritten(self, table: Table, before: Sequence[ReleasedPeople]) -> int:
+        """Return how many people of a table are recognized by identifiers that were written differently, and read as the same number.
+
+        Parameters
+        ----------
+        table : Table
+        before : sequence of ReleasedPeople
+            With this folder's key.
+
+        Raises
+        ------
+        DataError, AnonflowError
+            As :meth:`marks_of`.
+        """
+        marks = self.marks_of(table)
+        written = _spelled(marks, unit_spellings(table.units, table.unit_columns, self.key()))
+        differ = np.zeros(table.n, bool)
+        for release in before:
+            if release.written is not None:
+                same = np.isin(written, _spelled(release.marks, release.written))
+                differ |= among(marks, release.marks) & ~same
+        return len(np.unique(marks[differ]))
 
     def note(self, table: Table, marks: np.ndarray, history: History) -> None:
         """Keep the marks and earlier releases of a table's people in memory, which are known from a larger table: they need not be made again.
@@ -803,6 +832,20 @@ def _distinct_releases(folders: Iterable[Iterable[ReleasedPeople]]) -> list[Rele
 def _published_columns(table: Table) -> dict[str, bool]:
     """Return the published columns, and whether each is a quasi-identifier: the attacker knows it of everybody, in any year."""
     return dict.fromkeys(table.other_columns, False) | dict.fromkeys(table.qi_columns, True)
+
+
+def written_differently(people: int, by: str) -> str:
+    """Return a sentence on people who are recognized by identifiers that only read as the same number."""
+    return (
+        f"of {plural(people, 'person')} only the number is the same, and {by} was written differently, as 007 and 7: if they are other people, put a "
+        f"letter before each {by}, in the tables of all years"
+    )
+
+
+def _spelled(marks: np.ndarray, spellings: np.ndarray) -> np.ndarray:
+    """Return marks that are the same where the identifiers are written the same, too, uint64."""
+    coded: np.ndarray = marks ^ spellings.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    return coded
 
 
 def _respelled(spelled: Callable[[str], str], cell: Any) -> Any:

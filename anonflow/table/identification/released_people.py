@@ -28,6 +28,9 @@ class ReleasedPeople:
         A keyed hash of the release's cells.
     when : str
         The time of the release, in ISO 8601.
+    written : numpy.ndarray, shape (n,), uint8, or None
+        How the numbers that identify people are written (:func:`anonflow.table.row_marks.unit_spellings`). None where it is not known, as an
+        older version kept it.
     by : str
         The columns that identify people.
     k : int
@@ -47,6 +50,7 @@ class ReleasedPeople:
     marks: np.ndarray
     seal: str
     when: str = ""
+    written: np.ndarray | None = None
     by: str = ""
     k: int = 0
     criterion: str = ""
@@ -60,6 +64,8 @@ class ReleasedPeople:
         """What its file holds: with its description, which is JSON, in `about`."""
         description: dict[str, Any] = {"version": 1, "when": self.when, "seal": self.seal}
         arrays = {"units": self.marks}
+        if self.written is not None:
+            arrays["written"] = self.written
         if self.tracks is not None:
             description |= {
                 "by": self.by,
@@ -88,7 +94,10 @@ class ReleasedPeople:
         when = str(description.get("when", ""))
         if when:
             datetime.fromisoformat(when)
-        people = cls(marks, str(description["seal"]), when)
+        written = arrays.get("written")
+        if written is not None and (written.dtype != np.uint8 or written.shape != marks.shape):
+            raise ValueError
+        people = cls(marks, str(description["seal"]), when, written)
         if "criterion" not in description:
             return people
         parts = {name: arrays[name] for name in _TRACKS}  # once: each look into a file reads it
