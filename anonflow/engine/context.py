@@ -200,8 +200,8 @@ class Session:
         self.events.publishing = True
 
     def refused(self) -> None:
-        """Keep the seed of a release that a check refused, and say so: the same flow makes this release again."""
-        if self.resume_store is not None and self.resume_store.refused(self.seed):
+        """Say that the same flow makes a release again that a check refused."""
+        if self.resume_store is not None and self.resume_store.keeps_draw:
             self.warn(
                 f"a check refused this release, and the same flow gives it again: to draw until one passes would bias the draw; change the flow, or {START_OVER}"
             )

@@ -278,6 +278,8 @@ class _Runner:
             return None
         number = picked.number
         publish.warn_of_earlier(session, storage.table)
+        if session.resume_store is not None:
+            session.resume_store.drawing(session.seed)
         release, findings = storage.draw(results[number])
         results[number] = with_findings(results[number], findings)
         return release if results[number].ok else None

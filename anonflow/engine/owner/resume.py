@@ -53,6 +53,8 @@ class StoredResults:
         """The choices for budgets, by run; they are resumed with the seed."""
         self.resumes_publication = False
         """Whether the run makes the release again whose publication was interrupted."""
+        self.keeps_draw = False
+        """Whether the same flow makes the release again that was drawn, until a publication of it ends."""
         self.targets: Sequence[str | Path] = ()
         """The files that the run publishes."""
 
@@ -112,15 +114,14 @@ class StoredResults:
         """Write the waiting results: the run is over, or ends early."""
         self._write(seed)
 
+    def drawing(self, seed: int) -> None:
+        """Prepare for the draw of a release."""
+
     def publishing(self, seed: int) -> None:
         """Publication begins."""
 
     def finished(self) -> None:
         """Publication is done."""
-
-    def refused(self, seed: int) -> bool:
-        """Return whether the same flow makes a release again that a check has refused."""
-        return False
 
     def _write(self, seed: int) -> None:
         if self._warn is None:
@@ -155,9 +156,9 @@ class ResumeStore(StoredResults):
     Notes
     -----
     Invariant: there is a note of an unfinished run, with its seed, exactly while results of one may be in the
-    folder, some of its files may be published, or a check has refused its release.
+    folder, some of its files may be published, or its release was drawn, which a check may refuse.
     Its seed is used again only for the same source and version, where no file has changed under its name. It is used for the same flow
-    alone once a publication has begun, since two releases must not share a seed, and once a check has refused the release.
+    alone once its release is drawn, since two releases must not share a seed.
     """
 
     def __init__(
@@ -237,6 +238,19 @@ class ResumeStore(StoredResults):
         if early and self._noted:
             self._write(seed)
 
+    def drawing(self, seed: int) -> None:
+        """Write down the seed before anything is drawn: to draw until a release passes would bias the draw, also where runs are stopped before a check.
+
+        Raises
+        ------
+        AnonflowError
+            If that cannot be written down.
+        """
+        left = self._owner.unfinished() or {}
+        if not left.get("publishing"):  # another draw, some of which may be published
+            self._owner.write_unfinished(self._note(seed, publishing=False, refused=True))
+            self.keeps_draw = True
+
     def publishing(self, seed: int) -> None:
         """From here on, the seed is this flow's alone.
 
@@ -257,21 +271,6 @@ class ResumeStore(StoredResults):
         """
         self._owner.forget_unfinished()
         self._store.tidy(self._keep)
-
-    def refused(self, seed: int) -> bool:
-        """Write down the seed of a release that a check refused: to draw until one passes would bias the draw."""
-        left = self._owner.unfinished() or {}
-        if left.get("publishing"):  # another draw, some of which may be published
-            return False
-        try:
-            self._owner.write_unfinished(self._note(seed, publishing=False, refused=True))
-        except AnonflowError as error:
-            if self._warn is not None:
-                self._warn(
-                    f"the seed of the refused release cannot be kept, so the next run draws another: {error.message}"
-                )
-            return False
-        return True
 
     def _begin(self, seed: int) -> None:
         if not self._noted:
