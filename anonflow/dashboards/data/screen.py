@@ -268,7 +268,7 @@ class DataScreen(pn.viewable.Viewer):
         self.projects = DiskDropper(self.workspace, self._open_project, self._refused, project)
         about_projects = html(
             Markup("<p class='soft'>{} <code>anonflow run</code> {}</p>").format(
-                "A project is saved below, under Keep this work. A flow is the file that",
+                "A project is what Keep this work saves, on this screen below an open table. A flow is the file that",
                 "takes. If the table is not in the file, open the table next.",
             )
         )
