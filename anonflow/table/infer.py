@@ -26,7 +26,12 @@ from anonflow.table.identification.code_signs import (
     code_texts,
     code_values,
 )
-from anonflow.table.identification.column_signs import are_school_classes, group_name, name_says
+from anonflow.table.identification.column_signs import (
+    are_school_classes,
+    group_name,
+    is_count_of_things,
+    name_says,
+)
 from anonflow.table.identification.value_signs import (
     CODES,
     filled,
@@ -260,7 +265,9 @@ def _advice(name: str, cells: pd.Series, shape: CsvShape) -> Advice:
             # codes beside numbers stand in quasi-identifiers alone; other columns with some are texts, in no form
             entry |= keys if numeric or entry["role"] == "quasi-identifier" else {}
             reasons = (*remarks, *reasons)
-        return Advice(name, entry, (*reasons, *_possible_codes(values, numeric, dates)), distinct)
+        reasons = (*reasons, *_possible_codes(values, numeric, dates))
+        # a question comes last: what follows it would be read as its answer
+        return Advice(name, entry, tuple(sorted(reasons, key=lambda reason: reason.endswith("?"))), distinct)
 
     group = None if missing.any() else _group_hint(name, values, distinct)
     if group is not None:
@@ -273,6 +280,8 @@ def _advice(name: str, cells: pd.Series, shape: CsvShape) -> Advice:
     elif hint is not None and hint[0] == "weight" and float(numbers_in(values).min()) < 1:
         hint = "insensitive", f"{hint[1]}, and {_SCALED}"
     if hint is not None and hint[0] == "sensitive" and are_school_classes(name, values.unique()):
+        hint = None
+    if hint is not None and hint[0] == "identifier" and numeric and is_count_of_things(name):
         hint = None
     if hint is not None and hint[0] in ("identifier", "sensitive", "insensitive", "weight"):
         return advice({"role": hint[0]}, hint[1])
@@ -313,7 +322,7 @@ def _advice(name: str, cells: pd.Series, shape: CsvShape) -> Advice:
     if dates and not partial:
         reason = f"it has {distinct:,} exact dates: publish months or years, or give intervals"
     elif kind["kind"] == "numeric" and weight_shape(numbers_in(values), named=False):
-        reason += "; of role weight if each says how many people its record stands for"
+        reason = f"it has {distinct:,} different numbers, of role weight if each says how many people its record stands for: can others know them?"
     return advice(entry | kind, reason, *beside)
 
 

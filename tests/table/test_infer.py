@@ -363,6 +363,40 @@ def test_blanks_beside_numbers_are_values() -> None:
     assert "its 60 blanks are published beside ranges" in advised.reasons
 
 
+def test_a_question_comes_last() -> None:
+    rows = pd.DataFrame({"age": [None if i % 3 else 20.0 + i for i in range(90)]})
+    rows["amount"] = [1 + 0.123 * i**2 for i in range(90)]
+    for advised in advise(rows):
+        assert [reason.endswith("?") for reason in advised.reasons].index(True) == len(advised.reasons) - 1
+        assert "?;" not in "; ".join(advised.reasons)
+
+
+@pytest.mark.parametrize(
+    ("name", "role"),
+    [
+        ("№ учня", "unit"),
+        ("ПІБ", "identifier"),
+        ("Прізвище", "identifier"),
+        ("Медична примітка", "sensitive"),
+    ],
+)
+def test_names_in_cyrillic_letters_are_read(name: str, role: str) -> None:
+    cells = [100 + i // 3 for i in range(120)] if name.startswith("№") else [f"в{i % 20}" for i in range(120)]
+    assert role_of(name, cells) == role
+
+
+@pytest.mark.parametrize("name", ["Nombre d'enfants", "Nombre de personnes dans le logement", "Nombre total"])
+def test_a_count_in_french_is_no_name_in_spanish(name: str) -> None:
+    assert role_of(name, [i % 7 for i in range(120)]) == "quasi-identifier"
+    assert role_of(name, [f"Ana{i % 40}" for i in range(120)]) == "identifier"
+
+
+def test_names_of_weights_may_have_a_remark_and_signs() -> None:
+    cells = [20 + 0.1234 * i for i in range(120)]
+    for name in ("Pondération finale (calée sur le recensement)", "Poids calé", "pondération"):
+        assert role_of(name, cells) == "weight", name
+
+
 def test_few_numbers_of_an_age_are_amounts() -> None:
     frame = pd.DataFrame({"age": [20, 21, 22, 23, 24] * 12, "RAC1P": [1, 2, 6, 8, 9] * 12})
     assert {name: kind_of(frame[name])["kind"] for name in frame} == {

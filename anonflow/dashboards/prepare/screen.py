@@ -44,7 +44,7 @@ class PrepareScreen(Screen):
         super().__init__(**params)
         self.nothing = empty(NO_TABLE)
         self.step = pn.widgets.Select(label="Step", options=list(STEPS), width=150)
-        self.column = pn.widgets.Select(label="Column", options=[], width=180)
+        self.column = pn.widgets.Select(label="Column", options=[], width=330)
         self.background = Background(self.workspace.turns, at_once=True)
         self._counted: tuple[Any, list[Any], Any] | None = None
         self.fields: dict[str, Any] = {}

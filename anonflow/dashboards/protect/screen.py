@@ -105,7 +105,8 @@ class ProtectScreen(pn.viewable.Viewer):
         choice = self.protection
         self.k.param.update(end=choice.largest, value=choice.k)
         self.exact.value = choice.k
-        self.more.param.update(options=sorted({*KS, *choice.more}), value=list(choice.more))
+        possible = [k for k in KS if k <= choice.largest]
+        self.more.param.update(options=sorted({*possible, *choice.more}), value=list(choice.more))
         self._count(choice.k)
 
     # --------------------------------------------------------------------------------------- methods

@@ -55,6 +55,9 @@ class TwoQuestions(pn.viewable.Viewer):
         )
         self.without_answer = html()
         self.start = button(FIND, self.find, css="af-find", color="primary")
+        self.cancel = button(
+            "Cancel", self.workspace.starts.cancel, css="af-stop", color="danger", width=120, visible=False
+        )
         self.answer = html("", "af-best")
         pn.bind(self._set_k, self.strength, watch=True)
         self._show_k()
@@ -145,6 +148,7 @@ class TwoQuestions(pn.viewable.Viewer):
         running = self._after is not None
         self.start.disabled = self.workspace.starts.running or bool(self.workspace.data.problems)
         self.start.label = "Running the candidates…" if running else FIND
+        self.cancel.visible = running
         answer = Markup("<p role='alert'>{}</p>").format(self.problem) if self.problem else Markup("")
         if self.workspace.data.problems and not self.problem:
             answer = soft(f"These questions wait: {'; '.join(self.workspace.data.problems[:3])}.", "status")
@@ -190,7 +194,7 @@ class TwoQuestions(pn.viewable.Viewer):
             "Two questions",
             in_lines(labelled(self.strength, width=350), labelled(self.time, width=350)),
             self.without_answer,
-            self.start,
+            in_lines(self.start, self.cancel),
             self.answer,
             lead="Three candidates run: the method that loses least in the time, and two that publish classes of equal rows. The one of least loss is chosen.",
         )

@@ -646,7 +646,10 @@ class Prices:
             return Remedy(sentence, None, f"not possible: {error.message}")
         remedy = self.of(sentence, run)
         # a flow has one step diversify, of one column
-        alone = len(table.sensitive) == 1 and (remedy.price is not None or not self._tried)
+        if (count := len(table.sensitive)) > 1:
+            scope = f"on each of the {count} sensitive columns; a flow makes one of them diverse"
+            return replace(remedy, note="; ".join(filter(None, (remedy.note, scope))))
+        alone = remedy.price is not None or not self._tried
         return replace(remedy, change=((("steps", "diversify"), dict(settings)),) if alone else ())
 
     def of(self, sentence: str, run: Callable[[Table], Anonymization]) -> Remedy:

@@ -122,21 +122,22 @@ _PHRASES = (
 
 _IDENTIFIERS: dict[str, set[str]] = {
     _NUMBER_OF_PERSON: {"id", "ids", "uuid", "guid", "ssn", "nin", "nino", "nhs", "mrn", "ein", "tin", "nif", "dni", "nie", "cpf", "cnpj", "nir", "insee", "svnr", "ahv", "bsn", "pesel", "personnummer", "sozialversicherungsnummer", "steuernummer", "steuerid", "passport", "pasaporte", "passeport", "reisepass", "ausweis", "passnummer", "iban", "bic", "userid", "username", "nickname", "login", "customerid", "custid", "custno", "customerno", "patientid", "patientno", "kundennummer", "accountno", "accountnumber", "matrikelnummer", "rowid", "recordid", "caseid", "serial", "imei", "mac", "vin", "handle", "codicefiscale", "steueridentifikationsnummer", "versichertennummer", "patientennummer", "medicalrecord", "aadhaar", "curp", "cedula", "cédula", "inn", "snils", "снилс", "инн", "паспорт", "身份证", "身份证号", "oib", "cnp", "tckn", "henkilötunnus", "personnr", "fodselsnummer", "fødselsnummer", "cpr"}
-    | {"user", "account", "pupil", "schüler", "schueler", "alumno", "alumna", "élève", "eleve", "patient", "paciente", "customer", "kunde", "client", "cliente", "member", "konto", "cuenta"},
-    "a name of a person": {"firstname", "lastname", "surname", "fullname", "forename", "givenname", "familyname", "vorname", "nachname", "familienname", "nombre", "apellido", "apellidos", "prenom", "prénom", "nom", "cognome", "nome", "sobrenome", "voornaam", "achternaam", "naam", "förnamn", "efternamn", "namn", "fornavn", "efternavn", "etternavn", "etunimi", "sukunimi", "nimi", "imię", "imie", "nazwisko", "jméno", "jmeno", "příjmení", "prijmeni", "vezetéknév", "keresztnév", "név", "soyad", "soyadı", "имя", "фамилия", "отчество", "фио", "όνομα", "επώνυμο", "ονοματεπώνυμο", "姓名", "氏名", "名前", "이름", "성명", "الاسم"},
-    "a way to reach a person": {"email", "emails", "mail", "correo", "courriel", "phone", "phones", "telephone", "telefon", "telefono", "teléfono", "téléphone", "telefoon", "telefone", "telefonszám", "puhelin", "telefonnummer", "handynummer", "mobilnummer", "mobiltelefon", "телефон", "τηλέφωνο", "电话", "手机", "電話", "전화", "tel", "mobile", "handy", "celular", "movil", "móvil", "cell", "cellphone", "fax", "contact", "kontakt", "contacto", "address", "addresses", "adresse", "anschrift", "adres", "adress", "adresa", "osoite", "адрес", "διεύθυνση", "地址", "住所", "주소", "direccion", "dirección", "indirizzo", "endereço", "street", "strasse", "straße", "calle", "rue", "via", "url", "website", "homepage", "ip", "ipaddress"},
+    | {"user", "account", "pupil", "schüler", "schueler", "alumno", "alumna", "élève", "eleve", "patient", "paciente", "customer", "kunde", "client", "cliente", "member", "konto", "cuenta"}
+    | {"учень", "учня", "учениця", "учениці", "ученик", "ученика", "студент", "студента", "пацієнт", "пацієнта", "пациент", "пациента", "клієнт", "клієнта", "клиент", "клиента"},
+    "a name of a person": {"піб", "прізвище", "імя", "firstname", "lastname", "surname", "fullname", "forename", "givenname", "familyname", "vorname", "nachname", "familienname", "nombre", "apellido", "apellidos", "prenom", "prénom", "nom", "cognome", "nome", "sobrenome", "voornaam", "achternaam", "naam", "förnamn", "efternamn", "namn", "fornavn", "efternavn", "etternavn", "etunimi", "sukunimi", "nimi", "imię", "imie", "nazwisko", "jméno", "jmeno", "příjmení", "prijmeni", "vezetéknév", "keresztnév", "név", "soyad", "soyadı", "имя", "фамилия", "отчество", "фио", "όνομα", "επώνυμο", "ονοματεπώνυμο", "姓名", "氏名", "名前", "이름", "성명", "الاسم"},
+    "a way to reach a person": {"адреса", "email", "emails", "mail", "correo", "courriel", "phone", "phones", "telephone", "telefon", "telefono", "teléfono", "téléphone", "telefoon", "telefone", "telefonszám", "puhelin", "telefonnummer", "handynummer", "mobilnummer", "mobiltelefon", "телефон", "τηλέφωνο", "电话", "手机", "電話", "전화", "tel", "mobile", "handy", "celular", "movil", "móvil", "cell", "cellphone", "fax", "contact", "kontakt", "contacto", "address", "addresses", "adresse", "anschrift", "adres", "adress", "adresa", "osoite", "адрес", "διεύθυνση", "地址", "住所", "주소", "direccion", "dirección", "indirizzo", "endereço", "street", "strasse", "straße", "calle", "rue", "via", "url", "website", "homepage", "ip", "ipaddress"},
     "the plate of a vehicle": {"licenceplate", "licenseplate", "numberplate", "kennzeichen", "matricula", "matrícula", "immatriculation", "targa", "plate"},
-    "free text": {"opmerking", "opmerkingen", "uwagi", "kommentar", "kommentare", "примечание", "note", "notes", "notiz", "notizen", "comment", "comments", "comentario", "comentarios", "commentaire", "commento", "remark", "remarks", "bemerkung", "bemerkungen", "observacion", "observaciones", "freetext", "anmerkung", "diary"},
+    "free text": {"примітка", "opmerking", "opmerkingen", "uwagi", "kommentar", "kommentare", "примечание", "note", "notes", "notiz", "notizen", "comment", "comments", "comentario", "comentarios", "commentaire", "commento", "remark", "remarks", "bemerkung", "bemerkungen", "observacion", "observaciones", "freetext", "anmerkung", "diary"},
     "a place on the map": {"gps", "lat", "lon", "lng", "latitude", "longitude", "latitud", "longitud", "coordinates", "coordenadas", "geo"},
 }  # fmt: skip
 
 _SENSITIVE = re.compile(
     r"salar|income|wage|gehalt|einkommen|lohn|ingreso|sueldo|revenu|reddito|diagnos|disease|illness|krankheit|enfermedad|"
-    r"maladie|malattia|condition|religio|politic|orientation|verdict|score|(^|[^a-z])class$|hiv|drug|(^|[^a-z])(target|outcome|label|response)$|^y$",
+    r"maladie|malattia|діагноз|диагноз|захворюв|заболев|хвороб|медичн|медицин|зарплат|дохід|доход|condition|religio|politic|orientation|verdict|score|(^|[^a-z])class$|hiv|drug|(^|[^a-z])(target|outcome|label|response)$|^y$",
     re.IGNORECASE,
 )
 _CODE = re.compile(
-    r"zip|post(al)?[-_ ]?(code|leitzahl)|plz|postcode|codigo[-_ ]?postal|code[-_ ]?postal|(^|[^a-z])(cap|cep)$",
+    r"zip|post(al)?[-_ ]?(code|leitzahl)|plz|postcode|codigo[-_ ]?postal|code[-_ ]?postal|(поштов|почтов)\w+[-_ ]?[иі]ндекс|(^|[^a-z])(cap|cep)$",
     re.IGNORECASE,
 )
 
@@ -152,6 +153,11 @@ def are_school_classes(name: str, values: Iterable[object]) -> bool:
     if name_words(name)[-1:] != ["class"]:
         return False
     return all(re.fullmatch(r"\s*\d{1,2}\s?[-./]?\s?[A-Za-z]\s*", str(value)) for value in values)
+
+
+def is_count_of_things(name: str) -> bool:
+    """Return whether a name says how many there are, in words that name a person in another language: nombre d'enfants."""
+    return name_words(name)[:1] == ["nombre"] and name_words(name)[1:2] in (["d"], ["de"], ["des"], ["total"])
 
 
 def group_name(name: str) -> str | None:

@@ -8,10 +8,10 @@ import numpy as np
 
 _NAME = re.compile(
     r"_*(fnlwgt|[pf]weight|wgt|wt|pwgtp|wgtp|perwt|hhwt|asecwt|wtfinl|finalwt|llcpwt|wtsurvy|wtssall|wtint\d*yr|wtmec\d*yr|wtper|earnwt|dweight|"
-    r"pspwght|pweight|anweight|pondera\w*|pond|pondih|fexp\w*|fac[-_ ]?(exp|hog|per)\w*|factor[-_ ]?((de[-_ ]?)?expansi[oó]n|07)|extri\w*|"
+    r"pspwght|pweight|anweight|pondera\w*([-_ ]final\w*)?|pond|pondih|fexp\w*|fac[-_ ]?(exp|hog|per)\w*|factor[-_ ]?((de[-_ ]?)?expansi[oó]n|07)|extri\w*|"
     r"coef[-_ ]?pond\w*|phrf|hhrf|hrf|hochrechnungsfaktor|hochrechnung|gewichtungsfaktor|"
     r"(haushalts|personen|design|stichproben|hochrechnungs)[-_ ]?gewicht|peso[-_ ]?(muestral|pop|am|campionario|finale)|"
-    r"fator[-_ ]?(de[-_ ]?)?expans[aã]o|ponderaci[oó]n|poids[-_ ]?(de[-_ ]?)?sondage|"
+    r"fator[-_ ]?(de[-_ ]?)?expans[aã]o|ponderaci[oó]n|poids[-_ ]?((de[-_ ]?)?sondage|final\w*|cal[eé]\w*)|"
     r"(sampl\w*|survey|design|final|person|household|hh|expansion|calibrat\w*|grossing|raking)[-_ ]?(weight|wgt|wght|wt|factor))",
     re.IGNORECASE,
 )
@@ -39,8 +39,8 @@ _NEARLY = 0.05
 
 
 def weight_name(name: str) -> str | None:
-    """Return what a name says about sampling weights: ``weight``, ``replicate``, ``maybe`` or nothing."""
-    plain = name.strip()
+    """Return what a name says about sampling weights: ``weight``, ``replicate``, ``maybe`` or nothing; a remark in brackets says nothing."""
+    plain = re.sub(r"\s*\([^()]*\)$", "", name.strip()).replace("é", "e")
     if _REPLICATE.fullmatch(plain):
         return "replicate"
     if _NAME.fullmatch(plain):

@@ -25,7 +25,7 @@ from anonflow.algorithms.diversity.target import PRICE
 from anonflow.dashboards.components.markup import methods_list
 from anonflow.dashboards.protect.column_limits import LimitTable
 from anonflow.dashboards.protect.diversity import NONE, DiversityChoice
-from anonflow.dashboards.protect.screen import ProtectScreen
+from anonflow.dashboards.protect.screen import KS, ProtectScreen
 from anonflow.dashboards.protect.settings import Protection, share
 from anonflow.dashboards.session import open_table
 from anonflow.dashboards.session.draft_spec import NO_FLOW
@@ -482,6 +482,15 @@ def test_limits_that_are_none_change_nothing(workspace: Workspace) -> None:
 
 
 # --------------------------------------------------------------------------------------- the screen
+
+
+def test_no_k_is_offered_that_is_above_the_number_of_records(workspace: Workspace) -> None:
+    screen = ProtectScreen(workspace=workspace)
+    n = len(workspace.data.frame)
+    assert n < max(KS)
+    assert screen.more.options == [k for k in KS if k <= n]
+    screen.protection.more = [100]  # of a flow that was loaded
+    assert screen.more.options[-1] == 100
 
 
 def test_what_cannot_work_is_said_on_the_page(workspace: Workspace) -> None:

@@ -122,6 +122,19 @@ def test_a_budget_that_no_method_keeps_is_told_where_it_was_asked_for(
     assert not workspace.runs.finished[-1].result.over_budget
 
 
+def test_candidates_are_cancelled_where_they_were_asked_for(workspace: Workspace) -> None:
+    questions = TwoQuestions(Protection(workspace))
+    assert not questions.cancel.visible
+    questions.find()
+    assert questions.cancel.visible
+    questions.cancel.clicks += 1
+    workspace.wait(WAIT)
+    assert all(job.cancelled or job.ended for job in workspace.starts.batch.jobs)
+    assert any(job.cancelled for job in workspace.starts.batch.jobs)
+    assert not questions.cancel.visible
+    assert not questions.start.disabled
+
+
 def test_the_numbers_follow_each_choice(workspace: Workspace) -> None:
     app = App(workspace=workspace)
     workspace.draft.set_ks([3, 8])

@@ -322,6 +322,25 @@ def test_a_remedy_that_cannot_be_had_says_why(error: Exception, note: str) -> No
     assert remedy.note == note
 
 
+@pytest.mark.parametrize("tried", [True, False])
+def test_a_remedy_that_a_flow_cannot_say_is_told_as_one(tried: bool) -> None:
+    """The screens showed p = 2 alone, without a button and without a word why."""
+    people = table(60)
+    both = af.Table(
+        people.frame.assign(pay=people.frame["age"] % 3), COLUMNS | {"pay": {"role": "sensitive"}}
+    )
+    settings = {"criterion": "p-sensitivity", "p": 2}
+    remedy, alone = (
+        Prices(af.anonymize(some, "mondrian", k=3, seed=SEED), SEED, tried).diverse("p = 2", settings)
+        for some in (both, people)
+    )
+    assert remedy.change == ()
+    assert "each of the 2 sensitive columns; a flow makes one of them diverse" in remedy.sentence()
+    assert (remedy.price is not None) is tried
+    assert alone.change
+    assert not alone.note
+
+
 @pytest.mark.parametrize("kind", [Cancelled, AnonflowError])
 def test_a_remedy_swallows_no_other_error(kind: type[Exception]) -> None:
     def run(few: af.Table) -> af.Anonymization:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
@@ -13,6 +14,9 @@ from anonflow.engine.flows.registers import register_holders
 from anonflow.engine.flows.spec import FILES
 from anonflow.errors import FlowError
 from anonflow.table.identification.earlier import OWNER
+
+MOST_BYTES = 200
+"""Of the name of a file."""
 
 
 def check_confined(spec: DraftSpec, folder: Path) -> None:
@@ -70,12 +74,18 @@ def _beside_criteria(spec: DraftSpec, key: str) -> Iterator[str]:
 
 
 def safe_name(name: str) -> str:
-    """Return a file name of letters, digits, dots, dashes and underscores, whatever a browser sent."""
-    last = PureWindowsPath(PurePosixPath(name).name).name
+    """Return a file name of letters of any alphabet, digits, dots, dashes and underscores, whatever a browser sent."""
+    last = unicodedata.normalize("NFC", PureWindowsPath(PurePosixPath(name).name).name)
+    # L, M and N: letters, the signs above and below them, and digits; none of these turns the reading direction or is a separator
     letters = "".join(
-        letter if letter.isascii() and (letter.isalnum() or letter in "._-") else "-" for letter in last
+        letter if unicodedata.category(letter)[0] in "LMN" or letter in "._-" else "-" for letter in last
     )
-    return letters.lstrip(".-")[-100:] or "table.csv"
+    # names of files have at most 255 bytes, some of them for what the session puts before this one
+    short = letters[-100:].encode()[-MOST_BYTES:].decode("utf-8", "ignore")
+    plain = short.lstrip(".-")
+    if plain and ("." in plain or "." not in short):
+        return plain
+    return f"table.{plain or 'csv'}"  # nothing but an ending is left
 
 
 def names_a_dataset(path: Path, most: int) -> bool:
