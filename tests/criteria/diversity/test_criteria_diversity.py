@@ -424,8 +424,8 @@ def test_one_row_in_l_is_not_one_too_many() -> None:
         for times in (1, 3):
             rows = l * times
             fewer = math.fsum(math.comb(rows, x) * (l - 1) ** (rows - x) / l**rows for x in range(times + 1))
-            said = too_frequent(np.array([1 / l]), rows, rows * (1 / l))
-            assert said == pytest.approx(1 - fewer, rel=1e-9, abs=1e-12), (l, times)
+            bound = too_frequent(np.array([1 / l]), rows, rows * (1 / l))
+            assert bound == pytest.approx(1 - fewer, rel=1e-9, abs=1e-12), (l, times)
 
 
 def test_of_many_values_the_most_frequent_are_awaited() -> None:
