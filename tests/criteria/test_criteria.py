@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,10 +15,12 @@ import pytest
 
 from anonflow.candidate_lists import Candidates
 from anonflow.criteria import CRITERIA, Finding, Verification, criteria_names, verify
+from anonflow.criteria.classes import check_uniqueness
 from anonflow.criteria.request import CriterionRequest, read_criteria
 from anonflow.errors import DataError, ParameterError, VerificationError
 from anonflow.generalization import Generalization
 from anonflow.table import Table
+from anonflow.table.sampling_weights import WeightSummary
 from tests.cases.criteria import anonymization, regular_matches, release_frame
 from tests.strategies import loop
 
@@ -335,6 +338,24 @@ def test_what_cannot_be_asked(criteria: Any, message: str) -> None:
     table, _, _, frame = regular(12, 3)
     with pytest.raises(ParameterError, match=message):
         verify(table, frame, criteria, k=3)
+
+
+@loop(
+    ("fraction", "weights", "message"),
+    [
+        (None, None, "needs the sampling fraction"),
+        (0.05, None, ""),
+        (None, [20.0, 20.0], ""),
+        (None, [20.0, 21.0], "the weights are unequal"),
+        (0.05, [20.0, 20.0], "leave the sampling fraction out"),
+    ],
+)
+def test_a_sample_has_a_fraction_or_equal_weights(
+    fraction: float | None, weights: list[float] | None, message: str
+) -> None:
+    summary = None if weights is None else WeightSummary.of(np.array(weights))
+    with pytest.raises(ParameterError, match=message) if message else nullcontext():
+        check_uniqueness(fraction, summary)
 
 
 def test_bad_subjects_and_k() -> None:

@@ -87,6 +87,15 @@ def test_the_targets_of_an_insider_follow_the_seed(table: af.Table) -> None:
     assert len(set(rates)) > 1
 
 
+def test_an_attack_draws_by_its_seed(table: af.Table) -> None:
+    """With the original and without it."""
+    frame = af.anonymize(table, "mondrian", 3).frame()
+    for original in (table, table.schema):
+        rows = frame.assign(**{"Salary-class": table.frame["Salary-class"]})
+        drawn = [risk.AttackContext.of(original, rows, 3, seed=seed).rng.random() for seed in (1, 1, 2)]
+        assert drawn[0] == drawn[1] != drawn[2]
+
+
 def test_three_questions_need_people_to_hold_out(table: af.Table) -> None:
     nobody = table.take(np.zeros(0, np.int64))
     with pytest.raises(ParameterError, match="too few records to hold some out"):

@@ -15,6 +15,7 @@ import pytest
 from anonflow.algorithms.diversity.target import target_of
 from anonflow.candidate_lists import Candidates
 from anonflow.criteria import verify
+from anonflow.criteria.diversity.diversity_target import too_frequent
 from anonflow.errors import DataError, ParameterError
 from anonflow.generalization import Generalization
 from anonflow.hierarchy import Hierarchy
@@ -142,6 +143,24 @@ def test_classes_and_matches_are_told_apart() -> None:
     finding = verify(table, shown, "l-diversity(l=2)", k=3)["l-diversity"]
     assert "matches" in finding.detail
     assert verify(table, shown, "l-diversity(l=2)")["l-diversity"].holds
+
+
+def test_matches_are_counted_only_where_rows_say_whose_they_are() -> None:
+    """Neither rows without their table, nor after records were deleted, nor with means in the place of ranges."""
+    table, _, shown = disease("aabbab", [0, 0, 0, 0, 1, 1])
+    means = Table(
+        table.frame, {"age": {**QI, "kind": "numeric", "aggregate": "mean"}, "d": {"role": "sensitive"}}
+    )
+    of_means = shown.assign(age=["1.5"] * 4 + ["4.5"] * 2)
+    for original, rows, another_tool in (
+        (table.schema, shown, False),
+        (table, shown[:4], True),
+        (means, of_means, False),
+    ):
+        options = {"k": 2, "another_tool": another_tool}
+        assert verify(original, rows, "p-sensitivity(p=2, per=class)", **options)["p-sensitivity"].holds
+        with pytest.raises(ParameterError, match="of these rows only classes can be judged"):
+            verify(original, rows, "p-sensitivity(p=2, per=matches)", **options)
 
 
 def test_equal_rows_of_a_freeform_release_are_no_classes() -> None:
@@ -397,6 +416,25 @@ def test_independent_rows_keep_a_criterion_as_often_as_said(request_: Any, union
                 assert unsafe > 0 or chance <= risk * (1 + 1e-9), (counts, rows, risk)
                 if union and holds(whole, whole):
                     assert unsafe == 0 or len(counts) * chance > risk * (1 - 1e-9), (counts, rows, risk)
+
+
+def test_one_row_in_l_is_not_one_too_many() -> None:
+    """49 times 1 / 49 is a little less than 1 in binary fractions."""
+    for l in range(2, 120):
+        for times in (1, 3):
+            rows = l * times
+            fewer = math.fsum(math.comb(rows, x) * (l - 1) ** (rows - x) / l**rows for x in range(times + 1))
+            bound = too_frequent(np.array([1 / l]), rows, rows * (1 / l))
+            assert bound == pytest.approx(1 - fewer, rel=1e-9, abs=1e-12), (l, times)
+
+
+def test_of_many_values_the_most_frequent_are_awaited() -> None:
+    """More sets of p - 1 values than can be tried: with enough rows each of the p most frequent values is surely there."""
+    target = target_of("p-sensitivity", {"p": 3}, np.array([0.4, 0.3, 0.2, *[0.1 / 300] * 300]), False)
+    for rows, risk in itertools.product((1, 2, 5, 20, 60, 200), (0.5, 0.01, 1e-6)):
+        absent = math.fsum((1 - share) ** rows for share in (0.4, 0.3, 0.2))
+        want = max(0.0, math.log(absent / risk))
+        assert target.unsafe(rows, risk) == pytest.approx(want, abs=1e-12), (rows, risk)
 
 
 @loop("most", [2**53 + 1, 2**61, 2**62, 2**63, 10**20])

@@ -250,10 +250,23 @@ def test_shuffling_defeats_the_order_attacker() -> None:
         result = by_name(af.attack(table, lazy, "order", k=5, certificate=None))["order"]
         assert result["success"] == 1.0
         assert result["at_risk"] == 400
-    index = Release(release.frame.set_index(pd.Index(release.truth)), release.certificate, release.truth)
-    result = by_name(af.attack(table, index, "order"))["order"]
+    # the original's positions, and other numbers that grow with them
+    for numbers in (release.truth, 7 + 3 * release.truth):
+        index = Release(release.frame.set_index(pd.Index(numbers)), release.certificate, release.truth)
+        result = by_name(af.attack(table, index, "order"))["order"]
+        assert result["success"] == 1.0
+        assert "an index" in result["sentence"]
+
+
+def test_the_nearest_candidate_is_by_position() -> None:
+    """Neighbours exchanged places: nobody stands where they were, but of two candidates the nearer one is right."""
+    table = af.Table(
+        pd.DataFrame({"age": [0, 1, 2, 3] * 2}), {"age": {"role": "quasi-identifier", "kind": "numeric"}}
+    )
+    truth = np.array([1, 0, 3, 2, 5, 4, 7, 6])
+    rows = table.frame.iloc[truth].reset_index(drop=True)
+    result = by_name(af.attack(table, Release(rows, None, truth), "order", k=2))["order"]
     assert result["success"] == 1.0
-    assert "an index" in result["sentence"]
 
 
 @QUIET

@@ -224,6 +224,8 @@ def test_a_class_inside_is_excluded() -> None:
     result = af.attack(table, release, "downcoding", k=5).iloc[0]
     assert result["success"] > result["baseline"]
     assert "Hull" not in result["sentence"]
+    # of six rows with two cells each: York of all and f of half of them, against Hull of none and f of half
+    assert "it guesses 75.0% correctly, and 25.0% without" in result["sentence"]
 
 
 # ------------------------------------------------------------------------------------- both
@@ -272,6 +274,19 @@ def test_what_cannot_be_attacked_is_refused() -> None:
         af.attack(table, release.frame, "downcoding", k=3)
     with pytest.raises(ParameterError, match="needs the original table"):
         af.attack(table.schema, release, "downcoding", k=3)
+
+
+def test_only_steps_that_publish_the_same_again_are_asked_why() -> None:
+    """Nobody's illness decided about these classes; of a freeform release a draw decides what rows show."""
+    table = table_of(some_rows(8, 24))
+    classes, freeform = (af.anonymize(table, name, k=3, seed=1) for name in ("k-member", "greedy"))
+    result = af.attack(table, classes, risk.Minimality(exchanges=5)).iloc[0]
+    assert result["success"] == result["baseline"]
+    assert result["at_risk"] == 0
+    with pytest.raises(ParameterError, match="a draw, or covers alone"):
+        af.attack(table, freeform, risk.Minimality(exchanges=5))
+    with pytest.raises(ParameterError, match="column names a published column besides"):
+        af.attack(table, classes, risk.Minimality("town", exchanges=5))
 
 
 def test_rows_that_are_too_wide_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
