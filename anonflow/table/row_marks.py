@@ -8,6 +8,7 @@ import re
 import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -251,7 +252,9 @@ def row_labels(frames: Sequence[pd.DataFrame], names: Sequence[str]) -> list[np.
 def coded_texts(cells: pd.Series, texts: dict[str, int], numeric: bool) -> np.ndarray:
     """Return the code of each cell's text; texts that are not known yet are added."""
     at, distinct = _distinct_values(cells)
-    codes = [texts.setdefault(cell_text(value, numeric), len(texts)) for value in distinct]
+    # decimals are numbers to pandas if they are Arrow's, and texts in a release
+    plain = (value_text(value) if isinstance(value, Decimal) else value for value in distinct)
+    codes = [texts.setdefault(cell_text(value, numeric), len(texts)) for value in plain]
     return np.array(codes, np.int64)[at]
 
 

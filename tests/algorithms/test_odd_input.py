@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import anonflow as af
@@ -86,6 +87,11 @@ def test_a_range_upside_down_covers_nothing() -> None:
     [
         ([[1], [2]], "no single value"),
         ([10**30, 1], "beyond 64 bits"),
+        (["1" + "0" * 29, "1"], "beyond 64 bits"),
+        ([str(2**63), "1"], "beyond 64 bits"),
+        (pd.array([Decimal(10**30), Decimal(1)], pd.ArrowDtype(pa.decimal128(38, 0))), "beyond 64 bits"),
+        ([str(2**53 + 1), "1.5"], "beside fractions"),
+        (pd.array([[1], [2]], pd.ArrowDtype(pa.list_(pa.int64()))), "no single value"),
         (pd.to_timedelta([1, 2], unit="D"), "not numbers"),
         ([dt.time(1), dt.time(2)], "not numbers"),
         ([Decimal("Infinity"), Decimal("2")], "1 value is no number"),
@@ -96,6 +102,24 @@ def test_what_is_no_number_is_refused(values: Any, says: str) -> None:
     with pytest.raises(DataError, match=rf"column 'x': .*{says}") as caught:
         table_of(pd.Series(values))
     assert "2020" not in str(caught.value)
+
+
+def test_texts_of_long_whole_numbers_stay_apart() -> None:
+    """`1234567890123456789` and its neighbour were published as 1234567890123456800: numbers of 19 digits were read as fractions."""
+    texts = [str(2**63 - 1 - number) for number in range(3)]
+    frame = af.anonymize(table_of(pd.Series(texts * 2)), "mondrian", k=2).frame()
+    assert sorted(frame["x"].astype(str)) == sorted(texts * 2)
+
+
+def test_decimals_are_verified_as_they_are_written() -> None:
+    """Decimals of Arrow are numbers to pandas: 1.10 was compared with 1.1, and a release that holds was refused."""
+    prices = pd.array([Decimal("1.10"), Decimal("2.05")] * 2, pd.ArrowDtype(pa.decimal128(9, 2)))
+    table = Table(
+        pd.DataFrame({"x": [1, 1, 2, 2], "s": prices}),
+        {"x": {**QI, "kind": "numeric"}, "s": {"role": "sensitive"}},
+    )
+    release = af.anonymize(table, "mondrian", k=2).release()
+    assert af.verify(table, release.frame, k=2)
 
 
 def test_text_that_is_no_unicode_is_refused() -> None:

@@ -20,6 +20,7 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?)?(?:Z|[
 _HUGE = 2.0**900
 """Sums of as many smaller numbers as there can be records are finite; larger ones divided by it are, too."""
 
+_WHOLE = re.compile(r"\s*[+-]?\d{1,400}\s*")  # a longer one is infinite
 _NUMBER = re.compile(r"\s*[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?\s*")
 
 
@@ -57,7 +58,8 @@ def numbers_of(cells: pd.Series, name: str, advice: str | None = _ADVICE) -> tup
         ("date32", "date64", "timestamp")
     ):
         return _dates(cells, name)
-    if not pd.api.types.is_numeric_dtype(cells.dtype):
+    # decimals of Arrow are numbers to pandas, and would be rounded
+    if not pd.api.types.is_numeric_dtype(cells.dtype) or str(cells.dtype).startswith("decimal"):
         return _read_numbers(cells, name, advice)
     if pd.api.types.is_complex_dtype(cells.dtype):
         raise DataError(
@@ -117,7 +119,7 @@ def _read_numbers(cells: pd.Series, name: str, advice: str | None) -> tuple[np.n
     wrong = np.zeros(len(values), bool)
     for value in values:
         if isinstance(value, str) and _NUMBER.fullmatch(value):
-            numbers.append(int(value) if re.fullmatch(r"\s*[+-]?\d{1,18}\s*", value) else float(value))
+            numbers.append(int(value) if _WHOLE.fullmatch(value) else float(value))
         elif isinstance(value, int | float | np.integer | np.floating) and not isinstance(
             value, bool | np.bool_
         ):
@@ -142,6 +144,12 @@ def _read_numbers(cells: pd.Series, name: str, advice: str | None) -> tuple[np.n
         raise DataError(f"column {name!r}: mixes text and numbers; make the values of one type")
     if any(isinstance(number, int) and not -_LARGEST <= number < _LARGEST for number in numbers):
         raise DataError(f"column {name!r}: integers beyond 64 bits; use kind suppression")
+    if any(isinstance(number, float) for number in numbers) and any(
+        number != float(number) for number in numbers
+    ):
+        raise DataError(
+            f"column {name!r}: whole numbers beyond 2^53 beside fractions would be rounded; use kind suppression"
+        )
     array = np.array(numbers, np.int64 if all(isinstance(number, int) for number in numbers) else np.float64)
     infinite = 0 if array.dtype == np.int64 else int(np.isinf(array)[at].sum())
     if infinite:

@@ -68,7 +68,7 @@ def factorized(cells: Any, name: str, *, with_missing: bool = False) -> tuple[np
     """
     try:
         return pd.factorize(cells, use_na_sentinel=not with_missing)
-    except TypeError:
+    except (TypeError, NotImplementedError):  # the second from Arrow
         raise DataError(f"column {name!r}: has lists or other values that are no single value") from None
 
 
