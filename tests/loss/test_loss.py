@@ -16,6 +16,7 @@ from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
 from anonflow.hierarchy import Hierarchy
 from anonflow.kernels.costs import load
+from anonflow.loss.costs import ROUNDED
 from anonflow.loss.registry import LOSSES
 from anonflow.table.domain import Domain
 from anonflow.table.records import Records
@@ -45,6 +46,9 @@ def test_every_cell_costs_what_its_definition_says(seed: int, kinds: list[str]) 
         for j, row in enumerate(rows):
             expected = float(naive.join_cost(plain, records.codes, [i for i in row if i >= 0], measure))
             assert costs[j] == pytest.approx(expected, abs=1e-12)
+        plan = loss.plan(records.domains, measure)
+        priced = load(plan, generalization.lo, generalization.hi, generalization.bits).cost
+        assert priced == pytest.approx(costs, abs=1e-6, rel=1.01 * ROUNDED), measure
 
 
 @given(st.integers(0, 2**32), st.lists(st.sampled_from(cost_cases.KINDS), min_size=1, max_size=4))

@@ -55,6 +55,11 @@ def test_shares_hold_the_originals(rows: list[tuple[str, int]]) -> None:
     assert np.allclose(read.sum(axis=1), 1)
 
 
+def test_values_that_are_not_given_stand_in_the_order_of_their_text() -> None:
+    read = af.shares(pd.Series(["{e|z}", "d", "{b|c|f}", "a", "d"]))
+    assert read.columns.tolist() == ["a", "b", "c", "d", "e", "f", "z"]
+
+
 def test_labels_of_a_hierarchy_are_spread_over_what_is_below() -> None:
     tree = {"any": {"north": ["Oslo", "Turku"], "south": ["Rome"]}}
     _, published = _column(

@@ -98,6 +98,34 @@ def test_without_matches_or_classes_a_record_has_its_own() -> None:
     assert len(release.certificate.originals) == 0  # the record's own would be the assignment
 
 
+@loop("how", ["matches", "classes", "neither"])
+def test_columns_are_compared_over_all_who_may_be_a_rows_person(
+    how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those whom a row lists, or, where its own record alone would be listed, all whom it covers."""
+    n = 12
+    relations = {"matches": ring(n, 3), "classes": np.arange(n) // 3}
+    anon = with_positions(n, **{name: relation for name, relation in relations.items() if name == how})
+    looked_at: list[Any] = []
+    monkeypatch.setitem(
+        publish.__globals__, "told_by_columns", lambda *arguments: looked_at.append(arguments) or ()
+    )
+    anon.release(seed=1)
+    ((table, origin, candidates, _),) = looked_at
+    row, original = candidates.pairs()
+    lists = [set(original[row == at].tolist()) for at in range(n)]
+    for person, members in zip(origin.tolist(), lists, strict=True):
+        covered = {
+            other for other in range(n) if anon.generalization.covers_records(person, table.records)[other]
+        }
+        assert len(members) >= 3
+        assert person in members
+        if how == "classes":
+            assert members == {other for other in range(n) if other // 3 == person // 3}
+        elif how == "neither":
+            assert members == covered
+
+
 @pytest.mark.usefixtures("telling")
 @loop("how", ["matches", "classes", "neither"])
 def test_suppressed_records_are_a_class_of_their_own(how: str) -> None:

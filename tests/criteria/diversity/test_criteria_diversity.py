@@ -418,6 +418,22 @@ def test_independent_rows_keep_a_criterion_as_often_as_said(request_: Any, union
                     assert unsafe == 0 or len(counts) * chance > risk * (1 - 1e-9), (counts, rows, risk)
 
 
+@loop("request_", REQUESTS)
+def test_one_more_of_a_wanted_value_brings_a_group_nearer(request_: Any) -> None:
+    rng, compared = np.random.default_rng(5), 0
+    name, parameters = next(iter(request_[0].items()))
+    for _ in range(40):
+        share = rng.dirichlet(np.full(4, 2.0))
+        counts = rng.integers(0, 4, 4).astype(np.float64)
+        target = target_of(name, parameters, share, True)
+        gap, nearer = target.gaps(counts[None, :])[0], target.gaps(counts + np.eye(4))
+        lowers = nearer < gap - 1e-12
+        if lowers.any():
+            assert target.wanted(counts).tolist() == lowers.tolist(), (counts, share)
+            compared += 1
+    assert compared
+
+
 def test_one_row_in_l_is_not_one_too_many() -> None:
     """49 times 1 / 49 is a little less than 1 in binary fractions."""
     for l in range(2, 120):
