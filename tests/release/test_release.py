@@ -104,12 +104,11 @@ def test_columns_are_compared_over_all_who_may_be_a_rows_person(
 ) -> None:
     """Those whom a row lists, or, where its own record alone would be listed, all whom it covers."""
     n = 12
-    given = {"matches": {"matches": ring(n, 3)}, "classes": {"classes": np.arange(n) // 3}, "neither": {}}[
-        how
-    ]
-    anon, looked_at = with_positions(n, **given), []
+    relations = {"matches": ring(n, 3), "classes": np.arange(n) // 3}
+    anon = with_positions(n, **{name: relation for name, relation in relations.items() if name == how})
+    looked_at: list[Any] = []
     monkeypatch.setitem(
-        publish.__globals__, "told_by_columns", lambda *arguments: looked_at.append(arguments) or []
+        publish.__globals__, "told_by_columns", lambda *arguments: looked_at.append(arguments) or ()
     )
     anon.release(seed=1)
     ((table, origin, candidates, _),) = looked_at
