@@ -147,7 +147,12 @@ def unit_spellings(frame: pd.DataFrame, names: Sequence[str], key: str) -> np.nd
 
 
 def _spelling(value: Any, secret: bytes) -> int:
-    if not isinstance(value, str) or value[:1] not in _NUMERIC or cell_text(value, numeric=True) == value:
+    if not isinstance(value, str) or value[:1] not in _NUMERIC:
+        return 0
+    # what most identifiers look like needs no look at its number
+    if (value.isascii() and value.isdecimal() and value[0] != "0" and len(value) < 16) or cell_text(
+        value, numeric=True
+    ) == value:
         return 0
     return 1 + _digest(value.encode("utf-8", "surrogatepass"), secret)[0] % 255
 
