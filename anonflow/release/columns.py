@@ -235,9 +235,13 @@ def _told_by_linkage(
             + (f"follows from {' and '.join(map(repr, link.uses))} and " if link.uses else "")
             + "leads"
         )
-        + f" back to people: it names a row's person with probability {link.mean:.2f} on average instead of "
-        f"{1 / k:.2f}, and above {threshold:.2f} for {100 * link.above(threshold):.0f}% of the rows; leave it out, or "
-        "make it a quasi-identifier"
+        + f" back to people: {'they name' if link.column == TOGETHER else 'it names'} a row's person with probability {link.mean:.2f} on average "
+        f"instead of {1 / k:.2f}, and above {threshold:.2f} for {100 * link.above(threshold):.0f}% of the rows; "
+        + (
+            "leave some of them out, or make them quasi-identifiers"
+            if link.column == TOGETHER
+            else "leave it out, or make it a quasi-identifier"
+        )
         for link in linked
     ]
 

@@ -226,6 +226,22 @@ def test_four_columns_that_are_unique_together() -> None:
     assert sentences(**{f"c{i}": rng.integers(2, size=N) for i in range(4)}) == []
 
 
+def test_halves_lead_back_together_alone() -> None:
+    frame = people()
+    halves = {
+        "gender": frame["sex"],
+        "old": frame["age"] >= 40,
+        "north": frame["town"].isin(list("abc")),
+        "high": frame["education"].str[6:].astype(int) > 6,
+    }
+    assert sentences(**{name: halves[name] for name in ("gender", "old", "north")}) == []
+    (answer,) = sentences(**halves)
+    assert answer.startswith(
+        "the columns 'gender', 'old', 'north', 'high' together lead back to people: they name a row's person"
+    )
+    assert answer.endswith("leave some of them out, or make them quasi-identifiers")
+
+
 def test_sorted_but_for_one_exchange() -> None:
     cells = np.arange(N) // 60
     cells[[5, 500]] = cells[[500, 5]]
