@@ -187,6 +187,14 @@ def test_shares_of_numbers_codes_sets_and_nodes(tmp_path: Path) -> None:
     assert back.column("set").candidates.sum() == 3
 
 
+def test_codes_that_are_published_stand_in_the_order_of_their_text(tmp_path: Path) -> None:
+    codes = ["91", "15", "42", "33", "88", "27", "60", "74"]
+    by_rows(
+        pd.DataFrame({"code": codes * 2}), list(range(8)) * 2, Schema({"code": quasi("positions")})
+    ).write(tmp_path / "r.csv")
+    assert read_release(tmp_path / "r.csv").column("code").values == tuple(sorted(codes))
+
+
 # ------------------------------------------------------------------------------------- what is not told
 
 
