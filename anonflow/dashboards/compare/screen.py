@@ -34,8 +34,8 @@ from anonflow.dashboards.components.html import (
     say,
     soft,
     stack,
+    titled,
 )
-from anonflow.dashboards.components.light_table import LightTable, titled
 from anonflow.dashboards.components.run_select import RunSelect, names_of_runs
 from anonflow.dashboards.components.shown_part import Screen
 from anonflow.dashboards.session.workspace import Workspace
@@ -201,7 +201,7 @@ class CompareScreen(Screen):
 
     def _make_results(self) -> None:
         numbers = {name: NumberFormatter(format=form, text_align="right") for name, form in _NUMBERS.items()}
-        self.table = LightTable(
+        self.table = pn.widgets.Tabulator(
             self.model.rows(),
             show_index=False,
             disabled=True,

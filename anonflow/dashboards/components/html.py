@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import panel as pn
@@ -109,6 +109,15 @@ def download(
         css_classes=[css] if css else [],  # a browser refuses an empty class
         **params,
     )
+
+
+def titled(columns: Mapping[str, tuple[str, int, str]]) -> dict[str, Any]:
+    """Return how a table of Tabulator shows columns, from the title, the width and the tooltip of each."""
+    return {
+        "titles": {name: title for name, (title, _, _) in columns.items()},
+        "widths": {name: width for name, (_, width, _) in columns.items()},
+        "header_tooltips": {name: tip for name, (_, _, tip) in columns.items() if tip},
+    }
 
 
 def labelled(widget: Any, **params: Any) -> pn.Column:

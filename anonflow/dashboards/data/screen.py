@@ -27,8 +27,8 @@ from anonflow.dashboards.components.html import (
     say,
     soft,
     stack,
+    titled,
 )
-from anonflow.dashboards.components.light_table import LightTable, titled
 from anonflow.dashboards.components.markup import unique_bars
 from anonflow.dashboards.components.option_field import option_field
 from anonflow.dashboards.components.shown_part import when_shown
@@ -150,7 +150,7 @@ STEPS = """
 """The steps of the work."""
 
 
-class _ColumnTable(LightTable):
+class _ColumnTable(pn.widgets.Tabulator):
     """The table of columns, whose long texts take the room that is left.
 
     Panel has no least width of a column, and gives what a configuration says of one to its neighbour where rows have boxes to tick.
@@ -647,7 +647,7 @@ class DataScreen(pn.viewable.Viewer):
         self.guess = button("First guess again", self.choice.infer)
         self.code = button("Code the table", self.workspace.data.code_again, visible=False)
         self.sentence, self.bars, self.counts = html("", "af-unique"), html(), html()
-        self.first = LightTable(
+        self.first = pn.widgets.Tabulator(
             pd.DataFrame(),
             show_index=False,
             disabled=True,

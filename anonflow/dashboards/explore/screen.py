@@ -30,7 +30,6 @@ from anonflow.dashboards.components.html import (
     stack,
     verdict_of,
 )
-from anonflow.dashboards.components.light_table import LightTable
 from anonflow.dashboards.components.release_card import Remedies, card_lines, run_numbers
 from anonflow.dashboards.components.run_select import RunSelect
 from anonflow.dashboards.components.shown_part import Screen, when_shown
@@ -356,7 +355,7 @@ class ExploreScreen(Screen):
 
 
 def _record_table(frame: Any, groups: dict[str, list[str]], titles: dict[str, str]) -> pn.widgets.Tabulator:
-    table = LightTable(
+    table = pn.widgets.Tabulator(
         frame,
         show_index=False,
         disabled=True,

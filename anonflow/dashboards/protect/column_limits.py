@@ -11,7 +11,6 @@ import param
 
 from anonflow.dashboards.components.draft_form import DraftForm
 from anonflow.dashboards.components.html import html, notice, say, soft, stack
-from anonflow.dashboards.components.light_table import LightTable
 from anonflow.dashboards.session.draft_spec import written
 from anonflow.errors import ParameterError
 from anonflow.option import plain_number
@@ -39,7 +38,7 @@ class LimitTable(DraftForm, pn.viewable.Viewer):
 
     def __init__(self, workspace: Any, **params: Any) -> None:
         names = ["column", "kind", *FIELDS, "boundary"]
-        self.table = LightTable(
+        self.table = pn.widgets.Tabulator(
             pd.DataFrame(columns=names),
             show_index=False,
             sortable=False,
