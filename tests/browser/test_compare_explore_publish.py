@@ -79,6 +79,27 @@ def test_run_tap_explore_and_download(
     page.get_by_text("2 methods").first.wait_for()
 
 
+ROWS_BEFORE_IT_IS_BUILT = """() => {
+  const parts = (view) => [view, ...(view.child_views ?? []).flatMap(parts)];
+  const view = [...Bokeh.index.roots].flatMap(parts).find((part) => part.tabulator);
+  const before = view.tabulator.getDataCount();
+  view.render();  // Tabulator builds in its next task
+  const twice = Object.entries(view.model.source.data).map(([name, cells]) => [name, [...cells, ...cells]]);
+  view.model.source.setv({ data: Object.fromEntries(twice) }, { sync: false });
+  return new Promise((done) => view.tabulator.on("tableBuilt", () => setTimeout(() => done([before, view.tabulator.getDataCount()]))));
+}"""
+
+
+def test_rows_that_come_before_a_table_is_built_are_shown(
+    page: Any, serve: Any, flow: Callable[..., str]
+) -> None:
+    """A second run that ended while the table of the first one was built was never shown."""
+    page.goto(serve(flow()).url)
+    ready(page)
+    before, rows = page.evaluate(ROWS_BEFORE_IT_IS_BUILT)
+    assert rows == 2 * before > 0
+
+
 def test_cancel_keeps_what_is_done(page: Any, serve: Any, flow: Callable[..., str]) -> None:
     served = serve(flow(20_000, 400, "greedy, hungarian"))
     page.goto(served.url)

@@ -160,12 +160,22 @@ function mend(root) {
   for (const node of root.querySelectorAll("*")) if (node.shadowRoot && node.getClientRects().length) mend(node.shadowRoot);
 }
 
-// Panel may send rows or columns to a table that Tabulator builds in its next task: it fails then, and shows the old ones. It may send them while
-// somebody types in a cell, and the editor would be gone with the old row. Both wait.
+// Panel may send rows or columns to a table that Tabulator builds in its next task: it drops them, or fails, and shows the old ones. It may send them
+// while somebody types in a cell, and the editor would be gone with the old row. All wait.
 function changeTablesInTime() {
   const table = window.Tabulator && window.Tabulator.prototype;
   if (!table || table.changesInTime) return;
   table.changesInTime = true;
+  const shown = window.Bokeh.Models.get("panel.models.tabulator.DataTabulator").prototype.default_view.prototype;
+  const setData = shown.setData;
+  shown.setData = function () {
+    const built = this.tabulator.initialized && !this._building;
+    if (!built && !this.tabulator.hasWaitingRows) {
+      this.tabulator.hasWaitingRows = true;
+      this.tabulator.on("tableBuilt", () => setData.call(this).then(() => this.postUpdate()));
+    }
+    return setData.call(this);  // of a table that is not built it does nothing
+  };
   for (const name of ["setData", "setColumns", "redraw"]) {
     const change = table[name];
     table[name] = function (...inputs) {
