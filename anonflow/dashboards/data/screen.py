@@ -101,6 +101,9 @@ SHOWN = {
 }  # fmt: skip
 """Title, width and tooltip of each column of the table of columns."""
 
+GROWS = {"column": 1, "why": 3}
+"""Columns that share the room which the others leave, and in which parts; they are as wide as above at least."""
+
 CHOICES: dict[str, list[str]] = {
     "who": list(ANSWERS),
     "role": [*ROLES, NOT_PUBLISHED],
@@ -145,6 +148,20 @@ STEPS = """
 </ol>
 """
 """The steps of the work."""
+
+
+class _ColumnTable(pn.widgets.Tabulator):
+    """The table of columns, whose long texts take the room that is left.
+
+    Panel has no least width of a column, and gives what a configuration says of one to its neighbour where rows have boxes to tick.
+    """
+
+    def _config_columns(self, column_objs: list[Any]) -> list[Any]:
+        columns = super()._config_columns(column_objs)
+        for column in columns:
+            if (name := column.get("field")) in GROWS:
+                column |= {"minWidth": SHOWN[name][1], "widthGrow": GROWS[name]}
+        return columns
 
 
 class DataScreen(pn.viewable.Viewer):
@@ -251,7 +268,7 @@ class DataScreen(pn.viewable.Viewer):
         self.projects = DiskDropper(self.workspace, self._open_project, self._refused, project)
         about_projects = html(
             Markup("<p class='soft'>{} <code>anonflow run</code> {}</p>").format(
-                "A project is saved below, under Keep this work. A flow is the file that",
+                "A project is what Keep this work saves, on this screen below an open table. A flow is the file that",
                 "takes. If the table is not in the file, open the table next.",
             )
         )
@@ -589,7 +606,9 @@ class DataScreen(pn.viewable.Viewer):
         ]
         editors["who"]["values"] = [*CHOICES["who"], *guesses]
         editors |= {"codes": {"type": "input"}, "form": {"type": "input"}}
-        self.columns = pn.widgets.Tabulator(
+        titles = titled(SHOWN)
+        titles["widths"] = {name: width for name, width in titles["widths"].items() if name not in GROWS}
+        self.columns = _ColumnTable(
             pd.DataFrame(columns=list(COLUMNS)),
             show_index=False,
             editors=editors,
@@ -598,7 +617,7 @@ class DataScreen(pn.viewable.Viewer):
             selectable="checkbox",
             hidden_columns=["type", "distinct", "missing"],
             formatters={"values": "html", "why": "textarea", "form": "textarea"},
-            **titled(SHOWN),
+            **titles,
             configuration={"columnDefaults": {"headerWordWrap": True}},
             sizing_mode="stretch_width",
             css_classes=["af-columns"],

@@ -23,7 +23,7 @@ from anonflow.dashboards.app import STEPS, App
 from anonflow.dashboards.components.markup import unique_bars
 from anonflow.dashboards.components.upload import DiskDropper
 from anonflow.dashboards.data.column_form import NOT_PUBLISHED, ColumnChoice, about_datasets, read_type
-from anonflow.dashboards.data.screen import OWN, DataScreen
+from anonflow.dashboards.data.screen import GROWS, OWN, SHOWN, DataScreen
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.dashboards.work import screen_work
 from anonflow.dashboards.work.user_limits import Limits
@@ -65,6 +65,19 @@ def test_the_first_guess_stands_in_the_table(workspace: Workspace, tmp_path: Pat
     assert rows.loc["city", "no value"] == ""  # nothing is missing: nothing to say
     assert rows.loc["city", "distinct"] == 3
     assert workspace.data.problems == ()
+
+
+def test_long_texts_take_the_room_that_is_left(workspace: Workspace, tmp_path: Path) -> None:
+    screen = DataScreen(workspace=workspace)
+    opened(workspace, tmp_path)
+    columns = {column.get("field"): column for column in screen.columns.get_root().configuration["columns"]}
+    assert {name for name, column in columns.items() if "widthGrow" in column} == set(GROWS)
+    for name, column in columns.items():
+        if name in GROWS:
+            assert column["minWidth"] == SHOWN[name][1]
+            assert "width" not in column
+    widths = {column.field: column.width for column in screen.columns.get_root().columns}
+    assert all(widths[name] == (0 if name in GROWS else SHOWN[name][1]) for name in SHOWN)
 
 
 def test_each_choice_is_one_step_that_can_be_undone(workspace: Workspace, tmp_path: Path) -> None:
