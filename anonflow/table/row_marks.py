@@ -146,6 +146,12 @@ def unit_spellings(frame: pd.DataFrame, names: Sequence[str], key: str) -> np.nd
     return spellings
 
 
+def spelled_marks(marks: np.ndarray, spellings: np.ndarray) -> np.ndarray:
+    """Return marks that are the same where the units are written the same, too, uint64."""
+    coded: np.ndarray = marks ^ spellings.astype(np.uint64) * np.uint64(_TURN)
+    return coded
+
+
 def _spelling(value: Any, secret: bytes) -> int:
     if not isinstance(value, str) or value[:1] not in _NUMERIC:
         return 0
@@ -257,9 +263,7 @@ def row_labels(frames: Sequence[pd.DataFrame], names: Sequence[str]) -> list[np.
 def coded_texts(cells: pd.Series, texts: dict[str, int], numeric: bool) -> np.ndarray:
     """Return the code of each cell's text; texts that are not known yet are added."""
     at, distinct = _distinct_values(cells)
-    # decimals are numbers to pandas if they are Arrow's, and texts in a release
-    plain = (value_text(value) if isinstance(value, Decimal) else value for value in distinct)
-    codes = [texts.setdefault(cell_text(value, numeric), len(texts)) for value in plain]
+    codes = [texts.setdefault(cell_text(value, numeric), len(texts)) for value in distinct]
     return np.array(codes, np.int64)[at]
 
 
@@ -277,7 +281,9 @@ def cell_text(value: Any, numeric: bool) -> str:
         return _shortest_number(value) if numeric else value
     if pd.isna(value):
         return ""
-    return value_text(value)
+    text = value_text(value)
+    # decimals are texts in a release
+    return _shortest_number(text) if numeric and isinstance(value, Decimal) else text
 
 
 def _shortest_number(text: str) -> str:

@@ -92,6 +92,7 @@ def test_a_range_upside_down_covers_nothing() -> None:
         (pd.array([Decimal(10**30), Decimal(1)], pd.ArrowDtype(pa.decimal128(38, 0))), "beyond 64 bits"),
         ([str(2**53 + 1), "1.5"], "beside fractions"),
         (pd.array([[1], [2]], pd.ArrowDtype(pa.list_(pa.int64()))), "no single value"),
+        (pd.array([{"a": 1}, {"a": 2}], pd.ArrowDtype(pa.struct({"a": pa.int64()}))), "no single value"),
         (pd.to_timedelta([1, 2], unit="D"), "not numbers"),
         ([dt.time(1), dt.time(2)], "not numbers"),
         ([Decimal("Infinity"), Decimal("2")], "1 value is no number"),

@@ -11,6 +11,7 @@ import json
 import subprocess
 import sys
 import warnings
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -81,7 +82,7 @@ def test_people_whose_numbers_are_written_otherwise_are_told_of(tmp_path: Path) 
     first = af.Table(frame.assign(name=numbers), NAMED)
     af.anonymize(first, "mondrian", k=5).release(seed=2**127, owner=memory.path)
     assert (memory.overlap(first).again, memory.overlap(first).rewritten) == (60, 0)
-    assert "reads as the same number" not in memory.overlap(first).sentence()
+    assert "only the number is the same" not in memory.overlap(first).sentence()
     for cells in (numbers.astype(int), numbers.astype(int).astype(str), numbers.astype(float)):
         again = memory.overlap(af.Table(frame.assign(name=cells), NAMED))
         assert (again.again, again.rewritten) == (60, 40), "100 to 119 are as they were"
@@ -96,6 +97,15 @@ def test_people_whose_numbers_are_written_otherwise_are_told_of(tmp_path: Path) 
         of_older_version = {name: arrays[name] for name in arrays if name != "written"}
     np.savez(file, **of_older_version)
     assert (memory.overlap(fractions).again, memory.overlap(fractions).rewritten) == (60, 0), "not known"
+
+
+def test_decimals_are_the_people_that_their_texts_are(tmp_path: Path) -> None:
+    """`1.10` as a decimal of one year, and as the text of a file of the next."""
+    memory, frame = Earlier(tmp_path / "owner"), people(60)
+    texts = pd.Series([f"{number}.10" for number in range(60)])
+    first = af.Table(frame.assign(name=texts.map(Decimal)), NAMED)
+    af.anonymize(first, "mondrian", k=5).release(seed=2**127, owner=memory.path)
+    assert memory.overlap(af.Table(frame.assign(name=texts), NAMED)).again == 60
 
 
 def test_of_more_pairs_than_memory_holds_the_overlap_is_told_alone(

@@ -28,7 +28,14 @@ from anonflow.hierarchy.wording import plural, verb_of
 from anonflow.table.identification.history import History, among, checked_order
 from anonflow.table.identification.released_people import ReleasedPeople
 from anonflow.table.records import places_in
-from anonflow.table.row_marks import KEY_LENGTH, UNIT_KEY_LENGTHS, Content, unit_marks, unit_spellings
+from anonflow.table.row_marks import (
+    KEY_LENGTH,
+    UNIT_KEY_LENGTHS,
+    Content,
+    spelled_marks,
+    unit_marks,
+    unit_spellings,
+)
 from anonflow.whole_file import OWNER_ONLY, as_path, streamed, write_whole
 
 if TYPE_CHECKING:
@@ -566,11 +573,11 @@ class Earlier:
             As :meth:`marks_of`.
         """
         marks = self.marks_of(table)
-        written = _spelled(marks, unit_spellings(table.units, table.unit_columns, self.key()))
+        written = spelled_marks(marks, unit_spellings(table.units, table.unit_columns, self.key()))
         differ = np.zeros(table.n, bool)
         for release in before:
             if release.written is not None:
-                same = np.isin(written, _spelled(release.marks, release.written))
+                same = np.isin(written, spelled_marks(release.marks, release.written))
                 differ |= among(marks, release.marks) & ~same
         return len(np.unique(marks[differ]))
 
@@ -840,12 +847,6 @@ def written_differently(people: int, by: str) -> str:
         f"of {plural(people, 'person')} only the number is the same, and {by} was written differently, as 007 and 7: if they are other people, put a "
         f"letter before each {by}, in the tables of all years"
     )
-
-
-def _spelled(marks: np.ndarray, spellings: np.ndarray) -> np.ndarray:
-    """Return marks that are the same where the identifiers are written the same, too, uint64."""
-    coded: np.ndarray = marks ^ spellings.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    return coded
 
 
 def _respelled(spelled: Callable[[str], str], cell: Any) -> Any:
