@@ -11,7 +11,7 @@ _NAME = re.compile(
     r"pspwght|pweight|anweight|pondera\w*([-_ ]final\w*)?|pond|pondih|fexp\w*|fac[-_ ]?(exp|hog|per)\w*|factor[-_ ]?((de[-_ ]?)?expansi[oó]n|07)|extri\w*|"
     r"coef[-_ ]?pond\w*|phrf|hhrf|hrf|hochrechnungsfaktor|hochrechnung|gewichtungsfaktor|"
     r"(haushalts|personen|design|stichproben|hochrechnungs)[-_ ]?gewicht|peso[-_ ]?(muestral|pop|am|campionario|finale)|"
-    r"fator[-_ ]?(de[-_ ]?)?expans[aã]o|ponderaci[oó]n|poids[-_ ]?((de[-_ ]?)?sondage|final\w*|cal[eé]\w*)|"
+    r"fator[-_ ]?(de[-_ ]?)?expans[aã]o|ponderaci[oó]n|poids[-_ ]?((de[-_ ]?)?sondage|final\w*|cale\w*)|"
     r"(sampl\w*|survey|design|final|person|household|hh|expansion|calibrat\w*|grossing|raking)[-_ ]?(weight|wgt|wght|wt|factor))",
     re.IGNORECASE,
 )
