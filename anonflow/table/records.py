@@ -59,7 +59,7 @@ class Records:
         """Return a hash of the values in their order, independent of other records: 64 hexadecimal digits, O(n q)."""
         total = hashlib.sha256()
         for domain, codes in zip(self.domains, self.codes.T, strict=True):
-            used, places = _ranked(codes, domain.size)
+            used, places, _ = ranked_values(codes)
             texts = [domain.labels[code] if code >= 0 else "" for code in used.tolist()]
             content = repr((domain.name, self.n, texts)).encode()
             total.update(len(content).to_bytes(8, "big") + content + places.astype("<i4").tobytes())
@@ -112,15 +112,6 @@ class Records:
         return equal_columns(self.codes.T, self.n)
 
 
-def _ranked(codes: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the distinct codes, ascending, and the place of each code among them, as :func:`numpy.unique` does."""
-    if size > 4 * len(codes):
-        return np.unique(codes, return_inverse=True)
-    there = np.zeros(size + 1, bool)  # -1, no value, is the first
-    there[codes + 1] = True
-    return np.flatnonzero(there) - 1, (np.cumsum(there) - 1)[codes + 1]
-
-
 def equal_columns(rows: Iterable[np.ndarray], n: int) -> np.ndarray:
     """Return labels 0.. of the equal columns of a matrix given by its rows.
 
@@ -155,15 +146,12 @@ def ranked_values(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarra
 
     Notes
     -----
-    O(n + d log d) for d distinct values, where :func:`numpy.unique` sorts all n.
+    O(n + d log d) for d distinct values, where :func:`numpy.unique` sorts all n. Of equal values the first is kept: 0.0 or -0.0.
     """
-    at, distinct = pd.factorize(values.view(np.int64) if values.dtype.kind == "M" else values)
-    order = np.argsort(distinct)
-    return (
-        distinct[order].view(values.dtype),
-        places_in(order, len(order))[at],
-        np.bincount(at, minlength=len(order))[order],
-    )
+    rank, number = _ranks(values.view(np.int64) if values.dtype.kind == "M" else values)
+    distinct = np.empty(number, values.dtype)
+    distinct[rank[::-1]] = values[::-1]
+    return distinct, rank, np.bincount(rank, minlength=number)
 
 
 def first_places(labels: np.ndarray, distinct: int) -> np.ndarray:
@@ -230,18 +218,17 @@ def rank_within(labels: np.ndarray) -> np.ndarray:
 
 
 def _ranks(values: np.ndarray) -> tuple[np.ndarray, int]:
-    """Return the rank of each value among the distinct ones, and how many these are."""
-    if not len(values):
-        return np.zeros(0, np.int64), 0
+    """Return the rank of each value among the distinct ones, shape (n,), int64, and how many these are."""
     if values.dtype == bool:
         values = values.view(np.int8)
-    least, most = int(values.min()), int(values.max())
-    if most - least >= 8 * len(values):
-        distinct, code = np.unique(values, return_inverse=True)
-        return code.astype(np.int64), len(distinct)
-    # values that lie near each other are ranked in a table of them, without sorting
-    at = (values - values.dtype.type(least)).astype(np.int64, copy=False)
-    there = np.zeros(most - least + 1, bool)
-    there[at] = True
-    rank = np.cumsum(there, dtype=np.int32 if len(there) < 1 << 31 else np.int64)
-    return rank[at] - np.int64(1), int(rank[-1])
+    if len(values) and values.dtype.kind in "iu":
+        least, most = int(values.min()), int(values.max())
+        if most - least < 8 * len(values):
+            # values that lie near each other are ranked in a table of them, without sorting
+            at = (values - values.dtype.type(least)).astype(np.int64, copy=False)
+            there = np.zeros(most - least + 1, bool)
+            there[at] = True
+            rank = np.cumsum(there, dtype=np.int32 if len(there) < 1 << 31 else np.int64)
+            return rank[at] - np.int64(1), int(rank[-1])
+    at, distinct = pd.factorize(values)
+    return places_in(np.argsort(distinct), len(distinct))[at], len(distinct)

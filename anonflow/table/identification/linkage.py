@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pandas as pd
@@ -143,6 +145,7 @@ def linkage(
     from anonflow.table.domain import missing_cells
 
     left_out = _LeftOut.of(candidates, records.n)
+    contexts = list(_qi_contexts(records))
     fits: dict[str, tuple[_Form, np.ndarray]] = {}
     for name, cells in originals.items():
         if name not in published_columns:
@@ -151,7 +154,7 @@ def linkage(
         form: _Form = (
             _Declared(codes)
             if name in declared
-            else _best_form(records, codes, list(texts), left_out, bool(missing_cells(cells).all()))
+            else _best_form(records, contexts, codes, list(texts), left_out, bool(missing_cells(cells).all()))
         )
         fits[name] = form, published
     highest = {name: np.full(len(candidates.row_list), np.nan) for name in fits}
@@ -361,63 +364,90 @@ def _find(sorted_keys: np.ndarray, keys: np.ndarray) -> tuple[np.ndarray, np.nda
 
 
 def _best_form(
-    records: Records, codes: np.ndarray, texts: Sequence[str], left_out: _LeftOut, is_empty: bool
+    records: Records,
+    contexts: Sequence[tuple[int, np.ndarray]],
+    codes: np.ndarray,
+    texts: Sequence[str],
+    left_out: _LeftOut,
+    is_empty: bool,
 ) -> _Form:
     """Return the form of f that explains most of a column."""
-    some = np.arange(0, records.n, -(-records.n // _FITTED))
-    contexts = list(_qi_contexts(records))
-    best: tuple[float, _Form] = (
-        0.0,
-        _Contexts(np.zeros(len(texts), np.int64), np.zeros(records.n, np.int64), [], left_out, ()),
-    )
+    code = np.zeros(len(texts), np.int64)
     if is_empty:
+        return _Contexts(code, code[codes], [], left_out, ())
+    gain, code, chosen = _best_contexts(records, contexts, codes, texts)
+    best: tuple[float, _Form | None] = gain, None
+    for explained, curve in _curves(records, codes, texts, left_out):
+        if explained > best[0]:
+            best = explained, curve
+    if best[1] is not None:
         return best[1]
-    for code in _codings(texts, codes, records.domains):
-        y = code[codes]
-        if y.max() == 0:
-            continue
-        gain, chosen, levels = _chain(y, some, contexts)
-        if gain > best[0]:
-            uses = tuple(dict.fromkeys(records.domains[a].column for a in chosen))
-            best = gain, _Contexts(code, y, levels, left_out, uses)
-    for gain, curve in _curves(records, codes, texts, left_out):
-        if gain > best[0]:
-            best = gain, curve
-    return best[1]
+    level, levels = np.zeros(records.n, np.int64), []
+    for at in chosen:
+        level = _finer(level, contexts[at][1])
+        levels.append(level)
+    uses = tuple(dict.fromkeys(records.domains[contexts[at][0]].column for at in chosen))
+    return _Contexts(code, code[codes], levels, left_out, uses)
 
 
-def _chain(
-    y: np.ndarray, some: np.ndarray, contexts: list[tuple[int, np.ndarray]]
-) -> tuple[float, list[int], list[np.ndarray]]:
-    """Return contexts that are refined as long as that explains more: nats a record, QIs, and the levels."""
-    bins = int(y.max()) + 1
-    seen = y[some]
-    share = (np.bincount(y, minlength=bins) / len(y))[seen]
-    f, gain = share, 0.0
-    least = max(_LEAST_GAIN, _EVIDENCE / len(some))
+_CHOSEN: WeakKeyDictionary[Records, dict[bytes, tuple[float, np.ndarray, list[int]]]] = WeakKeyDictionary()
+"""What :func:`_best_contexts` found: of one table, who draws a release, who attacks it and who checks it ask for the same columns."""
+
+
+def _best_contexts(
+    records: Records,
+    contexts: Sequence[tuple[int, np.ndarray]],
+    codes: np.ndarray,
+    texts: Sequence[str],
+) -> tuple[float, np.ndarray, list[int]]:
+    """Return what counts in contexts explain of a column, in nats a record: for the best coding of its values, with the places of its contexts."""
+    chosen_of = _CHOSEN.setdefault(records, {})
+    column = hashlib.sha256(codes.tobytes() + repr(texts).encode()).digest()
+    if column not in chosen_of:
+        some = np.arange(0, records.n, -(-records.n // _FITTED))
+        parts = [part[some] for _, part in contexts]
+        best: tuple[float, np.ndarray, list[int]] = 0.0, np.zeros(len(texts), np.int64), []
+        for code in _codings(texts, codes, records.domains):
+            y = code[codes]
+            share = np.bincount(y) / len(y)
+            if len(share) == 1:
+                continue
+            gain, chosen = _chain(y[some], share, parts)
+            if gain > best[0]:
+                best = gain, code, chosen
+        chosen_of[column] = best
+    return chosen_of[column]
+
+
+def _finer(level: np.ndarray, part: np.ndarray) -> np.ndarray:
+    """Return the contexts of a level divided by those of a QI."""
+    return ranked_values(level * (int(part.max()) + 1) + part)[1]
+
+
+def _chain(y: np.ndarray, share: np.ndarray, parts: Sequence[np.ndarray]) -> tuple[float, list[int]]:
+    """Return contexts that are refined as long as that explains more: nats a record, and places in `parts`."""
+    whole = share[y]
+    f, gain = whole, 0.0
+    least = max(_LEAST_GAIN, _EVIDENCE / len(y))
     level = np.zeros(len(y), np.int64)
     chosen: list[int] = []
-    levels: list[np.ndarray] = []
-    while len(levels) < _LEVELS:
+    while len(chosen) < _LEVELS:
         best: tuple[float, Any] = gain + least, None
-        for a, part in contexts:
-            finer = level[some] * (int(part.max()) + 1) + part[some]
-            trial = _left_one_out(finer, seen, bins, f)
-            explained = float(np.log(trial / share).mean())
+        for at, part in enumerate(parts):
+            context = _finer(level, part)
+            trial = _left_one_out(context, y, len(share), f)
+            explained = float(np.log(trial / whole).mean())
             if explained > best[0]:
-                best = explained, (a, part, trial)
+                best = explained, (at, context, trial)
         if best[1] is None:
             break
-        gain, (a, part, f) = best
-        level = ranked_values(level * (int(part.max()) + 1) + part)[1]
-        chosen.append(a)
-        levels.append(level)
-    return gain, chosen, levels
+        gain, (at, level, f) = best
+        chosen.append(at)
+    return gain, chosen
 
 
 def _left_one_out(context: np.ndarray, y: np.ndarray, bins: int, before: np.ndarray) -> np.ndarray:
     """f of each record's own value, from the others in its context."""
-    _, context, _ = ranked_values(context)
     kinds, cell, count = ranked_values(context * bins + y)
     of_context = np.bincount(context)
     distinct = np.bincount(kinds // bins)
