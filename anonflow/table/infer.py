@@ -33,7 +33,7 @@ from anonflow.table.identification.column_signs import (
     name_says,
 )
 from anonflow.table.identification.value_signs import (
-    CODES,
+    codes_among,
     filled,
     form,
     is_dates,
@@ -447,7 +447,7 @@ def _possible_codes(values: pd.Series, numeric: bool, dates: bool, mixed: bool =
     """Return a column's values that may be codes for a missing value, and whether numbers are mixed with codes."""
     if dates:
         return []
-    name_it = "if they mean that there is none, " + NAME_MISSING
+    name_it = "if they stand for missing values, " + NAME_MISSING
     if numeric:
         numbers = numbers_in(values)
         below = numbers[numbers < 0]
@@ -469,7 +469,7 @@ def _possible_codes(values: pd.Series, numeric: bool, dates: bool, mixed: bool =
                 return [f"{plural(count, 'value', 'are')} {code}, far from all others: " + name_it]
         return []
     texts = values.astype(str)
-    coded = texts.str.strip().str.lower().isin(CODES)
+    coded = texts.isin(codes_among(texts.unique()))
     numbers = ~np.isnan(numbers_in(texts))
     if numbers.mean() < 0.5:  # among words, such a number is not a code for a missing value
         coded |= texts.str.strip().isin([str(code) for code in _NUMBER_CODES])

@@ -255,6 +255,39 @@ def test_a_number_among_words_is_perhaps_a_missing_code() -> None:
     assert "6 values look like codes" in reasons
 
 
+MISSING = "look like codes"
+
+
+@pytest.mark.parametrize(
+    ("values", "codes"),
+    [
+        (["none"] * 70 + ["asthma", "cancer", "gout"] * 10, 0),  # written as the other answers are
+        (
+            ["None"] * 70 + ["Asthma", "Cancer", "Gout"] * 10,
+            70,
+        ),  # so does a program write what it does not know
+        (["None"] * 70 + ["asthma", "cancer", "gout"] * 10, 70),
+        (["none"] * 70 + ["Asthma", "Cancer", "Gout"] * 10, 70),
+        (["none", "na"] * 35 + ["asthma", "cancer", "gout"] * 10, 35),
+        (["none"] * 5 + ["12", "15", "17", "20"] * 20, 5),
+        (["y", "n"] * 40, 0),
+        (["N", "J"] * 40, 0),
+        (["N", "E", "S", "W"] * 20, 0),
+        (["N", "F", "M"] * 20, 20),
+        (["N", "Y", "?"] * 20, 20),
+        (["+", "-"] * 20, 0),
+        (["-", "low", "high"] * 20, 20),
+    ],
+)
+@pytest.mark.parametrize("name", ["disease", "x"])
+def test_an_answer_is_no_code_for_a_missing_value(name: str, values: list[str], codes: int) -> None:
+    """What may be such a code is always counted; what stands among its like as an answer is not."""
+    (reasons,) = Schema.advise(pd.DataFrame({name: values}))["reasons"]
+    assert (MISSING in reasons) == bool(codes), reasons
+    assert not codes or f"{codes} values {MISSING}" in reasons
+    assert "there is none" not in reasons, "that is what the answer none says"
+
+
 def test_one_code_is_not_several() -> None:
     pay = [str(20_000 + 17 * (i % 30)) for i in range(N - 1)] + ["N"]
     reasons = " ".join(advise(pd.DataFrame({"pay": pay}))[0].reasons)
