@@ -377,11 +377,11 @@ def test_a_screen_that_cannot_be_shown_leaves_the_one_that_is(
     def fail(**params: object) -> None:
         raise RuntimeError
 
-    assert app.bar.shown == 0
+    assert app.bar.screen == 0
     app.bar.step = 1
-    assert app.bar.shown == 1
+    assert app.bar.screen == 1
     monkeypatch.setattr("anonflow.dashboards.app.SCREENS", (*SCREENS[:2], fail, *SCREENS[3:]))
     with pytest.raises(RuntimeError):
         app.bar.step = 2
-    assert (app.bar.step, app.bar.shown, app.step) == (1, 1, 1)
+    assert (app.bar.step, app.bar.screen, app.step) == (1, 1, 1)
     assert [screen.visible for screen in app._main] == [False, True]

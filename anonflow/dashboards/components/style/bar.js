@@ -352,7 +352,7 @@ export function render({ model, el, view }) {
   const drawBusy = () => {
     const target = main();
     if (!target) return;
-    if (answered && model.step !== model.shown) set(target, "aria-busy", "true");
+    if (answered && model.step !== model.screen) set(target, "aria-busy", "true");
     else target.removeAttribute("aria-busy");
   };
 
@@ -390,7 +390,7 @@ export function render({ model, el, view }) {
   model.on("numbers", drawNumbers);
   model.on("tables", drawTables);
   model.on("dark", drawTheme);
-  model.on(["step", "shown"], drawBusy);
+  model.on(["step", "screen"], drawBusy);
   model.on("remove", () => document.removeEventListener("keydown", keys));
   const mending = setInterval(() => {
     const app = around(top, "af-app");
