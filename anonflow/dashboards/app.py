@@ -210,6 +210,7 @@ class App(pn.viewable.Viewer):
             steps=list(STEPS),
             captions=captions(self.workspace),
             step=self.step,
+            screen=self.step,
             dark=self.workspace.dark,
             page=self.page,
             user=self.user,
@@ -306,8 +307,12 @@ class App(pn.viewable.Viewer):
         at = self.step
         if self._screens[at] is None:
             before = _watchers_of(self.workspace)
-            with pn.config.set(design=Theme):
-                self._screens[at] = pn.panel(SCREENS[at](workspace=self.workspace))
+            try:
+                with pn.config.set(design=Theme):
+                    self._screens[at] = pn.panel(SCREENS[at](workspace=self.workspace))
+            except Exception:
+                self.step = self.bar.step = self.bar.screen  # the screen that stays is the one that is marked
+                raise
             earlier_ids = {id(watcher) for _, watcher in before}
             self._watchers += [
                 watched for watched in _watchers_of(self.workspace) if id(watched[1]) not in earlier_ids
@@ -320,7 +325,7 @@ class App(pn.viewable.Viewer):
             if self._screens[at] not in self._main.objects:
                 self._main.append(self._screens[at])
             self._screens[at].visible = True
-            self.bar.step = at
+            self.bar.param.update(step=at, screen=at)
             self.back.param.update(visible=at > 0, label=f"← {STEPS[at - 1]}" if at else "")
             last = at == len(STEPS) - 1
             self.next.param.update(visible=not last, label="" if last else f"{STEPS[at + 1]} →")

@@ -8,12 +8,15 @@ from html import escape
 from markupsafe import Markup
 
 from anonflow.drawing.fragments import shortened
-from anonflow.drawing.plots import BLUE, ORANGE, WIDTH, svg, ticks
+from anonflow.drawing.plots import BLUE, ORANGE, WIDTH, label, svg, ticks
 
 _WIDE_LABEL = 250
 
 _LETTER = 8
 """Pixels of a letter of a label: an upper bound of the average."""
+
+_PAIR_LETTERS = 28
+"""Of a label beside pairs of bars."""
 
 _PAIR = 520
 """Width of the picture of pairs of bars: narrow, because it stands beside others and must not be scaled down."""
@@ -66,8 +69,7 @@ def pairs(
     title: str,
 ) -> Markup:
     """Return two horizontal bars for each label, for shares between 0 and 1; the second ones are hatched."""
-    short_labels = [shortened(label, 24) for label in labels]
-    left = 16 + _LETTER * max(map(len, short_labels), default=0)
+    left = 16 + _LETTER * min(_PAIR_LETTERS, max(map(len, labels), default=0))
     room = _PAIR - left - 66
     inside = [
         f'<defs><pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">'
@@ -79,9 +81,9 @@ def pairs(
             f'<rect x="2" y="{2 + 18 * at}" width="13" height="13" rx="2" fill="{fill}"/>'
             f'<text x="21" y="{13 + 18 * at}">{escape(shortened(name, 60))}</text>'
         )
-    for i, (label, a, b) in enumerate(zip(short_labels, first, second, strict=True)):
+    for i, (column, a, b) in enumerate(zip(labels, first, second, strict=True)):
         y = 46 + i * 40
-        inside.append(f'<text x="{left - 10}" y="{y + 19}" text-anchor="end">{escape(label)}</text>')
+        inside.append(label(column, _PAIR_LETTERS, f'x="{left - 10}" y="{y + 19}" text-anchor="end"'))
         for at, (share, fill) in enumerate(((a, BLUE), (b, "url(#hatch)"))):
             top = y + at * 15
             inside.append(
@@ -117,8 +119,8 @@ def intervals(rows: Sequence[tuple[str, float, float, float, float]], title: str
     for i, (name, rate, low, high, base) in enumerate(rows):
         y = 42 + 34 * i
         inside.append(
-            f'<text x="{_WIDE_LABEL - 12}" y="{y + 5}" text-anchor="end">{escape(shortened(name, 32))}</text>'
-            f'<path d="M{at(low):.1f} {y}H{at(high):.1f}M{at(low):.1f} {y - 5}v10M{at(high):.1f} {y - 5}v10" '
+            label(name, 32, f'x="{_WIDE_LABEL - 12}" y="{y + 5}" text-anchor="end"')
+            + f'<path d="M{at(low):.1f} {y}H{at(high):.1f}M{at(low):.1f} {y - 5}v10M{at(high):.1f} {y - 5}v10" '
             f'stroke="{BLUE}" stroke-width="2" fill="none"/>'
             f'<circle cx="{at(rate):.1f}" cy="{y}" r="5.5" fill="{BLUE}"/>'
             f'<path d="M{at(base):.1f} {y - 11}v22" stroke="{ORANGE}" stroke-width="3"/>'

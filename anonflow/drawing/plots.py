@@ -16,12 +16,14 @@ COLOURS = ("#2a7fb8", "#d9731a", "#009e73", "#b8609a", "#a08a00", "#56b4e9", "#8
 _ROW = 26
 _LETTERS = 28
 """Characters of a label that are shown."""
+_BAR_LETTERS = 40
+"""Of a label beside bars; a tooltip has all."""
 _MOST = 60
 """A histogram with more bars unites neighbouring bars, so that it stays readable."""
 
 
 def _label_width(labels: Sequence[str]) -> int:
-    return min(240, 16 + max((len(shortened(label, _LETTERS)) for label in labels), default=0) * 8)
+    return 16 + 8 * min(_BAR_LETTERS, max(map(len, labels), default=0))
 
 
 def svg(width: float, height: float, title: str, inside: Sequence[str], role: str = "img") -> Fragment:
@@ -37,16 +39,22 @@ def svg(width: float, height: float, title: str, inside: Sequence[str], role: st
     )
 
 
+def label(text: str, longest: int, place: str) -> str:
+    """Return a text with the attributes of its place; where it is cut, its tooltip is the whole, and so do screen readers read it."""
+    whole = f"<title>{escape(text)}</title>" if len(text) > longest else ""
+    return f"<text {place}>{whole}{escape(shortened(text, longest))}</text>"
+
+
 def bars(labels: Sequence[str], shares: Sequence[float], title: str) -> Fragment:
     """Return horizontal bars for shares between 0 and 1."""
     left = _label_width(labels)
     room = WIDTH - left - 70
     inside = []
-    for i, (label, share) in enumerate(zip(labels, shares, strict=True)):
+    for i, (name, share) in enumerate(zip(labels, shares, strict=True)):
         y = i * _ROW
         inside.append(
-            f'<text x="{left - 10}" y="{y + 17}" text-anchor="end">{escape(shortened(label, _LETTERS))}</text>'
-            f'<rect class="track" fill-opacity=".1" x="{left}" y="{y + 4}" width="{room}" height="17" rx="2"/>'
+            label(name, _BAR_LETTERS, f'x="{left - 10}" y="{y + 17}" text-anchor="end"')
+            + f'<rect class="track" fill-opacity=".1" x="{left}" y="{y + 4}" width="{room}" height="17" rx="2"/>'
             f'<rect class="a" fill="{BLUE}" x="{left}" y="{y + 4}" width="{room * min(1.0, share):.1f}" height="17" rx="2"/>'
             f'<text x="{left + room + 8}" y="{y + 17}">{100 * share:.1f}%</text>'
         )
@@ -58,11 +66,9 @@ def stacked(labels: Sequence[str], shares: Sequence[tuple[float, float, float]],
     left = _label_width(labels)
     room = WIDTH - left - 10
     inside = []
-    for i, (label, parts) in enumerate(zip(labels, shares, strict=True)):
+    for i, (column, parts) in enumerate(zip(labels, shares, strict=True)):
         y, x = i * _ROW, float(left)
-        inside.append(
-            f'<text x="{left - 10}" y="{y + 17}" text-anchor="end">{escape(shortened(label, _LETTERS))}</text>'
-        )
+        inside.append(label(column, _BAR_LETTERS, f'x="{left - 10}" y="{y + 17}" text-anchor="end"'))
         for name, fill, share in zip("abc", (BLUE, SKY, ORANGE), parts, strict=True):
             width = room * share
             inside.append(

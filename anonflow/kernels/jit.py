@@ -214,6 +214,20 @@ def ready_here() -> int:
     return sum(len(dispatcher.overloads) for dispatcher in _dispatchers)
 
 
+class CompileTimer:
+    """How long this process has compiled since the timer began."""
+
+    def __init__(self) -> None:
+        self._kernels, self._began, self._began_method = compiled_here(), time.monotonic(), method_clock()
+
+    @property
+    def seconds(self) -> float:
+        """Seconds in which any thread made kernels ready; 0 if all of them were on disk."""
+        if compiled_here() == self._kernels:
+            return 0.0
+        return time.monotonic() - self._began - (method_clock() - self._began_method)
+
+
 def announce(is_missing: Callable[[], None]) -> None:
     """Call `is_missing` once, now, if no kernel imported so far has been compiled on this machine.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,8 @@ from anonflow.table.identification.column_signs import (
     name_says,
 )
 from anonflow.table.identification.value_signs import (
-    CODES,
+    MANY,
+    codes_among,
     filled,
     form,
     is_dates,
@@ -53,6 +55,9 @@ _FEW_CODES, _SMALL_CODES = 5, 9
 
 _MOST_ROWS, _FEWEST_GROUPS = 100, 0.1
 """The most rows of a person or of a household, and the fewest of them, as a share of the rows."""
+
+_SAME, _FEWEST_REPEATED, _MOST_LIKELY_UNITS = 0.95, 20, 5
+"""Of the values that several rows have: the least share whose rows agree in a column, and how many there are at least; and the columns that are looked at."""
 
 _SCALED = "some are below 1: scaled weights do not say how many people a record stands for, and are published as they are"
 """Why weights have no role of their own."""
@@ -165,7 +170,69 @@ def advise(
         for at in columns[1:]:
             reason = f"{advice[at].reasons[0]}, and column {advice[columns[0]].column!r} has this role"
             advice[at] = replace(advice[at], entry={"role": "identifier"}, reasons=(reason,))
+    if not {"unit", "household"} & {advised.entry["role"] for advised in advice}:
+        _ask_about_unit(frame, advice)
     return advice
+
+
+def _ask_about_unit(frame: pd.DataFrame, advice: list[Advice]) -> None:
+    """Ask of the column that may say whose each row is: the same value comes with the same answers in columns of which none follows from another."""
+    n = len(frame)
+    likely = [
+        at
+        for at, advised in enumerate(advice)
+        if advised.entry["role"] in ("identifier", "quasi-identifier")
+        and _FEWEST_GROUPS * n <= advised.distinct < n
+    ]
+    codes: dict[int, np.ndarray] = {}
+
+    def coded(at: int) -> np.ndarray:
+        if at not in codes:
+            codes[at] = pd.factorize(frame.iloc[:, at], use_na_sentinel=False)[0]
+        return codes[at]
+
+    for at in sorted(likely, key=lambda at: -advice[at].distinct)[:_MOST_LIKELY_UNITS]:
+        rows = np.bincount(coded(at))
+        if (
+            missing_cells(frame.iloc[:, at]).any()
+            or rows.max() > _MOST_ROWS
+            or (rows > 1).sum() < _FEWEST_REPEATED
+        ):
+            continue
+        same = [
+            other
+            for other, advised in enumerate(advice)
+            if 1 < advised.distinct <= len(rows) // 2 and _agreement(coded(at), coded(other)) >= _SAME
+        ]
+        apart = next(
+            (
+                pair
+                for pair in combinations(same, 2)
+                if all(
+                    _agreement(coded(first), coded(second)) < _SAME for first, second in (pair, pair[::-1])
+                )
+            ),
+            None,
+        )
+        if apart is not None:
+            names = " and ".join(repr(advice[other].column) for other in apart)
+            question = (
+                f"up to {int(rows.max()):,} rows have the same value, and then the same in columns {names}: "
+                "does each value stand for one person, of role unit?"
+            )
+            advice[at] = replace(advice[at], reasons=(*advice[at].reasons, question))
+            return
+
+
+def _agreement(groups: np.ndarray, codes: np.ndarray) -> float:
+    """Return the share of the groups of several rows that have the same code throughout; 0 where most of all rows have one code."""
+    counts = np.bincount(groups)
+    if np.bincount(codes).max() > MANY * len(codes) or not (counts > 1).any():
+        return 0.0
+    low, high = np.full(len(counts), len(codes)), np.zeros(len(counts), np.int64)
+    np.minimum.at(low, groups, codes)
+    np.maximum.at(high, groups, codes)
+    return float((low == high)[counts > 1].mean())
 
 
 def read_cells(cells: pd.Series, shape: CsvShape = PLAIN) -> tuple[pd.Series, dict[str, Any]]:
@@ -447,7 +514,7 @@ def _possible_codes(values: pd.Series, numeric: bool, dates: bool, mixed: bool =
     """Return a column's values that may be codes for a missing value, and whether numbers are mixed with codes."""
     if dates:
         return []
-    name_it = "if they mean that there is none, " + NAME_MISSING
+    name_it = "if they stand for missing values, " + NAME_MISSING
     if numeric:
         numbers = numbers_in(values)
         below = numbers[numbers < 0]
@@ -469,7 +536,7 @@ def _possible_codes(values: pd.Series, numeric: bool, dates: bool, mixed: bool =
                 return [f"{plural(count, 'value', 'are')} {code}, far from all others: " + name_it]
         return []
     texts = values.astype(str)
-    coded = texts.str.strip().str.lower().isin(CODES)
+    coded = texts.isin(codes_among(texts.unique()))
     numbers = ~np.isnan(numbers_in(texts))
     if numbers.mean() < 0.5:  # among words, such a number is not a code for a missing value
         coded |= texts.str.strip().isin([str(code) for code in _NUMBER_CODES])

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-from tests.browser.conftest import outside, ready
+from tests.browser.conftest import Served, outside, ready
 from tests.browser.steps import STEPS, fits, run_all, step, wait_in_page
 
 ENTRIES = """["navigation", "resource"].flatMap(kind => performance.getEntriesByType(kind)).map(file => file.encodedBodySize)"""
@@ -52,6 +54,38 @@ def test_the_first_page_is_small_and_shows_something_before_its_scripts(
     without.route("**/*.css*", lambda route: route.abort())
     without.goto(served.url)
     assert without.get_by_text("Loading the screens").is_visible()
+
+
+def test_the_old_screen_is_dim_until_the_server_answers(page: Any, tmp_path: Path) -> None:
+    """The server stands still, so that the page alone does what is seen; then it is gone."""
+    served = Served((), tmp_path)
+    main = page.get_by_role("main")
+    looks = "node => [node.getAttribute('aria-busy'), getComputedStyle(node).opacity === '1']"
+    calm, busy = [None, True], ["true", False]
+    try:
+        page.goto(served.url)
+        ready(page)
+        assert main.evaluate(looks) == calm
+        for name, following in (
+            ("Prepare", "Risk"),
+            ("Data", "Prepare"),
+        ):  # a screen that is built, and one that is there
+            served.process.send_signal(signal.SIGSTOP)
+            page.locator("nav li button", has_text=name).click()
+            page.locator("nav li button[aria-current=step]", has_text=name).wait_for()
+            assert main.evaluate(looks) == busy
+            served.process.send_signal(signal.SIGCONT)
+            page.locator(".af-next button", has_text=following).wait_for()
+            ready(page)
+            assert main.evaluate(looks) == calm
+        served.process.send_signal(signal.SIGSTOP)
+        page.locator("nav li button", has_text="Prepare").click()
+        assert main.evaluate(looks) == busy
+    finally:
+        served.process.send_signal(signal.SIGKILL)
+        served.process.wait(60)
+    page.get_by_text("The server cannot be reached.").first.wait_for()
+    assert main.evaluate(looks) == calm
 
 
 def test_every_screen_fits_a_tablet_and_the_dark_and_asks_nobody_else(

@@ -367,3 +367,21 @@ def test_a_step_changes_the_screens_in_one_message_and_never_shows_two(app: App)
     assert at_once == [(True, "combine")] * len(at_once)
     assert [screen.visible for screen in app._screens[:2]] == [False, True]
     assert len(at_once) == 3, "the two screens, and the way back"
+
+
+def test_a_screen_that_cannot_be_shown_leaves_the_one_that_is(
+    app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page holds its screen for the old one, dim, until it hears that the step that it marks is shown."""
+
+    def fail(**params: object) -> None:
+        raise RuntimeError
+
+    assert app.bar.screen == 0
+    app.bar.step = 1
+    assert app.bar.screen == 1
+    monkeypatch.setattr("anonflow.dashboards.app.SCREENS", (*SCREENS[:2], fail, *SCREENS[3:]))
+    with pytest.raises(RuntimeError):
+        app.bar.step = 2
+    assert (app.bar.step, app.bar.screen, app.step) == (1, 1, 1)
+    assert [screen.visible for screen in app._main] == [False, True]

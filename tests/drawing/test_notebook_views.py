@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from html import escape
 from html.parser import HTMLParser
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 
 import anonflow as af
 from anonflow.drawing import generalization_graph, plots, points_and_matches, tree
+from anonflow.drawing.comparisons import pairs
 from anonflow.drawing.levels import LatticeBox, lattice
 from anonflow.drawing.trees import STILL_ROWS, TreeDrawing
 from anonflow.engine.compare import compared
@@ -307,3 +309,21 @@ def test_views_need_the_base_install_only() -> None:
         "assert not {'panel', 'bokeh', 'ipywidgets', 'IPython', 'jinja2'} & set(sys.modules)\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
+
+
+@pytest.mark.parametrize(
+    ("draw", "room"),
+    [
+        (lambda names: plots.bars(names, [0.5, 0.2], "losses"), 40),
+        (lambda names: plots.stacked(names, [(0.5, 0.3, 0.2)] * 2, "kinds"), 40),
+        (lambda names: pairs(names, [0.5, 0.2], [0.4, 0.1], ("a", "b"), "losses"), 28),
+    ],
+)
+def test_a_name_beside_a_bar_is_whole_or_has_a_tooltip(draw: Any, room: int) -> None:
+    """Names of a survey's columns are questions: of many, the beginnings are the same."""
+    fits, long = "q" * room, "Satisfaction with <the town> and its services, from 1 to 5"
+    picture = str(draw([fits, long]))
+    assert f">{fits}</text>" in picture
+    whole, short = escape(long), escape(f"{long[: room - 1]}…")
+    assert f"<title>{whole}</title>{short}</text>" in picture
+    assert long not in picture

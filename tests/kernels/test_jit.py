@@ -18,7 +18,7 @@ import pytest
 from numba.core import types
 
 from anonflow.kernels import jit as module
-from anonflow.kernels.jit import NO_NANS, jit, method_clock, ready_here
+from anonflow.kernels.jit import NO_NANS, CompileTimer, jit, method_clock, ready_here
 from tests import ROOT
 
 
@@ -113,7 +113,8 @@ def test_compiling_is_no_time_of_a_method(monkeypatch: pytest.MonkeyPatch) -> No
         return compile_or_read(*arguments)
 
     tripled_jit._compiler.compile = slowly
-    begin = method_clock()
+    begin, timer = method_clock(), CompileTimer()
+    assert timer.seconds == 0.0
     with ThreadPoolExecutor(1) as pool:
         result = pool.submit(tripled_jit, 5)
         try:
@@ -126,6 +127,8 @@ def test_compiling_is_no_time_of_a_method(monkeypatch: pytest.MonkeyPatch) -> No
     assert method_clock() == begin
     now[0] = 121.0
     assert method_clock() == begin + 1
+    assert timer.seconds == 20.0
+    assert CompileTimer().seconds == 0.0
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")

@@ -255,6 +255,86 @@ def test_a_number_among_words_is_perhaps_a_missing_code() -> None:
     assert "6 values look like codes" in reasons
 
 
+MISSING = "look like codes"
+
+
+@pytest.mark.parametrize(
+    ("values", "codes"),
+    [
+        (["none"] * 70 + ["asthma", "cancer", "gout"] * 10, 0),  # written as the other answers are
+        (
+            ["None"] * 70 + ["Asthma", "Cancer", "Gout"] * 10,
+            70,
+        ),  # so does a program write what it does not know
+        (["None"] * 70 + ["asthma", "cancer", "gout"] * 10, 70),
+        (["none"] * 70 + ["Asthma", "Cancer", "Gout"] * 10, 70),
+        (["none", "na"] * 35 + ["asthma", "cancer", "gout"] * 10, 35),
+        (["none"] * 5 + ["12", "15", "17", "20"] * 20, 5),
+        (["y", "n"] * 40, 0),
+        (["N", "J"] * 40, 0),
+        (["N", "E", "S", "W"] * 20, 0),
+        (["N", "F", "M"] * 20, 20),
+        (["N", "Y", "?"] * 20, 20),
+        (["+", "-"] * 20, 0),
+        (["-", "low", "high"] * 20, 20),
+    ],
+)
+@pytest.mark.parametrize("name", ["disease", "x"])
+def test_an_answer_is_no_code_for_a_missing_value(name: str, values: list[str], codes: int) -> None:
+    """What may be such a code is always counted; what stands among its like as an answer is not."""
+    (reasons,) = Schema.advise(pd.DataFrame({name: values}))["reasons"]
+    assert (MISSING in reasons) == bool(codes), reasons
+    assert not codes or f"{codes} values {MISSING}" in reasons
+    assert "there is none" not in reasons, "that is what the answer none says"
+
+
+def several_rows(name: str, people: int = 60, seed: int = 1) -> pd.DataFrame:
+    """People with one to four rows each: what they are is the same in all of their rows, what they did is not."""
+    rng = np.random.default_rng(seed)
+    of = rng.permutation(np.repeat(np.arange(people), rng.integers(1, 5, people)))
+    sex, born = rng.choice(["f", "m"], people), rng.integers(1980, 2000, people)
+    return pd.DataFrame(
+        {
+            name: of * 37 % 9973 + 1000,
+            "sex": sex[of],
+            "born": born[of],
+            "subject": rng.choice(["art", "music", "sport"], len(of)),
+            "mark": rng.integers(1, 7, len(of)),
+        }
+    )
+
+
+ASKED = "does each value stand for one person, of role unit?"
+
+
+@pytest.mark.parametrize("name", ["nr", "code", "x", "ref"])
+@pytest.mark.parametrize("text", [False, True])
+def test_people_with_several_rows_are_asked_about_whatever_their_column_is_called(
+    name: str, text: bool
+) -> None:
+    frame = several_rows(name)
+    if text:
+        frame[name] = "K" + frame[name].astype(str)
+    reasons = Schema.advise(frame).set_index("column")["reasons"]
+    assert "up to 4 rows have the same value, and then the same in columns 'sex' and 'born'" in reasons[name]
+    assert reasons[name].endswith(ASKED)
+    assert [column for column in frame if ASKED in reasons[column]] == [name]
+
+
+def test_nobody_is_asked_about_what_stands_for_no_person() -> None:
+    rng = np.random.default_rng(4)
+    named = several_rows("nr").rename(columns={"nr": "patient_id"})
+    alone = several_rows("nr").drop_duplicates("nr")
+    places = pd.DataFrame({"place": rng.integers(0, 60, 240)})
+    # what is the same in all rows of a place follows from one another
+    places = places.assign(
+        district=places.place // 4, region=places.place // 12, sex=rng.choice(["f", "m"], 240)
+    )
+    by_chance = several_rows("nr").assign(nr=lambda frame: rng.permutation(frame["nr"]))
+    for frame in (named, alone, places, by_chance, several_rows("nr", people=8)):
+        assert ASKED not in " ".join(Schema.advise(frame)["reasons"])
+
+
 def test_one_code_is_not_several() -> None:
     pay = [str(20_000 + 17 * (i % 30)) for i in range(N - 1)] + ["N"]
     reasons = " ".join(advise(pd.DataFrame({"pay": pay}))[0].reasons)

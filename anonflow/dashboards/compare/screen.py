@@ -231,6 +231,7 @@ class CompareScreen(Screen):
             pn.bind(partial(self._said_of_run, field), widget, watch=True)
         pn.bind(self._show_rows, self.filter, watch=True)
         self.failures, self.blanks, self.late = notice("af-bad"), notice("af-warn"), notice("af-warn")
+        self.compiled = notice()
         self.legend = html("")
         self.figures: dict[str, Clickable] = {}
         self.figure_row = pn.Row(css_classes=["af-figures"], sizing_mode="stretch_width")
@@ -255,6 +256,7 @@ class CompareScreen(Screen):
                 self.failures,
                 self.blanks,
                 self.late,
+                self.compiled,
                 self.table,
                 in_lines(self.chosen, self.take_up, self.filter, end=True),
                 in_lines(self.run_name, self.note, self.pin, self.delete, end=True),
@@ -322,6 +324,8 @@ class CompareScreen(Screen):
         say(self.blanks, self.model.blanks())
         late = over_budget(runs)
         say(self.late, items(late) if late else "")
+        batch = self.workspace.starts.batch
+        say(self.compiled, soft(batch.compiled) if batch is not None and batch.compiled else "")
         methods = dict.fromkeys(run.result.algorithm for run in self.model.results)
         marks = [Markup("<span>{}{}</span>").format(look_of(method).svg(16), method) for method in methods]
         self.legend.object = str(Markup('<div class="legend">{}</div>').format(Markup("").join(marks)))

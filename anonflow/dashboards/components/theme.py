@@ -39,7 +39,10 @@ class Bar(JSComponent):
 
     steps = param.List(default=[], doc="Names of the screens.")
     captions = param.List(default=[], doc="A few words on each.")
-    step = param.Integer(default=0, doc="The one that is shown.")
+    step = param.Integer(default=0, doc="The one that is chosen.")
+    screen = param.Integer(
+        default=0, doc="The one whose screen is shown: until it is the chosen one, a page dims what it shows."
+    )
     can_undo = param.Boolean(default=False)
     can_redo = param.Boolean(default=False)
     status = param.String(default="")

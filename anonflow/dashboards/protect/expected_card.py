@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from time import perf_counter
 from typing import Any
 
 import panel as pn
@@ -15,10 +16,11 @@ from anonflow.dashboards.components.screen_model import ScreenModel
 from anonflow.dashboards.session.draft_spec import NO_FLOW
 from anonflow.dashboards.session.screen_words import OPEN_FIRST, on_screen
 from anonflow.dashboards.session.workspace import Workspace
-from anonflow.dashboards.work.jobs import running_flow
+from anonflow.dashboards.work.jobs import running_flow, seconds_of_compiler
 from anonflow.drawing.fragments import or_dash
 from anonflow.engine.expected import ExpectedRun, expected_of
 from anonflow.errors import AnonflowError
+from anonflow.kernels.jit import CompileTimer
 
 EXPECT = "Expect time and memory"
 
@@ -36,6 +38,9 @@ class ExpectedCard(ScreenModel, pn.viewable.Viewer):
     """
 
     answers = param.Parameter((), doc="ExpectedRun of each run of the draft, once they were computed.")
+    compiled = param.String(
+        default="", doc="How long it took, and the compiler; empty if that had nothing to do."
+    )
     known = param.Dict(default={}, doc="Id of a finished run -> what was expected of it.")
 
     def __init__(self, workspace: Workspace, **params: Any) -> None:
@@ -62,16 +67,19 @@ class ExpectedCard(ScreenModel, pn.viewable.Viewer):
             return
         self._of = workspace.draft.spec
 
-        def work() -> tuple[ExpectedRun, ...]:
-            answers = []
+        def work() -> dict[str, Any]:
+            answers: list[ExpectedRun] = []
+            began, compiler = perf_counter(), CompileTimer()
             for at, (name, flow) in enumerate(flows):
                 self.background.tell(f"running {name} on a few records", at, len(flows))
                 answers += [replace(answer, name=name) for answer in expected_of(flow, seconds=METHODS)]
-            return tuple(answers)
+            of_them = seconds_of_compiler(compiler.seconds)
+            took = f"This took {perf_counter() - began:.1f} s{of_them}." if of_them else ""
+            return {"answers": tuple(answers), "compiled": took}
 
         self.compute(
             work,
-            lambda answers: {"answers": answers},
+            dict,
             "running the methods on a few records",
             answers=(),
         )
@@ -120,6 +128,7 @@ class ExpectedCard(ScreenModel, pn.viewable.Viewer):
                 for answer in self.answers
             ]
             parts.append(facts(("run", "seconds expected", "MiB expected", ""), rows, (1, 2)))
+            parts += [soft(self.compiled)] if self.compiled else []
         finished = self.errors()
         if finished:
             rows = [

@@ -168,6 +168,9 @@ class TwoQuestions(pn.viewable.Viewer):
                 for run in self.candidates
             ]
             answer += facts(("candidate", "loss (GCP) ↓", "what it promises", "seconds ↓"), rows, (1, 3))
+            batch = self.workspace.starts.batch
+            if batch is not None and batch.compiled:
+                answer += soft(batch.compiled)
             if late := over_budget(self.candidates):
                 answer += Markup("<div class='af-warn'>{}</div>").format(items(late))
         self.answer.object = str(answer)

@@ -289,5 +289,5 @@ class Starts(param.Parameterized):
                 ids = self._runs.keep_results(results, choose=self._chooses_next)
             self._chooses_next &= not batch.is_over and self._runs.chosen not in ids
             if batch.is_over:
-                self._rest(summary(list(batch.jobs), batch.seconds))
+                self._rest(batch.compiled or summary(batch))
         self._place.keep_unfinished(self._runs.unfinished)

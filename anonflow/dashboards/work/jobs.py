@@ -23,6 +23,7 @@ from anonflow.dashboards.work.turns import Turns
 from anonflow.engine.attempt import Attempt, Stage
 from anonflow.engine.flows.spec import PartitionSpec, PublishSpec
 from anonflow.hierarchy.wording import plural, verb_of
+from anonflow.kernels.jit import CompileTimer
 from anonflow.table import Table
 
 PAUSE = 0.1
@@ -213,7 +214,9 @@ class JobGroup:
         self._over = threading.Event()
         self._abandoned = False
         self._last_shown = 0.0
-        self._began = time.monotonic()
+        self._began, self._compiler = time.monotonic(), CompileTimer()
+        self.compiled = ""
+        """Once the jobs are over: how long they took, and the compiler; empty if it had nothing to do."""
 
     @property
     def is_over(self) -> bool:
@@ -224,6 +227,13 @@ class JobGroup:
     def seconds(self) -> float:
         """Since the start."""
         return time.monotonic() - self._began
+
+    @property
+    def compiling(self) -> str:
+        """What of the seconds was to compile: in this process, or, as far as is known, in others."""
+        return seconds_of_compiler(
+            self._compiler.seconds or min(self.seconds, sum(job.compiled_in for job in self.jobs))
+        )
 
     def start(self) -> None:
         """Join the queue: the jobs run when it is the user's turn."""
@@ -285,6 +295,8 @@ class JobGroup:
             job.ended = True
             if result is not None:
                 job.share = 1.0
+            if self.is_over and self.compiling and not any(job.cancelled for job in self.jobs):
+                self.compiled = summary(self)
             self._ended(self, job, result)
             over = self.is_over  # asked here: the next job may have ended, and not been told, right after
         if over:
@@ -315,8 +327,14 @@ def _ordinal(number: int) -> str:
     return f"{number}{ending}"
 
 
-def summary(jobs: list[Job], seconds: float) -> str:
+def seconds_of_compiler(seconds: float) -> str:
+    """Return what of some seconds was to compile, as the end of a sentence about them; empty if that is nothing."""
+    return f", {seconds:.1f} s of them to compile methods, once on this machine" if seconds >= 0.1 else ""
+
+
+def summary(group: JobGroup) -> str:
     """Return how the runs ended."""
+    jobs = group.jobs
     of = len(jobs)
     if any(job.cancelled for job in jobs):
         count = sum(job.share == 1.0 and not job.cancelled for job in jobs)
@@ -325,6 +343,4 @@ def summary(jobs: list[Job], seconds: float) -> str:
         return (
             f"Cancelled: {count} of {of} runs {verb_of(count, 'were')} done and {verb_of(count, 'are')} kept."
         )
-    compiled = min(seconds, sum(job.compiled_in for job in jobs))
-    words = f", {compiled:.1f} s of them to compile methods, once on this machine" if compiled >= 0.1 else ""
-    return f"Done: {of} run{'s' if of > 1 else ''} in {seconds:.1f} s{words}."
+    return f"Done: {of} run{'s' if of > 1 else ''} in {group.seconds:.1f} s{group.compiling}."

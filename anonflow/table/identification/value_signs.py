@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 import pandas as pd
 
@@ -45,6 +47,31 @@ CODES = frozenset(
     }
 )
 """Texts that usually stand for a missing value, in lower case."""
+
+
+_LETTERS = ("y", "j", "s", "o", "esw")
+"""Beside what letters alone N is an answer: yes in several languages, and the other points of a compass."""
+
+
+def codes_among(texts: Iterable[str]) -> set[str]:
+    """Return which texts of a column are usual codes for a missing value, those apart that are answers beside the others.
+
+    N beside Y alone says no, - beside + alone is a sign, and none in small letters, as the other words are written, says that there is none;
+    programs write None, NULL and NA for what they do not know.
+
+    Parameters
+    ----------
+    texts : iterable of str
+        Distinct.
+    """
+    plain = {text: text.strip() for text in texts}
+    codes = {text for text, word in plain.items() if word.lower() in CODES}
+    others = {word.lower() for word in plain.values() if word} - CODES
+    words = [word for text, word in plain.items() if text not in codes and word[:1].isalpha()]
+    answers = {"n", "N"} if "".join(sorted(others)) in _LETTERS else {"-"} if others == {"+"} else set()
+    if words and all(word[0].islower() for word in words):
+        answers.add("none")
+    return {text for text in codes if plain[text] not in answers}
 
 
 def filled(cells: pd.Series) -> pd.Series:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pytest
 
 pytest.importorskip("panel", reason="the dashboards are an extra")
+from anonflow.dashboards.protect import expected_card
 from anonflow.dashboards.protect.expected_card import ExpectedCard, wrong_by
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.dashboards.work.fair_queue import FairQueue
@@ -45,6 +47,19 @@ def test_each_run_has_an_expectation_and_after_it_the_error(workspace: Workspace
     assert len(card.errors()) == 2
     workspace.opener.open_dataset("patients_example")
     assert card.errors() == []
+
+
+def test_seconds_of_the_compiler_are_told_beside_those_expected(
+    workspace: Workspace, hand: Hand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    card = ExpectedCard(workspace)
+    for seconds in (12.5, 0.0):
+        monkeypatch.setattr(
+            expected_card, "CompileTimer", lambda seconds=seconds: SimpleNamespace(seconds=seconds)
+        )
+        card.expect()
+        hand.do_all()
+        assert ("s of them to compile methods, once on this machine." in card.shown.object) == bool(seconds)
 
 
 def test_what_cannot_be_expected_is_a_sentence() -> None:

@@ -19,6 +19,7 @@ from anonflow.dashboards.protect.screen import ProtectScreen
 from anonflow.dashboards.protect.settings import Protection
 from anonflow.dashboards.protect.two_questions import TwoQuestions
 from anonflow.dashboards.session.workspace import Workspace
+from anonflow.dashboards.work import jobs
 from anonflow.dashboards.work.jobs import FinishedRun
 from anonflow.engine.first_questions import BESIDE, STRENGTHS, TIMES
 
@@ -96,6 +97,26 @@ def test_the_best_candidate_loses_least_is_chosen_and_has_its_reason(
     for candidates in ((in_lists, in_classes), (in_classes, in_lists)):
         questions.candidates = candidates
         assert questions.best is in_classes, "of equal losses that of equal rows, which promise more"
+
+
+def test_seconds_of_the_compiler_are_told_wherever_the_runs_are(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A first visit took minutes for seconds of work, and nothing said why."""
+    monkeypatch.setattr(two_questions, "TIMES", {"a second": 1.0})
+    monkeypatch.setattr(jobs, "CompileTimer", lambda: SimpleNamespace(seconds=180.25))
+    questions, comparison = TwoQuestions(Protection(workspace)), CompareScreen(workspace)
+    questions.find()
+    workspace.wait(WAIT)
+    assert workspace.starts.status.startswith("Done: 3 runs in ")
+    assert "s of them to compile methods, once on this machine." in workspace.starts.status
+    for shown in (questions.answer, comparison.compiled):
+        assert workspace.starts.status in shown.object
+    monkeypatch.setattr(jobs, "CompileTimer", lambda: SimpleNamespace(seconds=0.0))
+    questions.find()
+    workspace.wait(WAIT)
+    for text in (workspace.starts.status, questions.answer.object, comparison.compiled.object):
+        assert "compile" not in text
 
 
 def test_a_budget_that_no_method_keeps_is_told_where_it_was_asked_for(

@@ -347,6 +347,14 @@ export function render({ model, el, view }) {
     const app = around(top, "af-app");
     return app && app.shadowRoot ? app.shadowRoot.querySelector(".af-main") : null;
   };
+  // Until the server shows the step that is marked, the old screen is below it. Where nobody answers, nothing is waited for.
+  let answered = model.page;
+  const drawBusy = () => {
+    const target = main();
+    if (!target) return;
+    if (answered && model.step !== model.screen) set(target, "aria-busy", "true");
+    else target.removeAttribute("aria-busy");
+  };
 
   undo.addEventListener("click", () => model.send_msg({ action: "undo" }));
   redo.addEventListener("click", () => model.send_msg({ action: "redo" }));
@@ -382,6 +390,7 @@ export function render({ model, el, view }) {
   model.on("numbers", drawNumbers);
   model.on("tables", drawTables);
   model.on("dark", drawTheme);
+  model.on(["step", "screen"], drawBusy);
   model.on("remove", () => document.removeEventListener("keydown", keys));
   const mending = setInterval(() => {
     const app = around(top, "af-app");
@@ -423,6 +432,8 @@ export function render({ model, el, view }) {
   };
   // A server that was stopped or lost is waited for: its next page goes on with the session.
   const waitForServer = () => {
+    answered = false;
+    drawBusy();
     const ask = async () => {
       try {
         const answer = await fetch("./health", { cache: "no-store" });
@@ -463,6 +474,7 @@ export function render({ model, el, view }) {
     model.on("heard", () => {
       if (model.heard !== word) return;
       clearTimeout(late);
+      answered = true;
       text.classList.remove("trouble");
       drawStatus();
     });
