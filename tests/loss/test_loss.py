@@ -16,7 +16,7 @@ from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
 from anonflow.hierarchy import Hierarchy
 from anonflow.kernels.costs import load
-from anonflow.loss.costs import ROUNDED
+from anonflow.loss.costs import ROUNDED, at_most_above, excess_of, rounded_down
 from anonflow.loss.registry import LOSSES
 from anonflow.table.domain import Domain
 from anonflow.table.records import Records
@@ -183,6 +183,20 @@ def test_no_records_and_what_covers_nothing() -> None:
     domain = _domain("numeric", 3)
     assert loss.information_loss(Generalization.of(Records((domain,), np.zeros((0, 1), np.int32)))) == 0
     assert loss.information_loss(_runs(domain, (3, -1))) == 0
+
+
+def test_bounds_are_shown_rounded_to_the_safe_side() -> None:
+    for thousandths in range(2001):
+        excess, bound = excess_of(thousandths / 1000, 0.5), rounded_down(thousandths / 7000)
+        assert excess is not None
+        assert bound is not None
+        assert excess == pytest.approx(max(thousandths / 500 - 1, 0))
+        percent = int(at_most_above(excess).removeprefix("at most ").removesuffix("%"))
+        assert percent - 1 < 100 * excess <= percent
+        assert bound <= thousandths / 7000 < bound + 1.0001e-4
+    assert excess_of(0.3, 0.0) is None
+    assert at_most_above(None) == ""
+    assert rounded_down(None) is None
 
 
 def test_names_of_losses_have_aliases() -> None:

@@ -1,8 +1,11 @@
-"""Slow references for two-phase: what a graph costs, and which exchanges of matches would lower that."""
+"""Slow references for two-phase: what a graph costs, which exchanges of matches would lower that, and which cycles labels find."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import heapq
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from itertools import permutations, product
 
 import numpy as np
@@ -69,6 +72,76 @@ def best_cycle(matches: np.ndarray, cost: Cost) -> float:
                 else:
                     best = min(best, change)
     return best
+
+
+def cancelled(
+    matches: np.ndarray, cost: Cost, roots: Sequence[int], t: int, p: int
+) -> tuple[list[list[int]], int, int]:
+    """The graph, the cycles that were reversed and the labels taken: Murakami 2018's Steps 0 to 6, with all records as candidates.
+
+    Equal lengths must be equal numbers, so `cost` is exact.
+    """
+    rows = matches.tolist()
+    label: dict[int, float] = {}
+    parent: dict[int, int] = {}
+    by: dict[int, int] = {}
+    updates = Counter[int]()
+    cycles = taken = 0
+
+    def upstream(v: int) -> list[int]:
+        """A vertex, its parent, the parent of this, up to a root or to the first one that occurs again."""
+        chain = [v]
+        while chain[-1] in parent and len(set(chain)) == len(chain):
+            chain.append(parent[chain[-1]])
+        return chain
+
+    def is_reversed(circle: list[int]) -> bool:
+        """Whether the loss falls where each record of a cycle's arcs takes the parent for the vertex."""
+        changed = {by[v]: list(rows[by[v]]) for v in circle}
+        for v in circle:
+            if v not in rows[by[v]][1:]:
+                return False  # the label is older than another cycle
+            changed[by[v]][rows[by[v]].index(v)] = parent[v]
+        doubled = any(len(set(row)) < len(row) for row in changed.values())
+        if doubled or sum(cost(row) - cost(rows[j]) for j, row in changed.items()) >= 0:
+            return False
+        for j, row in changed.items():
+            rows[j] = row
+        return True
+
+    def improved(u: int) -> Iterator[int]:
+        """Each vertex whose label is now that by way of u."""
+        for j, row in enumerate(rows):
+            for v in row[1:] if u not in row else ():
+                reach = label[u] + cost([u if x == v else x for x in row]) - cost(row)
+                if reach < label.get(v, math.inf):
+                    label[v], parent[v], by[v] = reach, u, j
+                    yield v
+
+    for root in roots:
+        if taken >= p or root in label:
+            continue
+        label[root] = 0.0
+        heap = [(0.0, root)]
+        while heap and taken < p:
+            length, u = heapq.heappop(heap)
+            if label.get(u) != length:
+                continue
+            taken += 1
+            for v in improved(u):
+                updates[v] = (updates[v] + 1) % t
+                chain = upstream(v)
+                if updates[v] or len(set(chain)) == len(chain):
+                    heapq.heappush(heap, (label[v], v))
+                    continue
+                circle = chain[chain.index(chain[-1]) : -1]
+                cycles += is_reversed(circle)
+                for y in [y for y in label if set(circle) & set(upstream(y))]:
+                    del label[y], updates[y]
+                for y in parent.keys() - label.keys():
+                    del parent[y]
+                break
+    return rows, cycles, taken
 
 
 def least_distances(

@@ -98,6 +98,7 @@ def test_an_unused_category_is_in_no_domain() -> None:
         (["2020-01-01T00:00:00Z", "2020-01-01"], "numeric", {}, DataError, "time zone"),
         ([[1], [2]], "categorical", {}, DataError, "no single value"),
         ([b"x"], "categorical", {}, DataError, "bytes"),
+        ([1.0, np.inf], "categorical", {}, DataError, "infinite"),
         ([None, None], "numeric", {"missing": "suppress"}, DataError, "no value at all"),
         (["a", None], "categorical", {"missing": "refuse"}, DataError, "1 missing"),
         (["12", "123"], "positions", {}, DataError, "2 different lengths"),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import anonflow as af
@@ -58,6 +58,7 @@ def clusters(labels: np.ndarray, number: int) -> list[list[int]]:
     st.sampled_from(sorted(DISTANCES)),
     st.booleans(),
 )
+@example(266, 1, 12, "weighted", False).via("three records are left over that were joined in another order")
 def test_agglomerative_as_spelled_out(seed: int, q: int, n: int, dist: str, modified: bool) -> None:
     rng = np.random.default_rng(seed)
     records = dyadic(rng, n, rng.integers(0, len(DYADIC), q).tolist())

@@ -43,11 +43,8 @@ def classes_of(labels: np.ndarray) -> set[frozenset[int]]:
     return {frozenset(np.flatnonzero(labels == label).tolist()) for label in np.unique(labels)}
 
 
-@settings(deadline=None)
-@given(tables(min_n=2, max_n=14, kinds=WITHOUT_CODES), st.integers(2, 4), st.booleans())
-def test_the_classes_are_those_of_the_definition(table: Table, k: int, relaxed: bool) -> None:
+def assert_as_defined(table: Table, k: int, relaxed: bool) -> None:
     part = Partition(table.records, "ncp", np.random.default_rng(0))
-    k = min(k, table.n)
     weights = [Fraction(domain.weight) for domain in table.domains]
     expected = naive.mondrian(columns_of(table), weights, table.n, k, relaxed)
     labels, count = mondrian_labels(part, k, relaxed)
@@ -56,6 +53,20 @@ def test_the_classes_are_those_of_the_definition(table: Table, k: int, relaxed: 
     plain, _ = plainly(mondrian_labels, part, k, relaxed)
     assert (labels == plain).all()
     assert np.bincount(labels).min() >= k
+
+
+@settings(deadline=None)
+@given(tables(min_n=2, max_n=14, kinds=WITHOUT_CODES), st.integers(2, 4), st.booleans())
+def test_the_classes_are_those_of_the_definition(table: Table, k: int, relaxed: bool) -> None:
+    assert_as_defined(table, min(k, table.n), relaxed)
+
+
+@loop("relaxed", [False, True])
+def test_few_rows_with_values_far_apart_are_cut_as_defined(relaxed: bool) -> None:
+    """So few values of a wide domain that they are sorted, not counted."""
+    qi = {"role": "quasi-identifier", "kind": "numeric"}
+    frame = pd.DataFrame({"first": np.arange(50) // 5, "then": np.random.default_rng(3).permutation(50)})
+    assert_as_defined(Table(frame, {"first": {**qi, "weight": 100}, "then": qi}), 2, relaxed)
 
 
 def test_it_publishes_tight_ranges_and_sets() -> None:

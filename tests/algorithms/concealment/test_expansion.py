@@ -16,13 +16,14 @@ from anonflow.algorithms.concealment.expansion import (
 )
 from anonflow.generalization import Generalization
 from anonflow.kernels.concealment import (
+    expand_jit,
     near_jit,
     within,
     within_jit,
 )
 from anonflow.kernels.costs import widen_jit
 from anonflow.kernels.row_costs import join_row_jit
-from anonflow.kernels.state import copy_state, take
+from anonflow.kernels.state import copy_state, empty_state, take
 from anonflow.loss import record_costs
 from tests.cases.concealment import LOSSES, codes_of, oracle, part_of, small
 from tests.cases.tables import sampled
@@ -83,6 +84,18 @@ def test_few_neighbours_change_nothing(loss: str, monkeypatch: pytest.MonkeyPatc
     for other in results[1:]:
         np.testing.assert_array_equal(results[0].cost, other.cost)
         np.testing.assert_array_equal(results[0].lo, other.lo)
+
+
+def test_where_the_nearest_are_all_there_are_no_step_looks_further() -> None:
+    part = part_of(small(1, 30, 3))
+    merged, steps = DistinctRecords.of(part), []
+    u = len(merged.first)
+    for m in (2, u):
+        ids, costs = np.empty((u, m), np.int32), np.empty((u, m))
+        near_jit(part.plan, merged.state, 0, u, ids, costs)
+        boxes = empty_state(part.plan, u)
+        steps.append(expand_jit(part.plan, merged.state, merged.count, 0, u, 5, ids, costs, boxes))
+    assert steps[0] > steps[1] == 0
 
 
 def test_q_is_respected() -> None:

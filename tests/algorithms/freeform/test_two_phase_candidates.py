@@ -212,6 +212,26 @@ def test_cycles_only_lower_the_loss_and_keep_the_degrees(
     assert answers[0] == answers[1]
 
 
+@loop("seed", range(6))
+def test_labels_find_the_cycles_of_the_papers_steps(seed: int) -> None:
+    n, k, t, p = 6 + seed, 3 + seed % 2, 1 + seed % 3, 20 + 100 * (seed % 2)
+    part, rng = part_of(random_table(n, seed)), np.random.default_rng(seed)
+    start, roots, origin = shuffled(ring(n, k), rng), rng.permutation(n), state_of(part)
+    near = np.tile(np.arange(n, dtype=np.int32), (n, 1))
+
+    def cost(row: Any) -> float:
+        """In the plan's numbers, whose sums are exact."""
+        return float(state_of(part, np.tile(np.array(row, np.int32), (n, 1))).cost[row[0]])
+
+    wanted = naive.cancelled(start, cost, roots.tolist(), t, p)
+    assert wanted[1] > 0
+    for kernel in (cancel_cycles, cancel_cycles_jit):
+        matches = start.copy()
+        slots = slot_rows(MatchedRecords(part.plan, origin, matches, origin))
+        cycles, _, taken = kernel(slots, matches, part.plan, origin, origin, near.copy(), roots, t, p)
+        assert (matches.tolist(), cycles, taken) == wanted
+
+
 @examples(30)
 @given(tables(min_n=4, max_n=9), st.data())
 def test_candidates_sought_with_a_label_are_those_of_the_generalized_records(
