@@ -401,6 +401,28 @@ class Generalization:
         for a, words in self.layout.words.items():
             self.bits[words][:, at] = _full(self.domains[a].size)[:, None]
 
+    def narrowed(self, records: Records) -> Generalization:
+        """Return the same with ranges of numbers that end at values of records whose cell is not ``*``.
+
+        Intervals that are chosen for a column end at values that occur, which may be values of hidden records alone.
+
+        Parameters
+        ----------
+        records : Records
+            n originals, record i that of generalized record i.
+        """
+        lo, hi, hidden = self.lo.copy(), self.hi.copy(), self.hidden() | self.suppressed_rows()
+        for t, a in enumerate(self.layout.ranges):
+            if self.domains[a].kind != "numeric":
+                continue
+            at = np.flatnonzero(
+                ~hidden[a] & (lo[t] <= hi[t])
+            )  # the run of a code in place of a number is empty
+            values = np.unique(records.codes[at, a])
+            lo[t, at] = values[np.searchsorted(values, lo[t, at])]
+            hi[t, at] = values[np.searchsorted(values, hi[t, at], side="right") - 1]
+        return replace(self, lo=lo, hi=hi)
+
     def cell_numbers(self, at: Iterable[int]) -> list[np.ndarray]:
         """Return the cells of some QIs as numbers: views, a row for each end of a range and each word of a set."""
         rows: list[np.ndarray] = []

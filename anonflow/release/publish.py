@@ -115,6 +115,7 @@ def publish(
         weak = (getattr(anonymization, "facts", None) or {}).get("warning")
         if weak:
             warnings.warn(f"{weak}", ReleaseWarning, stacklevel=3)
+        _warn_of_hidden_ends(anonymization)
     suppressed = np.asarray(anonymization.suppressed, bool)
     relation = anonymization.matches, anonymization.classes, suppressed
     # fewer than k are no class to hide in: their other columns would be those of a few people
@@ -184,6 +185,23 @@ def publish_once(
     if missed is not None:
         warnings.warn(missed.sentence(), ReleaseWarning, stacklevel=3)
     return release
+
+
+def _warn_of_hidden_ends(anonymization: Publishable) -> None:
+    """Warn of intervals, chosen for a column, that end at a value of hidden cells alone: the release would publish this value."""
+    if not getattr(anonymization.algorithm, "fixed_cells", False):
+        return
+    cells = anonymization.generalization
+    narrowed = cells.narrowed(anonymization.table.records)
+    wider = ((narrowed.lo != cells.lo) | (narrowed.hi != cells.hi)).any(axis=1)
+    columns = [repr(cells.domains[a].column) for a in cells.layout.ranges[wider]]
+    if columns:
+        warnings.warn(
+            f"intervals of {', '.join(columns)} end at a value that is hidden in every row that has it, and so tell that somebody has it; "
+            "top-code or bottom-code, or round, before",
+            ReleaseWarning,
+            stacklevel=4,
+        )
 
 
 def _missing_memory(anonymization: Publishable, release: Release) -> str:

@@ -90,6 +90,8 @@ def test_a_range_upside_down_covers_nothing() -> None:
         (["1" + "0" * 29, "1"], "beyond 64 bits"),
         ([str(2**63), "1"], "beyond 64 bits"),
         (pd.array([Decimal(10**30), Decimal(1)], pd.ArrowDtype(pa.decimal128(38, 0))), "beyond 64 bits"),
+        ([Decimal("0.12345678901234567891"), Decimal("1.5")], "more digits than a float has"),
+        ([Decimal("12345678901234567.25"), Decimal(1)], "more digits than a float has"),
         ([str(2**53 + 1), "1.5"], "beside fractions"),
         (pd.array([[1], [2]], pd.ArrowDtype(pa.list_(pa.int64()))), "no single value"),
         (pd.array([{"a": 1}, {"a": 2}], pd.ArrowDtype(pa.struct({"a": pa.int64()}))), "no single value"),

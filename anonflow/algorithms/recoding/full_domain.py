@@ -93,7 +93,8 @@ def full_domain(
     records cost as everywhere here, all cells hidden. Above a node that suppresses too many records a highest such node
     is looked for, column by column; all below that are known, too. A node's classes are counted from those of a node
     below it.
-    O(c t q) time for c checked nodes and t distinct records. Where the schema has boundaries, each boundary class is a
+    O(c t q) time for c checked nodes and t distinct records. In the end intervals of numbers are narrowed to values of records that
+    are not suppressed, which the search does not price. Where the schema has boundaries, each boundary class is a
     table of its own.
 
     Diversity (Machanavajjhala et al. 2006; Li et al. 2007), where :func:`anonflow.diversify` asks for it: a class that lacks
@@ -109,7 +110,9 @@ def full_domain(
     if part.n < k:
         raise too_few(part.n, k)
     lattice_search = search(part, k, limit, widths, time_limit, levels=levels)
-    return outcome_of(*lattice_search.lattice.published(lattice_search.best.node, k), lattice_search.facts())
+    cells, labels, suppressed = lattice_search.lattice.published(lattice_search.best.node, k)
+    cells = cells.with_suppressed(suppressed).narrowed(part.records)
+    return outcome_of(cells, labels, suppressed, lattice_search.facts())
 
 
 def outcome_of(

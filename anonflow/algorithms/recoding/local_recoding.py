@@ -117,6 +117,8 @@ def local_recoding(
         counts.append(len(rows))
         left = left[small]
     generalization = Generalization(records.domains, lo, hi, bits)
+    if sets is None and of is None:
+        generalization = generalization.narrowed(records)
     suppressed = np.zeros(records.n, bool)
     suppressed[left] = True
     facts |= {"rounds": len(counts), "published_by_round": counts, "optimal": bool(optimal)}

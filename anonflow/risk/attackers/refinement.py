@@ -104,6 +104,8 @@ class Rounds:
             fit = np.ones((len(runs[0][0]), self.rows.n), bool)
             for a, (lo, hi) in zip(qis, runs, strict=True):
                 first, last = self.rows.lo[a], self.rows.hi[a]
+                if self.rows.domains[a].kind == "numeric":
+                    lo, hi = _narrowed(lo, hi, first, last)
                 fit &= (lo[:, first] == first) & (hi[:, first] == last)
             some = fit.any(axis=0)
             low.append(np.where(some, fit.argmax(axis=0), -1))
@@ -164,6 +166,24 @@ class Rounds:
         for node in nodes:
             published |= ((low <= node[:, None]) & (high >= node[:, None])).all(axis=0)
         return published
+
+
+def _narrowed(
+    lo: np.ndarray, hi: np.ndarray, first: np.ndarray, last: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the intervals of each level as they are published: those that types are in end where the outermost of these types do.
+
+    :meth:`anonflow.generalization.Generalization.narrowed` publishes intervals so; the whole domain stays.
+    """
+    lo, hi = lo.copy(), hi.copy()
+    for low, high in zip(lo[:-1], hi[:-1], strict=True):  # the last level is the whole domain
+        inside = (last <= high[first]) & (high[first] - low[first] < high.max())
+        start, first_of, last_of = low[first[inside]], low.copy(), high.copy()
+        first_of[start], last_of[start] = len(low), -1
+        np.minimum.at(first_of, start, first[inside])
+        np.maximum.at(last_of, start, last[inside])
+        low[:], high[:] = first_of[low], last_of[low]
+    return lo, hi
 
 
 def _different(runs: Runs) -> Runs:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from anonflow.errors import DataError
 from anonflow.option import check_text
@@ -63,12 +64,20 @@ def read_query(sql: str, database: str | PathLike[str]) -> pd.DataFrame:
         raise _failed(name, error) from None
     if len(set(table.column_names)) < table.num_columns:
         raise DataError(f"{name}: the query gives two columns the same name; name them with AS")
-    # DuckDB returns sums of integers and numbers with a point as decimals: convert them to numbers
-    decimals = [pa.types.is_decimal(kind) for kind in table.schema.types]
-    fields = [
-        field.with_type(pa.float64()) if decimal else field for field, decimal in zip(table.schema, decimals)
-    ]
-    return exact_frame(plain_table(table.cast(pa.schema(fields))))
+    columns = [_as_numbers(column) for column in table.columns]
+    return exact_frame(plain_table(pa.table(columns, names=table.column_names)))
+
+
+def _as_numbers(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return decimals, as which DuckDB returns sums of integers and numbers with a point, as floats; as they are if floats would round some."""
+    if not pa.types.is_decimal(column.type):
+        return column
+    numbers = column.cast(pa.float64())
+    try:
+        exact = pc.all(pc.equal(numbers.cast(column.type), column)).as_py()
+    except pa.ArrowInvalid:  # a rounded number has a digit more than the column
+        exact = False
+    return column if exact is False else numbers  # None where all are missing
 
 
 _WHY = {

@@ -116,7 +116,7 @@ def _read_numbers(cells: pd.Series, name: str, advice: str | None) -> tuple[np.n
         read, dates = _dates(stamps, name)
         return read[at], dates
     numbers: list[int | float] = []
-    wrong = np.zeros(len(values), bool)
+    wrong, rounds = np.zeros(len(values), bool), False
     for value in values:
         if isinstance(value, str) and _NUMBER.fullmatch(value):
             numbers.append(int(value) if _WHOLE.fullmatch(value) else float(value))
@@ -126,6 +126,7 @@ def _read_numbers(cells: pd.Series, name: str, advice: str | None) -> tuple[np.n
             numbers.append(value.item() if isinstance(value, np.generic) else value)
         elif isinstance(value, Decimal) and value.is_finite():
             numbers.append(int(value) if value == value.to_integral_value() else float(value))
+            rounds |= Decimal(repr(numbers[-1])) != value
         else:
             wrong[len(numbers)] = True
             numbers.append(0)
@@ -142,6 +143,11 @@ def _read_numbers(cells: pd.Series, name: str, advice: str | None) -> tuple[np.n
     types = {type(value) for value in values if not isinstance(value, str)}
     if types and any(isinstance(value, str) for value in values):
         raise DataError(f"column {name!r}: mixes text and numbers; make the values of one type")
+    if rounds:
+        raise DataError(
+            f"column {name!r}: decimals with more digits than a float has would be rounded; round them before, by the step round under prepare, or use "
+            "kind suppression"
+        )
     if any(isinstance(number, int) and not -_LARGEST <= number < _LARGEST for number in numbers):
         raise DataError(f"column {name!r}: integers beyond 64 bits; use kind suppression")
     if any(isinstance(number, float) for number in numbers) and any(
