@@ -41,7 +41,9 @@ def test_no_node_of_the_lattice_loses_less(rows: list[tuple[str, int, str]], k: 
     anon = af.anonymize(table, "full-domain", k=k, limit=limit, loss="lm", widths={"age": [2, 4]})
     best = reference(rows, k, limit, ["x"] * len(rows))
     assert best is not None
-    assert anon.loss("lm") * len(rows) == pytest.approx(best[0], abs=1e-9)
+    # beside suppressed records intervals are narrowed in the end
+    assert anon.loss("lm") * len(rows) <= best[0] + 1e-9
+    assert anon.suppressed.any() or anon.loss("lm") * len(rows) == pytest.approx(best[0], abs=1e-9)
     assert anon.facts["optimal"]
     assert anon.facts["gap"] == 0
     assert anon.facts["checked"] + anon.facts["pruned"] == anon.facts["nodes"]
@@ -71,9 +73,13 @@ def test_each_column_has_one_level(table: af.Table) -> None:
         level = column.labels.index(chosen[column.column])
         for a, lo in zip(column.qis, column.lo, strict=True):
             row = list(anon.generalization.layout.ranges).index(a)
-            shown = ~anon.suppressed
-            expected = lo[level][table.records.codes[:, a]]
-            assert (anon.generalization.lo[row] == expected)[shown].all()
+            shown = np.flatnonzero(~anon.suppressed)
+            codes = table.records.codes[shown, a]
+            expected = lo[level][codes]
+            # an interval of numbers begins at the least value that is in it, but the whole domain
+            if table.records.domains[a].kind == "numeric" and not anon.generalization.hidden()[a][shown].any():
+                expected = np.array([codes[expected == first].min() for first in expected], codes.dtype)
+            assert (anon.generalization.lo[row][shown] == expected).all()
 
 
 @given(tables(min_n=4, max_n=8, kinds=LEVELLED, max_columns=3))
