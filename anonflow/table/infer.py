@@ -218,9 +218,10 @@ def _ask_about_unit(frame: pd.DataFrame, advice: list[Advice]) -> None:
             names = " and ".join(repr(advice[other].column) for other in apart)
             question = (
                 f"up to {int(rows.max()):,} rows have the same value, and then the same in columns {names}: "
-                "does each value stand for one person, of role unit?"
+                "is it the number of a person, of role unit, or can others know it?"
             )
-            advice[at] = replace(advice[at], reasons=(*advice[at].reasons, question))
+            reasons = [reason.removesuffix(": can others know them?") for reason in advice[at].reasons]
+            advice[at] = replace(advice[at], reasons=(*reasons, question))
             return
 
 

@@ -304,7 +304,7 @@ def several_rows(name: str, people: int = 60, seed: int = 1) -> pd.DataFrame:
     )
 
 
-ASKED = "does each value stand for one person, of role unit?"
+ASKED = "is it the number of a person, of role unit, or can others know it?"
 
 
 @pytest.mark.parametrize("name", ["nr", "code", "x", "ref"])
@@ -318,6 +318,7 @@ def test_people_with_several_rows_are_asked_about_whatever_their_column_is_calle
     reasons = Schema.advise(frame).set_index("column")["reasons"]
     assert "up to 4 rows have the same value, and then the same in columns 'sex' and 'born'" in reasons[name]
     assert reasons[name].endswith(ASKED)
+    assert reasons[name].count("?") == 1, "a question comes last"
     assert [column for column in frame if ASKED in reasons[column]] == [name]
 
 
