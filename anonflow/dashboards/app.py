@@ -341,12 +341,12 @@ def _watchers_of(workspace: Workspace) -> list[tuple[param.Parameterized, Any]]:
     return list(watched.values())
 
 
-def application(workspace: Workspace | None = None) -> App:
-    """Return the app for the session that is being made; the workspace ends with it."""
+def application() -> App:
+    """Return the app for the session that is being made; its workspace ends with it."""
     serve_styles()
-    space = workspace or Workspace(schedule=scheduler(), aside=True)
-    pn.state.on_session_destroyed(lambda context: space.close())
-    return App(workspace=space)
+    workspace = Workspace(schedule=scheduler(), aside=True)
+    pn.state.on_session_destroyed(lambda context: workspace.close())
+    return App(workspace=workspace)
 
 
 def dashboard(

@@ -67,6 +67,9 @@ _BY_VALUES = "its numbers begin with zeros or end with a check digit, as codes d
 _NUMBER_CODES = (-1, -9, -8, -7, -99, -999, 99, 999, 9999, 99999)
 """Numbers that usually do, where they lie far from all others."""
 
+_CODES_TOGETHER = ((97, 98, 99), (997, 998, 999), (9997, 9998, 9999))
+"""Numbers of which several usually do: refused, not known, not asked."""
+
 
 @dataclass(frozen=True)
 class Advice:
@@ -218,9 +221,10 @@ def _ask_about_unit(frame: pd.DataFrame, advice: list[Advice]) -> None:
             names = " and ".join(repr(advice[other].column) for other in apart)
             question = (
                 f"up to {int(rows.max()):,} rows have the same value, and then the same in columns {names}: "
-                "does each value stand for one person, of role unit?"
+                "is it the number of a person, of role unit, or can others know it?"
             )
-            advice[at] = replace(advice[at], reasons=(*advice[at].reasons, question))
+            reasons = [reason.removesuffix(": can others know them?") for reason in advice[at].reasons]
+            advice[at] = replace(advice[at], reasons=(*reasons, question))
             return
 
 
@@ -524,16 +528,17 @@ def _possible_codes(values: pd.Series, numeric: bool, dates: bool, mixed: bool =
                 f"{plural(len(below), 'value', 'are')} {', '.join(map(str, codes))}, and no other is below 0: "
                 + name_it
             ]
-        for code in _NUMBER_CODES:
-            others = numbers[numbers != code]
-            count = len(numbers) - len(others)
-            if not count or len(others) < 5:
+        for together in (*_CODES_TOGETHER, *((code,) for code in _NUMBER_CODES)):
+            are_codes = np.isin(numbers, together)
+            codes, others = sorted(map(int, set(numbers[are_codes]))), numbers[~are_codes]
+            if len(codes) < min(2, len(together)) or len(others) < 5:
                 continue
-            # if other numbers are as large, it is an ordinary number
+            # if other numbers are as large, they are ordinary numbers
             low, high = float(others.min()), float(others.max())
-            gap = low - code if code < low else code - high if code > high else 0.0
-            if gap > max(high - low, 1.0) * 0.5 or (code < 0 <= low):
-                return [f"{plural(count, 'value', 'are')} {code}, far from all others: " + name_it]
+            gap = low - codes[-1] if codes[-1] < low else codes[0] - high if codes[0] > high else 0.0
+            if gap > max(high - low, 1.0) * 0.5 or (codes[-1] < 0 <= low):
+                count = plural(int(are_codes.sum()), "value", "are")
+                return [f"{count} {', '.join(map(str, codes))}, far from all others: " + name_it]
         return []
     texts = values.astype(str)
     coded = texts.isin(codes_among(texts.unique()))

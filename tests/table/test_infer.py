@@ -288,6 +288,26 @@ def test_an_answer_is_no_code_for_a_missing_value(name: str, values: list[str], 
     assert "there is none" not in reasons, "that is what the answer none says"
 
 
+@pytest.mark.parametrize(
+    ("numbers", "codes", "sentence"),
+    [
+        ([1, 2, 3, 4, 5], [97, 98, 99], "9 values are 97, 98, 99, far from all others"),
+        ([1, 2, 3, 4, 5], [98, 99], "6 values are 98, 99, far from all others"),
+        ([1, 2, 3, 4, 5], [99], "3 values are 99, far from all others"),
+        (list(range(100, 300)), [997, 999], "6 values are 997, 999, far from all others"),
+        (list(range(20, 97)), [97, 98, 99], ""),  # the oldest people
+        ([1, 2, 3, 4, 5], [98], ""),
+    ],
+)
+def test_codes_of_a_survey_stand_beside_each_other(
+    numbers: list[int], codes: list[int], sentence: str
+) -> None:
+    frame = pd.DataFrame({"x": numbers * 5 + codes * 3})
+    (reasons,) = Schema.advise(frame)["reasons"]
+    assert ("far from all others" in reasons) == bool(sentence), reasons
+    assert sentence in reasons
+
+
 def several_rows(name: str, people: int = 60, seed: int = 1) -> pd.DataFrame:
     """People with one to four rows each: what they are is the same in all of their rows, what they did is not."""
     rng = np.random.default_rng(seed)
@@ -304,7 +324,7 @@ def several_rows(name: str, people: int = 60, seed: int = 1) -> pd.DataFrame:
     )
 
 
-ASKED = "does each value stand for one person, of role unit?"
+ASKED = "is it the number of a person, of role unit, or can others know it?"
 
 
 @pytest.mark.parametrize("name", ["nr", "code", "x", "ref"])
@@ -318,6 +338,7 @@ def test_people_with_several_rows_are_asked_about_whatever_their_column_is_calle
     reasons = Schema.advise(frame).set_index("column")["reasons"]
     assert "up to 4 rows have the same value, and then the same in columns 'sex' and 'born'" in reasons[name]
     assert reasons[name].endswith(ASKED)
+    assert reasons[name].count("?") == 1, "a question comes last"
     assert [column for column in frame if ASKED in reasons[column]] == [name]
 
 

@@ -190,8 +190,7 @@ class Gateway(Router):
         if self.settings.trust_header is not None:
             named = request.headers.get_list(self.settings.trust_header)
             return named[0] if len(named) == 1 and _FORWARDED.fullmatch(named[0]) else None
-        cookie = request.cookies.get(COOKIE)
-        number = None if cookie is None else self._number(cookie.value)
+        number = self._number(request)
         return None if number is None else self.signed_in.user(number)
 
     def cookie_for(self, name: str) -> str:
@@ -278,8 +277,7 @@ class Gateway(Router):
 
     def sign_out(self, request: HTTPServerRequest) -> None:
         """End a request's session: its cookie is no longer valid, and its open connections are closed."""
-        cookie = request.cookies.get(COOKIE)
-        number = None if cookie is None else self._number(cookie.value)
+        number = self._number(request)
         if number is not None:
             self.signed_in.end(number)
             self._close_ended()
@@ -297,12 +295,14 @@ class Gateway(Router):
             for stream in list(self._sockets.pop(number)):
                 stream.close()
 
-    def _number(self, cookie_value: str) -> str | None:
-        value = decode_signed_value(self._secret, COOKIE, cookie_value, max_age_days=DAYS)
-        return None if value is None else value.decode("utf-8", "replace")
+    def _number(self, request: HTTPServerRequest) -> str | None:
+        """Return the id of a user's session that a request's cookie has; None where its signature is not ours, or old."""
+        cookie = request.cookies.get(COOKIE)
+        value = cookie and decode_signed_value(self._secret, COOKIE, cookie.value, max_age_days=DAYS)
+        return None if not value else value.decode("utf-8", "replace")
 
     def _remember_socket(self, request: HTTPServerRequest) -> None:
-        number = self._number(request.cookies[COOKIE].value)
+        number = self._number(request)
         stream = getattr(request.connection, "stream", None)
         if number is None or stream is None:
             return

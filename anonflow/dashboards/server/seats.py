@@ -68,16 +68,23 @@ class Seats:
         self._seats: list[Seat] = []
         self._guard = threading.Lock()
 
+    def _all(self) -> list[Seat]:
+        with self._guard:
+            return list(self._seats)
+
+    @property
+    def _waiting(self) -> list[Seat]:
+        """Those that no page shows."""
+        return [seat for seat in self._all() if seat.document is None]
+
     @property
     def shown(self) -> int:
         """How many workspaces a page shows."""
-        with self._guard:
-            return sum(seat.document is not None for seat in self._seats)
+        return sum(seat.document is not None for seat in self._all())
 
     def of(self, document: Any) -> Seat | None:
         """Return the seat of a page."""
-        with self._guard:
-            return next((seat for seat in self._seats if seat.document is document), None)
+        return next((seat for seat in self._all() if seat.document is document), None)
 
     def add(self, key: str, workspace: Workspace, document: Any, begun: DraftSpec = NO_FLOW) -> Seat:
         """Return a new workspace, its page, and the draft that every session begins with."""
@@ -88,8 +95,7 @@ class Seats:
 
     def of_key(self, key: str) -> list[Seat]:
         """Return the workspaces of a browser; the one that was shown last is the first."""
-        with self._guard:
-            seats = [seat for seat in self._seats if key and seat.key == key]
+        seats = [seat for seat in self._all() if key and seat.key == key]
         return sorted(seats, key=lambda seat: seat.since, reverse=True)
 
     def free_of(self, key: str, leaving: str = "") -> Seat | None:
@@ -128,17 +134,15 @@ class Seats:
     @property
     def with_work(self) -> list[Workspace]:
         """The workspaces with a table and work in them that a browser may come back to."""
-        with self._guard:
-            return [
-                seat.workspace
-                for seat in self._seats
-                if seat.key and seat.has_work and seat.workspace.data.frame is not None
-            ]
+        return [
+            seat.workspace
+            for seat in self._all()
+            if seat.key and seat.has_work and seat.workspace.data.frame is not None
+        ]
 
     def make_room(self) -> bool:
         """Leave the workspace that has been without a page the longest on disk, for its browser to go on with; whether there was one."""
-        with self._guard:
-            waiting = [seat for seat in self._seats if seat.document is None]
+        waiting = self._waiting
         if not waiting:
             return False
         self._close(min(waiting, key=lambda seat: seat.since), keep=True)
@@ -147,18 +151,14 @@ class Seats:
     @property
     def kept(self) -> int:
         """How many workspaces are kept that no page shows."""
-        with self._guard:
-            return sum(seat.document is None for seat in self._seats)
+        return len(self._waiting)
 
     def sweep(self) -> None:
         """End the workspaces that have been without a page for too long."""
         now = monotonic()
-        with self._guard:
-            late = [
-                seat for seat in self._seats if seat.document is None and now - seat.since >= self.seconds
-            ]
-        for seat in late:
-            self._close(seat)
+        for seat in self._waiting:
+            if now - seat.since >= self.seconds:
+                self._close(seat)
 
     def revoke(self, key: str) -> None:
         """Revoke the key of a browser: what is kept for it ends, and so does what a page shows."""

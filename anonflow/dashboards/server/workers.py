@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from anonflow.engine.execution.trust import guarded, known
@@ -101,8 +102,12 @@ class SharedCluster:
         with self._lock:
             if self._timer is not None:
                 self._timer.cancel()
-        self._client.close(timeout=5)
-        self._cluster.close(timeout=10)
+        with suppress(TimeoutError):
+            self._client.close(timeout=5)
+        try:
+            self._cluster.close(timeout=10)
+        except TimeoutError:  # what the server has to say of its end comes after this
+            LOG.warning("the workers did not end in time; the system ends them with this process")
 
 
 def _unwanted(dask_worker: Any) -> int:
