@@ -17,7 +17,7 @@ from anonflow.cli.interrupts import INTERRUPTS
 from anonflow.cli.streams import number, say, say_json, table_text, warnings_told
 from anonflow.errors import AnonflowError, FlowError, ParameterError, SchemaError, printable
 from anonflow.hierarchy.wording import plural, verb_of
-from anonflow.whole_file import write_whole
+from anonflow.whole_file import failing_as, write_whole
 
 if TYPE_CHECKING:
     from anonflow.engine.execution.result import RunReport
@@ -352,20 +352,22 @@ def write_new(output: Path, text: str) -> None:
 
     Raises
     ------
-    ParameterError
-        If the file exists, or cannot be written.
+    ParameterError, DataError
+        If the file exists, or may not be written.
+    AnonflowError
+        If the disk is full.
     """
-    begun = False
-    try:
-        with output.open("x", encoding="utf-8", newline="\n") as stream:
-            begun = True
-            stream.write(text)
-    except FileExistsError:
-        raise ParameterError(f"{output}: exists already; name another file") from None
-    except OSError as error:
-        if begun:
+    with failing_as(output, output):
+        try:
+            stream = output.open("x", encoding="utf-8", newline="\n")
+        except FileExistsError:
+            raise ParameterError(f"{output}: exists already; name another file") from None
+        try:
+            with stream:
+                stream.write(text)
+        except BaseException:  # Ctrl-C, too
             output.unlink(missing_ok=True)
-        raise ParameterError(f"{output}: cannot be written: {error.strerror}") from None
+            raise
 
 
 def _flow_schema() -> str:

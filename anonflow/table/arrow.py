@@ -121,11 +121,37 @@ def exact_frame(table: pa.Table, *, split_blocks: bool = False) -> pd.DataFrame:
     -----
     Whole numbers beside missing ones become floats otherwise, and 2^53 + 1 would be published as 2^53.
     """
+    table = as_written(table)
     frame = table.to_pandas(split_blocks=split_blocks)
     for at, field in enumerate(table.schema):
         dtype = _WIDE.get(str(field.type))
         if dtype is not None and frame.iloc[:, at].dtype.kind == "f" and _has_wide(table.column(at)):
             frame.isetitem(at, pd.array(table.column(at).to_pylist(), dtype=dtype))
+    return frame
+
+
+def as_written(table: pa.Table) -> pa.Table:
+    """Return floats of 32 bits as floats of 64 bits with the same shortest text, and whole numbers as they are.
+
+    Otherwise 0.1 would be published as 0.10000000149011612. Each still reads as the same float of 32 bits, and their order stays.
+    """
+    for at, field in enumerate(table.schema):
+        if pa.types.is_float32(field.type):
+            numbers = table.column(at)
+            wide = numbers.cast(pa.float64())
+            written = numbers.cast(pa.string()).cast(pa.float64())
+            whole = pc.and_(pc.equal(pc.floor(wide), wide), pc.less(pc.abs(wide), float(_EXACT)))
+            table = table.set_column(at, field.name, pc.if_else(whole, wide, written))
+    return table
+
+
+def frame_as_written(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a pandas frame with its floats of 32 bits as :func:`as_written` has them."""
+    for at, kind in enumerate(map(str, frame.dtypes)):
+        if kind.lower() in ("float32", "float[pyarrow]"):
+            numbers = pa.table({"": pa.array(frame.iloc[:, at], pa.float32(), from_pandas=True)})
+            frame = frame.copy(deep=False)
+            frame.isetitem(at, as_written(numbers).column(0).to_numpy())
     return frame
 
 

@@ -17,7 +17,7 @@ from anonflow.errors import SHOWN, AnonflowError, DataError, ParameterError, Sch
 from anonflow.hierarchy.wording import plural
 from anonflow.large_arrays import IN_MEMORY, Arrays
 from anonflow.strict_yaml import suggest
-from anonflow.table.arrow import pandas_frame
+from anonflow.table.arrow import frame_as_written, pandas_frame
 from anonflow.table.coding import code_column
 from anonflow.table.domain import Domain, missing_cells
 from anonflow.table.files.csv_head import PLAIN, CsvShape
@@ -111,6 +111,8 @@ class Table:
             self.identifiers = frame.iloc[:, :0]
             return
         frame = pandas_frame(frame, declared.needed)
+        if isinstance(frame, pd.DataFrame):
+            frame = frame_as_written(frame)
         if self.preparation and isinstance(frame, pd.DataFrame):
             before = len(frame)
             frame = self.preparation.apply(frame)

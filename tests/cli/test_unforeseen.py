@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import pickle
 import re
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ import pytest
 
 import anonflow as af
 from anonflow import datasets
+from anonflow.cli.commands import write_new
 from anonflow.errors import BUG, AnonflowError, unforeseen
 
 CELL = "Jane Doe"
@@ -51,6 +53,33 @@ def workspace() -> Iterator[Any]:
     item = Workspace()
     yield item
     item.close()
+
+
+@pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "No space left on device"), KeyboardInterrupt()])
+def test_a_file_that_is_half_written_goes_and_a_full_disk_is_no_wrong_input(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> None:
+    """`anonflow init` and `schema -o` ended with status 2 on a full disk, and left half a file on Ctrl-C."""
+    really = Path.open
+
+    class Full:
+        def __init__(self, path: Path, *arguments: Any, **options: Any) -> None:
+            really(path, *arguments, **options).close()
+
+        def __enter__(self) -> Full:
+            return self
+
+        def __exit__(self, *error: object) -> None:
+            pass
+
+        def write(self, text: str) -> None:
+            raise error
+
+    monkeypatch.setattr(Path, "open", lambda path, *arguments, **options: Full(path, *arguments, **options))
+    with pytest.raises((AnonflowError, KeyboardInterrupt)) as caught:
+        write_new(tmp_path / "people.yaml", "flow: people\n")
+    assert type(caught.value) in (AnonflowError, KeyboardInterrupt)  # status 3, or 130
+    assert not list(tmp_path.iterdir())
 
 
 def test_in_a_run_of_the_dashboard(workspace: Any, monkeypatch: pytest.MonkeyPatch) -> None:

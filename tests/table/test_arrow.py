@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import sys
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -121,6 +123,50 @@ def test_without_polars_a_sentence_says_what_to_install(monkeypatch: pytest.Monk
 def test_a_schema_is_guessed_from_a_stream() -> None:
     assert af.Schema.infer(Stream(people()))["pay"].role == af.Schema.infer(people().to_pandas())["pay"].role
     assert len(af.Schema.advise(Stream(people()))) == 4
+
+
+@loop("kind", ["pandas", "Float32", "pyarrow", "table", "parquet", "pieces", "stata"])
+def test_floats_of_32_bits_are_published_as_they_are_written(
+    kind: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """0.1 was published as 0.10000000149011612. Whole numbers are not shortened to 123456790."""
+    folder = tmp_path_factory.mktemp("floats")
+    numbers = np.array([0.1, 0.2, 0.3, 16777216, 123456792, np.nan], np.float32)
+    frame = pd.DataFrame({"x": np.array([0.1, 0.2, 0.3, 0.7, 1.5, 2.5], np.float32), "y": numbers})
+    schema = {"x": {"role": "quasi-identifier", "kind": "numeric"}, "y": {"role": "sensitive"}}
+    if kind in ("parquet", "pieces", "stata"):
+        file = folder / ("people.dta" if kind == "stata" else "people.parquet")
+        if kind == "stata":
+            pytest.importorskip("pyreadstat")
+            frame.to_stata(file, write_index=False)
+        else:
+            frame.to_parquet(file)
+    if kind == "pieces":
+        columns = {name: dict(column) for name, column in schema.items()}
+        spec = {
+            "flow": "floats", "version": 1,
+            "table": {"source": {"parquet": file.name, "pieces": 2}, "columns": columns},
+            "steps": [{"anonymize": {"algorithm": "mondrian", "k": 2}}, {"draw": {}}],
+            "publish": {"table": "out/release.csv"},
+        }  # fmt: skip
+        (folder / "flow.yaml").write_text(json.dumps(spec), encoding="utf-8")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            assert af.run(folder / "flow.yaml").ok
+        text = (folder / "out" / "release.csv").read_text(encoding="utf-8")
+        assert sorted(text.splitlines()[1:]) == sorted(
+            ["0.1-0.3,0.1", "0.1-0.3,0.2", "0.1-0.3,0.3", "0.7-2.5,16777216", "0.7-2.5,123456792", "0.7-2.5,"]
+        )
+        return
+    source: Any = {"Float32": lambda: frame.astype("Float32"), "pyarrow": lambda: frame.astype("float[pyarrow]"),
+                   "table": lambda: pa.table(frame)}.get(kind, lambda: frame)()  # fmt: skip
+    table = af.Table.read(file, schema) if kind in ("parquet", "stata") else af.Table(source, schema)
+    anon = af.anonymize(table, "mondrian", k=2)
+    assert anon.frame()["x"].tolist() == ["0.1-0.3"] * 3 + ["0.7-2.5"] * 3
+    assert table.frame["y"].tolist()[:5] == [0.1, 0.2, 0.3, 16777216, 123456792]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert af.verify(table, anon.release(seed=2**127))
 
 
 def test_a_pandas_frame_stays_itself() -> None:

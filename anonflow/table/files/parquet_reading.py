@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from anonflow.errors import DataError
 from anonflow.system import total_memory
-from anonflow.table.arrow import check_nested, exact_frame, is_time_zone
+from anonflow.table.arrow import as_written, check_nested, exact_frame, is_time_zone
 from anonflow.table.files.opening import (
     Opener,
     check_count,
@@ -144,7 +144,7 @@ def plain_values(table: pa.Table) -> pa.Table:
         pa.field(field.name, field.type.value_type if pa.types.is_dictionary(field.type) else field.type)
         for field in table.schema
     ]
-    table = table.cast(pa.schema(fields)).replace_schema_metadata(None)
+    table = as_written(table.cast(pa.schema(fields)).replace_schema_metadata(None))
     table.validate(full=True)
     return table
 

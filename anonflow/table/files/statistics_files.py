@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from anonflow.errors import AnonflowError, DataError
+from anonflow.table.arrow import frame_as_written
 from anonflow.table.forms.text_columns import text_type
 
 READERS = {
@@ -97,6 +98,13 @@ def read_statistics(
                 longest = _longest_shared_text(stream)
         rows = max(1, PIECE // sum(TEXT_OBJECT + (width or longest) for width in widths))
         fits(_read_columns(read_rows, rows, metadata.variable_value_labels if labels else {}, columns))
+        # pyreadstat reads Stata's 0.1 as 0.10000000149011612
+        singles = {
+            column: columns[column].astype(np.float32)
+            for column, kind in zip(columns, metadata.readstat_variable_types.values(), strict=True)
+            if kind == "float" and columns[column].dtype.kind == "f"
+        }
+        columns |= {str(column): cells for column, cells in frame_as_written(pd.DataFrame(singles)).items()}
     except (AnonflowError, MemoryError):
         raise
     except Exception as error:  # pyreadstat's own ones, and whatever damaged or invented numbers lead to
