@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -22,6 +23,7 @@ from anonflow.errors import AnonflowError, FlowError
 from tests.cases.flow_files import REPORTED, everything_in, write_flow
 from tests.cases.runs import shell
 from tests.faults.processes import EVERYTHING, environment, published
+from tests.strategies import loop
 
 HOLD = """
 import sys
@@ -152,6 +154,60 @@ def without_locks(monkeypatch: pytest.MonkeyPatch) -> None:
         raise OSError(errno.ENOLCK, "No locks available")
 
     monkeypatch.setattr(fcntl, "flock", refuse)
+
+
+@loop(
+    ("number", "error", "words"),
+    [
+        (errno.ENOSPC, AnonflowError, "make room and run again"),
+        (errno.EDQUOT, AnonflowError, "make room and run again"),
+        (errno.EIO, FlowError, "move the flow to a folder where you may write"),
+    ],
+)
+def test_a_lock_that_cannot_be_taken_is_said(
+    tmp_path: Path, number: int, error: type[AnonflowError], words: str
+) -> None:
+    with (
+        mock.patch.object(fcntl, "flock", side_effect=OSError(number, os.strerror(number))),
+        pytest.raises(error, match=f"cannot be written to: {os.strerror(number)}; {words}$"),
+        locked(tmp_path),
+    ):
+        pass
+
+
+def test_a_lock_that_its_holder_deletes_meanwhile_is_taken_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock, file = fcntl.flock, tmp_path / "lock"
+
+    def let_go(descriptor: int, kind: int) -> None:
+        monkeypatch.setattr(fcntl, "flock", lock)
+        file.unlink()
+        lock(descriptor, kind)
+
+    monkeypatch.setattr(fcntl, "flock", let_go)
+    with locked(tmp_path):
+        assert Holder.read(file.read_text()) == HERE
+
+
+def test_a_holder_that_has_not_written_its_name_yet_is_waited_for(tmp_path: Path) -> None:
+    (tmp_path / "lock").touch()
+    with (
+        mock.patch.object(fcntl, "flock", side_effect=BlockingIOError),
+        pytest.raises(AnonflowError, match=r"at work.*; wait until it is over$"),
+        locked(tmp_path),
+    ):
+        pass
+
+
+def test_a_machine_that_does_not_say_when_it_began_goes_by_its_name(tmp_path: Path) -> None:
+    with (
+        mock.patch.object(Path, "read_text", side_effect=FileNotFoundError),
+        locked(tmp_path),
+        pytest.raises(AnonflowError, match=f"kill {os.getpid()}"),
+        locked(tmp_path),
+    ):
+        pass
 
 
 def test_a_file_system_without_locks_goes_by_the_process(

@@ -449,6 +449,17 @@ def test_copies_of_the_package_share_kernels(
     assert len(files(home)) == 1
 
 
+def test_flags_in_any_order_are_one_kernel(home: Path) -> None:
+    """A set of texts has another order in another process."""
+
+    class Backwards(frozenset[str]):
+        def __iter__(self) -> Iterator[str]:
+            return reversed(list(super().__iter__()))
+
+    kernels = fresh(NO_NANS), fresh(Backwards(NO_NANS))
+    assert [(kernel(3), misses(kernel)) for kernel in kernels] == [(6, 1), (6, 0)]
+
+
 def test_every_function_has_a_number_of_its_own(home: Path) -> None:
     numbers = {FunctionIdentity.from_function(double).unique_id for _ in range(1000)}
     assert len(numbers) == 1000

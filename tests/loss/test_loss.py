@@ -16,7 +16,7 @@ from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
 from anonflow.hierarchy import Hierarchy
 from anonflow.kernels.costs import load
-from anonflow.loss.costs import ROUNDED, at_most_above, excess_of, rounded_down
+from anonflow.loss.costs import ROUNDED, at_most_above, even_shares, excess_of, rounded_down
 from anonflow.loss.registry import LOSSES
 from anonflow.table.domain import Domain
 from anonflow.table.records import Records
@@ -183,6 +183,17 @@ def test_no_records_and_what_covers_nothing() -> None:
     domain = _domain("numeric", 3)
     assert loss.information_loss(Generalization.of(Records((domain,), np.zeros((0, 1), np.int32)))) == 0
     assert loss.information_loss(_runs(domain, (3, -1))) == 0
+
+
+def test_the_order_of_columns_changes_no_share() -> None:
+    """Not even where the parts of all columns together are too many, so that some columns share a unit and others another one."""
+    rng = np.random.default_rng(2)
+    for _ in range(20):
+        sizes, order = rng.integers(2, 400, 5).tolist(), rng.permutation(5)
+        domains = [_domain("numeric", size, weight=float(rng.choice([0.5, 1, 2, 3]))) for size in sizes]
+        for measure in LOSSES.values():
+            shares = even_shares(domains, measure)
+            assert shares[order].tolist() == even_shares([domains[a] for a in order], measure).tolist()
 
 
 def test_bounds_are_shown_rounded_to_the_safe_side() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -344,6 +345,17 @@ def test_bounded_numbers_are_exact_at_the_edges(bound: int) -> None:
         low = lane * bound % (1 << 32)
         refused = low < (1 << 32) % bound
         assert number == (-1 if refused else lane * bound >> 32)
+
+
+@loop("d", [4, 6, 8, 12])
+def test_pairings_are_exact_at_the_edges(d: int) -> None:
+    """As above, with a lane for several choices; the product of their bounds is odd, so each lower half has a lane."""
+    product = math.prod(range(3, d, 2))
+    refused = (1 << 32) % product
+    for low in (0, refused - 1, refused, product - 1, product, (1 << 32) - 1):
+        lane = low * pow(product, -1, 1 << 32) % (1 << 32)
+        items, cursor = np.arange(d, dtype=np.int32), np.zeros(1, np.int64)
+        assert kernels.pair_up(items, 0, d, np.array([lane], np.uint32), cursor) == (low >= refused)
 
 
 # -------------------------------------------------------------------------------------------- words

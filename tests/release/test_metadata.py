@@ -113,6 +113,14 @@ def test_what_is_written_is_read_for_every_kind_of_column(tmp_path_factory: Any,
             if about.notation in ("set", "suppression"):
                 for cell, some in zip(release.frame[column], alone.column(column).members, strict=True):
                     assert some is None if cell == "*" else list(some) == members(cell)
+            for published in (
+                (alone.column(column), again.column(column)) if about.notation != "range" else ()
+            ):
+                for at, value in enumerate(published.values):
+                    assert (
+                        published.candidates[published.codes, at].tolist()
+                        == published.contains(value).tolist()
+                    )
 
 
 def test_dates_and_times_have_ends(tmp_path: Path) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,7 @@ import pandas as pd
 import pytest
 
 from anonflow import engine
-from anonflow.engine.owner import checkpoints, last_release
+from anonflow.engine.owner import checkpoints, folder, last_release
 from anonflow.engine.owner.folder import OwnerFolder
 from anonflow.errors import AnonflowError, FlowError, ParameterError
 from anonflow.whole_file import drafted, write_whole
@@ -447,6 +449,30 @@ def test_nothing_is_drawn_whose_seed_cannot_be_noted(tmp_path: Path, monkeypatch
     monkeypatch.setattr("anonflow.engine.publish.verify", lambda *arguments, **settings: 1 / 0)
     with pytest.raises(AnonflowError, match="no space left"):
         engine.run(write_flow(tmp_path))
+
+
+def test_what_an_owners_folder_refuses_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    owner = OwnerFolder(tmp_path / "owner" / "test")
+    assert not owner.has_seed(SEED)
+    with owner.locked():
+        owner.write_seed(SEED)
+        (owner.path / folder.UNFINISHED).mkdir()  # where a file is deleted
+    assert owner.has_seed(SEED)
+    assert not owner.has_seed(SEED + 1)
+
+    def refuse(*arguments: Any) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(folder, "open_descriptor", refuse)
+    monkeypatch.setattr(os, "replace", refuse)
+    refused = f"^{re.escape(str(owner.path))}: cannot be written to: Read-only file system$"
+    with pytest.raises(FlowError, match=refused):
+        owner.check()
+    with pytest.raises(AnonflowError, match=refused):
+        owner.set_earlier_aside()
+    with pytest.raises(AnonflowError, match=rf"{folder.UNFINISHED}: cannot be deleted: \w"):
+        owner.forget_unfinished()
+    assert owner.has_seed(SEED)
 
 
 @pytest.mark.parametrize("moves", [1, 2])
