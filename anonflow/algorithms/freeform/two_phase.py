@@ -67,7 +67,7 @@ WINDOW, WINDOWS = 256, 16
 NARROWER = 0.95
 """The windows of a space-filling order have to lose at most this share of the lexicographic ones'.
 
-Found on eight tables, k = 10: where it is at most 0.95 (Nursery 0.92, three and five normal numbers 0.67 and 0.76), two-phase with kicks loses
+Found on eight tables, k = 10: where it is at most 0.95 (Nursery 0.92, three and five normal numbers 0.67 and 0.76), two-phase loses
 less along the space-filling order; where it is more (Adult 1.2, answers about health 1.2, places with ages and jobs 1.05), more.
 """
 
