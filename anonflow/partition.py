@@ -48,6 +48,53 @@ def lexicographic_order(records: Records) -> np.ndarray:
     return positions
 
 
+def space_filling_order(records: Records) -> np.ndarray:
+    """Return positions of the records along Hilbert's curve through the ranks of all QIs, by Skilling's steps.
+
+    All QIs weigh alike on it: runs of neighbours are narrow in each of them, where those of a lexicographic order are very
+    narrow in the first and wide in the last. Equal records keep their order.
+
+    Parameters
+    ----------
+    records : Records
+        n records over q QIs.
+
+    Returns
+    -------
+    numpy.ndarray, shape (n,), int64
+        O(q n) time; 2 q bytes a record, and 24.
+
+    Notes
+    -----
+    Skilling, Programming the Hilbert curve, AIP Conference Proceedings 707, 2004.
+    """
+    n, q = records.codes.shape
+    ranks = np.empty((q, n), np.uint8)
+    for a in range(q):
+        codes = records.codes[:, a] - records.codes[:, a].min(initial=0)  # -1 is no number
+        counts = np.bincount(codes)
+        # the middle rank of a value's records, in 256 steps
+        ranks[a] = ((2 * np.cumsum(counts) - counts) * 128 // max(n, 1))[codes]
+    for bit in range(7, 0, -1):
+        lower = np.uint8((1 << bit) - 1)
+        for a in range(q):
+            high = ranks[a] >> np.uint8(bit) & np.uint8(1) > 0
+            exchanged = np.where(high, np.uint8(0), (ranks[0] ^ ranks[a]) & lower)
+            ranks[0] ^= np.where(high, lower, exchanged)
+            ranks[a] ^= exchanged
+    for a in range(1, q):
+        ranks[a] ^= ranks[a - 1]
+    flipped = np.zeros(n, np.uint8)
+    for bit in range(7, 0, -1):
+        flipped[ranks[-1] >> np.uint8(bit) & np.uint8(1) > 0] ^= np.uint8((1 << bit) - 1)
+    # bit by bit, the highest of all QIs first
+    bits = np.unpackbits(ranks ^ flipped, axis=1).reshape(q, n, 8).transpose(2, 0, 1).reshape(8 * q, n)
+    positions = np.arange(n, dtype=np.int64)
+    for digit in np.packbits(bits, axis=0)[::-1]:
+        positions = positions[np.argsort(digit[positions], kind="stable")]
+    return positions
+
+
 def _sort_digits(records: Records) -> list[np.ndarray]:
     """Return the records' codes as digits of 16 bits, the first first: numpy sorts these in one pass over their bytes."""
     digits: list[np.ndarray] = []

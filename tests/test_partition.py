@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
+from random import Random
 
 import numpy as np
 import pandas as pd
@@ -11,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anonflow.errors import InfeasibleError, ParameterError
-from anonflow.partition import cut, lexicographic_order, ordered, plan
+from anonflow.partition import cut, lexicographic_order, ordered, plan, space_filling_order
 from anonflow.table import Records, Table
 from tests.strategies import tables
 
@@ -54,6 +56,28 @@ def test_columns_with_any_number_of_values_are_compared_whole(data: st.DataObjec
     domains = tuple(replace(domain, labels=range(size)) for size in sizes)  # type: ignore[arg-type]
     records = Records(domains, np.array(rows, np.int32).reshape(len(rows), len(sizes)))
     assert lexicographic_order(records).tolist() == sorted(range(len(rows)), key=lambda i: rows[i])
+
+
+@given(st.integers(1, 4), st.integers(1, 3), st.randoms(use_true_random=False))
+def test_neighbours_on_a_grid_differ_by_one_step_of_one_column_along_a_space_filling_order(
+    q: int, bits: int, random: Random
+) -> None:
+    rows = list(itertools.product(range(1 << bits), repeat=q))
+    random.shuffle(rows)
+    frame = pd.DataFrame(rows, columns=[f"c{a}" for a in range(q)])
+    table = Table(frame, {name: {"role": "quasi-identifier", "kind": "numeric"} for name in frame})
+    line = frame.to_numpy()[space_filling_order(table.records)]
+    assert (np.abs(np.diff(line, axis=0)).sum(axis=1) == 1).all()
+
+
+@given(tables())
+def test_a_space_filling_order_has_each_record_once_and_equal_ones_together(table: Table) -> None:
+    order = space_filling_order(table.records).tolist()
+    assert sorted(order) == list(range(table.n))
+    rows = [tuple(row) for row in table.codes[order].tolist()]
+    runs = [row for row, _ in itertools.groupby(rows)]
+    assert len(runs) == len(set(rows))
+    assert all(i < j for i, j in itertools.pairwise(order) if (table.codes[i] == table.codes[j]).all())
 
 
 @given(tables(min_n=3), st.integers(2, 3))

@@ -27,6 +27,7 @@ from anonflow.generalization import Generalization
 from anonflow.kernels.costs import load
 from anonflow.kernels.freeform.reassign import cover, cover_jit, slot_costs, slot_costs_jit
 from anonflow.kernels.state import empty_state
+from anonflow.partition import lexicographic_order
 from anonflow.table import Table
 from tests.cases.flow_files import write_flow
 from tests.cases.freeform import MEASURES, assert_regular, part_of, total
@@ -53,6 +54,33 @@ def test_plain_and_compiled_agree_and_start_is_not_beaten(
     assert_regular(results[0][0])
     start = two_phase_matches(part_of(table, measure), k, 5, rounds=0, kicks=0)[0]
     assert total(table, results[0][0], measure) <= total(table, start, measure) + 1e-9
+
+
+@examples(20)
+@given(tables(min_n=4, max_n=12), st.integers(2, 3))
+def test_a_dense_start_is_never_worse_than_along_the_lexicographic_order(table: Table, k: int) -> None:
+    """So few records are all in the windows that choose the order."""
+    part = part_of(table)
+    plain = np.empty((part.n, k), np.int32)
+    for rows in stretches(lexicographic_order(part.records), 4, k):
+        plain[rows] = rows[hungarian_matches(part.take(rows), k, 0.5)]
+    start, facts = two_phase_matches(part, k, 4, start="dense", rounds=0, kicks=0)
+    assert facts["start"] == "dense"
+    assert_regular(start)
+    assert total(table, start, "gcp") <= total(table, plain, "gcp") + 1e-9
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_a_dense_start_takes_a_space_filling_order_where_it_loses_less(threads: int) -> None:
+    frame = pd.DataFrame(list(itertools.product(range(8), repeat=3)), columns=list("abc"))
+    table = Table(frame, {name: {"role": "quasi-identifier", "kind": "numeric"} for name in frame})
+    part = part_of(table)
+    plain = np.empty((part.n, 8), np.int32)
+    for rows in stretches(lexicographic_order(part.records), 64, 8):
+        plain[rows] = rows[hungarian_matches(part.take(rows), 8, 0.5)]
+    start = two_phase_matches(part, 8, 64, threads, start="dense", rounds=0, kicks=0)[0]
+    # cubes of two values in each column, instead of slices
+    assert total(table, start, "gcp") < 0.9 * total(table, plain, "gcp")
 
 
 @examples(30)
