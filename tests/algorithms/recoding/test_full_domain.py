@@ -77,7 +77,10 @@ def test_each_column_has_one_level(table: af.Table) -> None:
             codes = table.records.codes[shown, a]
             expected = lo[level][codes]
             # an interval of numbers begins at the least value that is in it, but the whole domain
-            if table.records.domains[a].kind == "numeric" and not anon.generalization.hidden()[a][shown].any():
+            if (
+                table.records.domains[a].kind == "numeric"
+                and not anon.generalization.hidden()[a][shown].any()
+            ):
                 expected = np.array([codes[expected == first].min() for first in expected], codes.dtype)
             assert (anon.generalization.lo[row][shown] == expected).all()
 

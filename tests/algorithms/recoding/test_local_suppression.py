@@ -124,7 +124,6 @@ def test_an_important_cell_is_hidden_only_where_its_row_needs_it(rows: list[list
             assert not names_nobody(rows, others, sets, k)
 
 
-@pytest.mark.filterwarnings("ignore:intervals of .* end at a value that is hidden")
 @pytest.mark.parametrize(
     "options",
     [
@@ -194,7 +193,6 @@ def test_no_attacker_who_knows_one_set_wins_more_than_one_time_in_three() -> Non
     assert attacked["success"].max() <= 1 / 3
 
 
-@pytest.mark.filterwarnings("ignore:intervals of .* end at a value that is hidden")
 def test_whoever_knows_everybody_on_a_set_names_nobody() -> None:
     """The attacker `linker` excludes what lies on no complete matching: only `matches` holds it off."""
     frame = af.datasets.census_like(150, seed=1)
