@@ -383,14 +383,15 @@ def test_decimals_of_a_query_stay_as_they_are_where_floats_would_round_them(tmp_
     """Two account numbers of 29 digits are two accounts; sums and numbers with a point are numbers."""
     pytest.importorskip("duckdb")
     sql = (
-        "select account::decimal(38, 0) account, share::decimal(38, 20) share, pay::decimal(9, 2) pay, (select sum(1)) total, null::decimal(5, 2) nothing "
+        "select account::decimal(38, 0) as account, share::decimal(38, 20) as share, pay::decimal(9, 2) as pay, (select sum(1)) as total, "
+        "null::decimal(5, 2) as blank "
         "from (values ('12345678901234567890123456789', '0.12345678901234567891', '0.1'), "
         "('12345678901234567890123456788', '0.12345678901234567892', '12.30')) people(account, share, pay)"
     )
     read = read_query(sql, write_database(tmp_path / "p.duckdb"))
     assert [*map(str, read["account"])] == ["12345678901234567890123456789", "12345678901234567890123456788"]
     assert [*map(str, read["share"])] == ["0.12345678901234567891", "0.12345678901234567892"]
-    assert read.dtypes[["pay", "total", "nothing"]].tolist() == [np.float64] * 3
+    assert read.dtypes[["pay", "total", "blank"]].tolist() == [np.float64] * 3
     assert read["pay"].tolist() == [0.1, 12.3]
 
 
