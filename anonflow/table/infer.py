@@ -59,6 +59,9 @@ _MOST_ROWS, _FEWEST_GROUPS = 100, 0.1
 _SAME, _FEWEST_REPEATED, _MOST_LIKELY_UNITS = 0.95, 20, 5
 """Of the values that several rows have: the least share whose rows agree in a column, and how many there are at least; and the columns that are looked at."""
 
+_OTHERS_KNOW = "can others know them?"
+"""What is asked of values that may be a quasi-identifier's."""
+
 _SCALED = "some are below 1: scaled weights do not say how many people a record stands for, and are published as they are"
 """Why weights have no role of their own."""
 
@@ -223,7 +226,7 @@ def _ask_about_unit(frame: pd.DataFrame, advice: list[Advice]) -> None:
                 f"up to {int(rows.max()):,} rows have the same value, and then the same in columns {names}: "
                 "is it the number of a person, of role unit, or can others know it?"
             )
-            reasons = [reason.removesuffix(": can others know them?") for reason in advice[at].reasons]
+            reasons = [reason.removesuffix(f": {_OTHERS_KNOW}") for reason in advice[at].reasons]
             advice[at] = replace(advice[at], reasons=(*reasons, question))
             return
 
@@ -378,22 +381,22 @@ def _advice(name: str, cells: pd.Series, shape: CsvShape) -> Advice:
     if "codes" in kind:
         count = len(kind["codes"])
         counted = f"its numbers are mixed with {count} code{'s' * (count > 1)}, published beside ranges"
-        return Advice(name, entry | kind | keys, (*remarks, counted, "can others know them?"), distinct)
+        return Advice(name, entry | kind | keys, (*remarks, counted, _OTHERS_KNOW), distinct)
     rare = None if numeric or remarks else rarity(values, len(cells))
     if rare is not None:
         return advice({"role": "identifier"}, rare)
     if distinct == 1:
-        states = f"one value for {len(values):,} of {len(cells):,} records and blanks are two states: can others know them?"
+        states = f"one value for {len(values):,} of {len(cells):,} records and blanks are two states: {_OTHERS_KNOW}"
         return advice(entry | kind, states)
-    reason = f"it has {distinct:,} different {'numbers' if numeric else 'values'}: can others know them?"
+    reason = f"it has {distinct:,} different {'numbers' if numeric else 'values'}: {_OTHERS_KNOW}"
     if numeric and kind["kind"] == "categorical":
-        reason = f"its {distinct:,} whole numbers look like codes, of kind numeric if they are amounts: can others know them?"
+        reason = f"its {distinct:,} whole numbers look like codes, of kind numeric if they are amounts: {_OTHERS_KNOW}"
     blanks = f"its {int(missing.sum()):,} blanks are published beside ranges"
     beside = (blanks,) if kind.get("missing") == "value" else ()
     if dates and not partial:
         reason = f"it has {distinct:,} exact dates: publish months or years, or give intervals"
     elif kind["kind"] == "numeric" and weight_shape(numbers_in(values), named=False):
-        reason = f"it has {distinct:,} different numbers, of role weight if each says how many people its record stands for: can others know them?"
+        reason = f"it has {distinct:,} different numbers, of role weight if each says how many people its record stands for: {_OTHERS_KNOW}"
     return advice(entry | kind, reason, *beside)
 
 

@@ -20,6 +20,7 @@ from anonflow import risk
 from anonflow.candidate_lists import Candidates
 from anonflow.release import Release, ReleaseWarning
 from anonflow.release import columns as columns_of_release
+from anonflow.table.identification import linkage
 from anonflow.table.identification.linkage import Link
 
 N, K = 600, 5
@@ -171,6 +172,26 @@ def test_the_criterion_and_the_attacker_are_one_model() -> None:
         af.verify(table, release, "linkable-columns(threshold=0.5, column=age)", k=K)
     with pytest.raises(af.errors.ParameterError, match="draw it first"):
         af.verify(table, anonymization, {"linkable-columns": 0.5}, k=K)
+
+
+def test_a_dependence_is_looked_for_once_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The draw's warning, the attacker and the criterion ask for the same columns; another table has dependences of its own."""
+    codings, searched = linkage._codings, []
+
+    def counted(texts: Any, codes: np.ndarray, domains: Any) -> Any:
+        searched.append(codes)
+        return codings(texts, codes, domains)
+
+    monkeypatch.setattr(linkage, "_codings", counted)
+    for tables in (1, 2):
+        table, _, release, told = drawn(["born", "noise"])
+        first, again = (af.attack(table, release, "linkable-columns", k=K) for _ in range(2))
+        assert first.equals(again)
+        assert af.verify(
+            table, release, [{"linkable-columns": {"threshold": 1}}], certificate=release.certificate
+        )
+        assert any("'born'" in sentence for sentence in told)
+        assert len(searched) == 2 * tables
 
 
 @pytest.mark.parametrize("wrong", ["twice", "outside"])

@@ -21,7 +21,7 @@ from anonflow.table.records import (
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.int64, "M8[us]"])
-@given(values=st.lists(st.sampled_from([-2, 0, 1, 7])))
+@given(values=st.lists(st.sampled_from([-2, 0, 1, 7, 10**12])))
 def test_ranks_are_those_of_sorted_values(values: list[int], dtype: Any) -> None:
     array = np.array(values, np.int64).astype(dtype)
     distinct, rank, counts = ranked_values(array)
@@ -38,6 +38,9 @@ def test_zeros_of_both_signs_are_one_value() -> None:
         [1, 0, 1, 2],
         [1, 2, 1],
     )
+    for zeros in ([0.0, -0.0], [-0.0, 0.0]):
+        (kept,) = ranked_values(np.array(zeros))[0]
+        assert np.signbit(kept) == np.signbit(zeros[0]), "the first is kept"
 
 
 @given(st.lists(st.integers(0, 5)))

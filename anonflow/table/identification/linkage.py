@@ -391,7 +391,10 @@ def _best_form(
 
 
 _CHOSEN: WeakKeyDictionary[Records, dict[bytes, tuple[float, np.ndarray, list[int]]]] = WeakKeyDictionary()
-"""What :func:`_best_contexts` found: of one table, who draws a release, who attacks it and who checks it ask for the same columns."""
+"""What :func:`_best_contexts` found, as long as the table is there: who draws, attacks and checks its release ask for the same columns.
+
+A number for each distinct value of a column.
+"""
 
 
 def _best_contexts(

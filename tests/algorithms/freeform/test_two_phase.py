@@ -17,10 +17,12 @@ from anonflow import engine
 from anonflow import loss as losses
 from anonflow.algorithms.freeform.hungarian import hungarian_matches
 from anonflow.algorithms.freeform.two_phase import (
+    SLACK,
     TWO_PHASE,
     stretches,
     two_phase_matches,
 )
+from anonflow.algorithms.method import Partition
 from anonflow.algorithms.near_blocks import near_blocks
 from anonflow.errors import FlowError, ParameterError
 from anonflow.generalization import Generalization
@@ -56,14 +58,20 @@ def test_plain_and_compiled_agree_and_start_is_not_beaten(
     assert total(table, results[0][0], measure) <= total(table, start, measure) + 1e-9
 
 
+def along_the_lexicographic_order(part: Partition, size: int, k: int) -> np.ndarray:
+    """The matches of a dense start in stretches of this order."""
+    matches = np.empty((part.n, k), np.int32)
+    for rows in stretches(lexicographic_order(part.records), size, k):
+        matches[rows] = rows[hungarian_matches(part.take(rows), k, SLACK)]
+    return matches
+
+
 @examples(20)
 @given(tables(min_n=4, max_n=12), st.integers(2, 3))
 def test_a_dense_start_is_never_worse_than_along_the_lexicographic_order(table: Table, k: int) -> None:
     """So few records are all in the windows that choose the order."""
     part = part_of(table)
-    plain = np.empty((part.n, k), np.int32)
-    for rows in stretches(lexicographic_order(part.records), 4, k):
-        plain[rows] = rows[hungarian_matches(part.take(rows), k, 0.5)]
+    plain = along_the_lexicographic_order(part, 4, k)
     start, facts = two_phase_matches(part, k, 4, start="dense", rounds=0, kicks=0)
     assert facts["start"] == "dense"
     assert_regular(start)
@@ -75,9 +83,7 @@ def test_a_dense_start_takes_a_space_filling_order_where_it_loses_less(threads: 
     frame = pd.DataFrame(list(itertools.product(range(8), repeat=3)), columns=list("abc"))
     table = Table(frame, {name: {"role": "quasi-identifier", "kind": "numeric"} for name in frame})
     part = part_of(table)
-    plain = np.empty((part.n, 8), np.int32)
-    for rows in stretches(lexicographic_order(part.records), 64, 8):
-        plain[rows] = rows[hungarian_matches(part.take(rows), 8, 0.5)]
+    plain = along_the_lexicographic_order(part, 64, 8)
     start = two_phase_matches(part, 8, 64, threads, start="dense", rounds=0, kicks=0)[0]
     # cubes of two values in each column, instead of slices
     assert total(table, start, "gcp") < 0.9 * total(table, plain, "gcp")
