@@ -184,13 +184,13 @@ def test_a_dependence_is_looked_for_once_a_table(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(linkage, "_codings", counted)
     for tables in (1, 2):
-        table, _, release, told = drawn(["born", "noise"])
+        table, _, release, sentences = drawn(["born", "noise"])
         first, again = (af.attack(table, release, "linkable-columns", k=K) for _ in range(2))
         assert first.equals(again)
         assert af.verify(
             table, release, [{"linkable-columns": {"threshold": 1}}], certificate=release.certificate
         )
-        assert any("'born'" in sentence for sentence in told)
+        assert any("'born'" in sentence for sentence in sentences)
         assert len(searched) == 2 * tables
 
 

@@ -39,8 +39,8 @@ def test_zeros_of_both_signs_are_one_value() -> None:
         [1, 2, 1],
     )
     for zeros in ([0.0, -0.0], [-0.0, 0.0]):
-        (kept,) = ranked_values(np.array(zeros))[0]
-        assert np.signbit(kept) == np.signbit(zeros[0]), "the first is kept"
+        (zero,) = ranked_values(np.array(zeros))[0]
+        assert np.signbit(zero) == np.signbit(zeros[0]), "the first is kept"
 
 
 @given(st.lists(st.integers(0, 5)))
