@@ -22,6 +22,7 @@ import anonflow as af
 from anonflow import engine
 from anonflow.errors import DataError
 from anonflow.release import Earlier, ReleaseWarning
+from anonflow.table.identification.earlier import KEY_FILE, MEMORY
 from anonflow.table.row_marks import unit_marks
 from tests.cases.flow_files import REPORTED, write_flow
 from tests.cases.released_twice import NAMED, people
@@ -76,8 +77,13 @@ def test_people_whose_names_are_written_otherwise_are_told_of(tmp_path: Path) ->
 
 
 def test_people_whose_numbers_are_written_otherwise_are_told_of(tmp_path: Path) -> None:
-    """`007` of one year and `7` of the next read as one number, and were one person without a word."""
+    """`007` of one year and `7` of the next read as one number, and were one person without a word.
+
+    The key is fixed: two spellings of a number share the byte that tells them apart for 1 in 255 keys, and then a person is not counted.
+    """
     memory, frame = Earlier(tmp_path / "owner"), people(60)
+    (memory.path / MEMORY).mkdir(parents=True)
+    (memory.path / MEMORY / KEY_FILE).write_text("0123456789abcdef" * 2)
     numbers = pd.Series([f"{number:03}" for number in range(60, 120)])
     first = af.Table(frame.assign(name=numbers), NAMED)
     af.anonymize(first, "mondrian", k=5).release(seed=2**127, owner=memory.path)
