@@ -67,7 +67,7 @@ def init(
     from anonflow.algorithms.budget import AUTO
     from anonflow.algorithms.registry import algorithm_named
     from anonflow.engine.flows.loader import load_flow
-    from anonflow.engine.flows.spec import form_of
+    from anonflow.engine.flows.spec import flow_name, form_of
     from anonflow.engine.targets import check_targets
     from anonflow.table import Schema
     from anonflow.table.files.csv_reading import is_csv
@@ -119,7 +119,7 @@ def init(
     rows = 1 if unit is None else int(frame[unit].value_counts().max())
     target = Path("out") / f"{file.stem}.csv" if publish is None else Path(_beside(publish, output))
     flow = {
-        "flow": "".join(c if c.isalnum() or c in "-_" else "-" for c in file.stem) or "table",
+        "flow": flow_name(file.stem),
         "version": 1,
         "table": {"source": source, "columns": Schema(entries).to_mapping()},
         "steps": [{"anonymize": anonymize}, {"draw": {}}, {"verify": ["covers", "guarantee"]}],

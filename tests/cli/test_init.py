@@ -47,6 +47,17 @@ def test_a_release_in_three_commands(folder: Path, capsys: pytest.CaptureFixture
     assert (folder / "out" / "people.html").is_file()
 
 
+@pytest.mark.parametrize(
+    ("stem", "name"),
+    [("fälle", "falle"), ("журнал", "table"), ("_år 2025", "ar-2025"), ("名.v2", "v2"), ("a" * 90, "a" * 64)],
+)
+def test_a_file_may_have_any_name(stem: str, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A flow's name has plain letters alone, and `init` wrote fälle into it, which the flow then refused."""
+    Path("people.csv").rename(f"{stem}.csv")
+    assert shell(capsys, "init", f"{stem}.csv", "--yes", "--k", 5, "--algorithm", "mondrian")[0] == 0
+    assert load_flow(f"{stem}.flow.yaml").name == name
+
+
 def test_without_answers_the_method_is_auto(capsys: pytest.CaptureFixture[str]) -> None:
     assert shell(capsys, "init", "people.csv", "--yes")[0] == 0
     (run,) = load_flow("people.flow.yaml").runs

@@ -22,7 +22,6 @@ from anonflow.dashboards.session.files.paths import check_confined, paths_in, sa
 from anonflow.dashboards.session.files.table_sources import (
     bring,
     first_columns,
-    flow_name,
     load_dataset,
     read_table,
     read_upload,
@@ -39,7 +38,7 @@ from anonflow.dashboards.session.starts import Starts
 from anonflow.dashboards.work.jobs import FinishedRun
 from anonflow.dashboards.work.user_limits import Limits
 from anonflow.engine.execution.events import Cancelled
-from anonflow.engine.flows.spec import SourceSpec
+from anonflow.engine.flows.spec import SourceSpec, flow_name
 from anonflow.engine.report.reviewer import FIELDS
 from anonflow.errors import AnonflowError, DataError, FlowError, ParameterError
 from anonflow.hierarchy import Hierarchy

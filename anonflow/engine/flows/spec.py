@@ -5,6 +5,7 @@ The columns of the table are not declared here: :class:`anonflow.table.Schema` c
 
 from __future__ import annotations
 
+import unicodedata
 from os import PathLike
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -49,6 +50,17 @@ SCHEDULER = (
 MEMORY = r"^\d{1,6}(\.\d{1,3})?[KMGT]i?B$"
 
 NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
+
+
+def flow_name(name: str) -> str:
+    """Return the name of a flow for a table or file with this name."""
+    plain = unicodedata.normalize("NFKD", name)
+    letters = "".join(
+        letter if letter.isascii() and (letter.isalnum() or letter in "._-") else "-"
+        for letter in plain
+        if not unicodedata.combining(letter)
+    )
+    return letters.strip("._-")[:64] or "table"
 
 
 class _Spec(BaseModel):

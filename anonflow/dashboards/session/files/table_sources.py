@@ -365,11 +365,3 @@ def bring(spec: DraftSpec, home: Path, folder: Path) -> DraftSpec:
             raise DataError(f"{home / path}: cannot be read; the flow names it") from None
         holder[key] = name
     return DraftSpec.of(brought)
-
-
-def flow_name(name: str) -> str:
-    """Return a name that a flow can have."""
-    letters = "".join(
-        letter if letter.isascii() and (letter.isalnum() or letter in "._-") else "-" for letter in name
-    )
-    return letters.strip("._-")[:64] or "draft"
