@@ -67,6 +67,7 @@ class Candidates:
 
         def write(start: int, stop: int) -> None:
             part = listed(start, stop)
+            # places without an original come last, and are cut off
             ascending = np.sort(np.where(part < 0, np.iinfo(matches.dtype).max, part), axis=1)
             there = np.arange(matches.shape[1]) < np.diff(ends[start : stop + 1])[:, None]
             originals[ends[start] : ends[stop]] = ascending[there]

@@ -327,6 +327,7 @@ def random_places(key: int, start: int, count: int) -> np.ndarray:
     """
     block = start // 4  # four numbers of 64 bits for each count
     words = np.random.Philox(key=key, counter=block).random_raw(start - 4 * block + count)
+    # 63 bits: positive as int64
     return (words[start - 4 * block :] >> np.uint64(1)).astype(np.int64)
 
 
@@ -458,6 +459,7 @@ def cut_classes(sizes: np.ndarray, names: Sequence[str], size: int | None, k: in
     runs = np.ones(len(counts), np.int64)
     if size is not None:
         runs = -(-counts // size)
+        # a last one of fewer than k joins its neighbour
         runs -= (runs > 1) & (counts - (runs - 1) * size < k)
     return Cuts(starts, counts, runs, size)
 

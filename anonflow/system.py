@@ -242,6 +242,7 @@ def total_memory() -> int:
 def peak_memory() -> int:
     """Return the most bytes that this process has used so far."""
     if resource is not None:
+        # macOS says bytes
         kibibytes = int(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
         return kibibytes * (1 if sys.platform == "darwin" else 1024)
     import psutil
@@ -316,6 +317,7 @@ def started(process: int) -> str:
         text = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return ""
+    # field 22; the name before it, in brackets, may have brackets and spaces itself
     return text.rpartition(")")[2].split()[19]
 
 

@@ -137,6 +137,7 @@ def drafted(
             for file in files:
                 if forced:
                     # Windows forces nothing to disk that is open to be read only
+                    # and on the disk before it gets its name: a crash leaves the old file or the whole new one
                     with file.open("rb+") as stream:
                         os.fsync(stream.fileno())
                 file.chmod(bits)

@@ -230,6 +230,7 @@ class Anonymization:
             raise ParameterError(
                 "this result does not say which method made it; call anonflow.anonymize again"
             )
+        # what the budget chose is among them: the same choice again, without pilots
         settings = {name: value for name, value in self.parameters.items() if name != "budget"}
         settings.setdefault("partition_size", None)  # who names none cut nothing
         return self.anonymize(self.table, self.algorithm.name, self.k, seed=seed, **settings)

@@ -191,6 +191,7 @@ def anonymize(
         workers = check_whole(workers, 1, words)
     # the algorithms' stream and the draw's are derived from it apart: neither tells anything about the other
     entropy = checked_seed(seed)
+    # nothing but the seed hides who is whose then, and a small one can be searched
     if method.rests_on_seed(options):
         warn_of_small_seed(seed)
     records = within(table.records, method, boundaries)
@@ -249,6 +250,7 @@ def anonymize(
     outcomes: list[Outcome] = []
     smaller = len(index) == 1 and len(index[0]) > 250 and not method.whole_table
     hint = f" on {len(index[0]):,} records at once; partition_size=250 takes less time" if smaller else ""
+    # a deadline says itself when the run ends
     expect = (
         None
         if is_over is not None

@@ -92,6 +92,7 @@ class Assembly:
             matches = self._matches = self._wide_enough(width)
             local = np.concatenate([_as_wide(rows, width) for rows in lists])
             before = np.repeat(np.cumsum(lengths) - lengths, lengths)
+            # where nothing is listed some other place is read, and not used
             matches[place, :width] = np.where(local < 0, -1, np.concatenate(index)[local + before[:, None]])
             # other partitions may have needed more places
             matches[place, width:] = -1

@@ -384,6 +384,7 @@ def choose(
     timed = partial(run_pilots, method, table, k, loss=loss, seconds=SHARE * budget, at_once=at_once)
 
     def expected(at: int) -> float:
+        # the method may take either start: the longer time counts
         return max(model.expected(*table.cuts(at, k).lengths, threads).wall for model in models)
 
     settings = {**options, **shorter, **idle}
@@ -433,6 +434,7 @@ def choose(
 
 def _largest(expected: Callable[[int], float], k: int, reach: int, seconds: float) -> int:
     """Return the largest size of partitions up to `reach` that is expected to fit the seconds; if none does, the fastest."""
+    # four sizes in each doubling, up to more records than a table has
     sizes = {reach, *(int(2 ** (step / 4)) for step in range(4 * 40))}
     lasts = {size: expected(size) for size in sorted(sizes) if k <= size <= reach}
     fitting = [size for size, duration in lasts.items() if duration <= seconds]

@@ -315,6 +315,7 @@ def _held_back(there: np.ndarray, gone: np.ndarray, least: int, *, divides: bool
     least, divides
         As :func:`_published_again` takes them.
     """
+    # two releases divide a class into those who are in both and the others: each part has to hide its people
     back = np.where(gone > 0, np.maximum(0, least - gone), 0)
     return np.where((gone == 0) | (divides & (there - back >= least)), back, there)
 

@@ -133,6 +133,7 @@ def _all_frequent(
     labels = [equal_columns(records.codes[:, at].T, records.n) for at in sets]
     good = np.ones(records.n, bool)
     while True:
+        # whoever stays suppressed makes the values of others rarer: again, until nobody is left to drop
         there = ~suppressed | good
         frequent = [np.bincount(label[there], minlength=len(label))[label] >= k for label in labels]
         now = good & np.all(frequent, axis=0)
@@ -368,6 +369,7 @@ def _wide(
     k : int
     """
     wide = np.zeros(prices.shape, bool)
+    # the set with most rare rows first: cells that it widens cost the later sets nothing
     for at, rows in sorted(sets, key=lambda rare: -len(rare[1])):
         count = np.bincount(classes[rows], minlength=int(classes.max(initial=0)) + 1)
         company = np.flatnonzero((count > 0)[classes] & (count < k)[classes])

@@ -237,6 +237,7 @@ class PilotModel:
     def _at(self, records: int, values: list[float], settled: int | None) -> float:
         sizes = np.array([float(pilot.records) for pilot in self.pilots])
         # a longer stretch takes no less: where it seemed to, the clock was noisy
+        # and more than 0, for its logarithm
         grown = np.maximum.accumulate(np.maximum(values, 1e-9))
         if records <= sizes[0]:
             return float(grown[0] * records / sizes[0])

@@ -117,6 +117,7 @@ def weighted(part: Partition, sets: Any, of: int | None, importance: Any, subjec
     domains = part.records.domains
     numbers = [float(importance.get(domain.column, 0)) for domain in domains]
     rank = np.minimum(np.unique(numbers, return_inverse=True)[1], MOST_RANKS).tolist()
+    # a factor that a hundred less important columns together do not outweigh
     heavy = [
         replace(domain, weight=domain.weight * 100.0**r) for domain, r in zip(domains, rank, strict=True)
     ]

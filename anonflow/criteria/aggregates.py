@@ -65,6 +65,7 @@ def _is_another(evidence: Evidence, listed: Candidates, a: int, values: np.ndarr
     missing = np.minimum.reduceat(codes, starts) < 0
     numbers = np.where(codes < 0, 0.0, domain.points[codes])
     scale = max(float(np.abs(domain.points[[0, -1]]).max()), 1e-300)
+    # by the largest number, so that no sum overflows
     numbers = (numbers / scale).astype(np.longdouble)
     if domain.aggregate == "mean":
         class_numbers = np.add.reduceat(numbers, starts) / sizes

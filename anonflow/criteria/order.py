@@ -49,6 +49,7 @@ def order_remarks(evidence: Evidence) -> tuple[str, ...]:
     if evidence.frame is None or evidence.own:
         return ()
     remarks = [_UNREADABLE]
+    # the same draws each time: a file that is verified again gets the same remarks
     rng = np.random.default_rng(evidence.n)
     rows = np.unique(np.linspace(0, evidence.n - 1, min(evidence.n, _ROWS)).astype(np.int64))
     exempt = evidence.blank if evidence.k is None else evidence.exempt  # without k, every blank row may be
@@ -59,6 +60,7 @@ def order_remarks(evidence: Evidence) -> tuple[str, ...]:
     covers = evidence.published.covers_records
     drawn = covers(np.tile(rows, DRAWS), evidence.records.take(others)).reshape(DRAWS, len(rows)).sum(axis=1)
     looks = [
+        # doubled: the smaller of two chances is taken (Bonferroni)
         (2 * chance(int(covers(rows, evidence.records.take(records)).sum()), drawn.tolist()), how, records)
         for records, how in ((rows, "in"), (evidence.n - 1 - rows, "against"))
     ]
@@ -91,6 +93,7 @@ def chance(count: int, drawn: list[int]) -> float:
     assignment events come together: d is how many times their variance exceeds that of independent ones, at least 1.
     """
     p = (1 + sum(statistic >= count for statistic in drawn)) / (1 + len(drawn))
+    # none in all draws only says that fewer than one is expected in them
     mean = max(float(np.mean(drawn)), 1 / len(drawn))
     if p > 1 / (1 + len(drawn)) or count <= mean:
         return p

@@ -180,6 +180,7 @@ def _compatible(evidence: Evidence, columns: Sequence[str], k: int, rows: str) -
         people = (
             people[~evidence.exempt[people]]
             if evidence.own
+            # a release does not say who is suppressed: as many people may have too few rows
             else people[: len(people) * (len(people) > allowed)]
         )
     if len(people):

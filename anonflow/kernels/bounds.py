@@ -50,6 +50,7 @@ def nearest(
             times[at] = weight[j]
             size += 1
             total += weight[j]
+            # those beyond k records leave, so the list never needs more than k + 1 places
             while total - times[size - 1] >= k:
                 size -= 1
                 total -= times[size]
@@ -227,6 +228,7 @@ def cover_bounds(
                 depth -= 1
                 continue
             if used >= joins:
+                # at the root, the candidate whose subtree is unfinished, else the next one: no set left out costs less
                 bound = price[0, at[0] - 1] if depth > 0 else price[0, e]
                 break
             # the e-th is the farthest member: continue with the nearer ones
@@ -307,6 +309,7 @@ def group_bounds(
             # costs only add up: levels that already cost too much for everybody are not continued
             if useful:
                 for i in range(n):
+                    # an exclusive or of random numbers, one a QI: it is as random as they are, and equal for equal cells
                     keys[depth + 1, i] = keys[depth, i] ^ key[added, i]
                 depth += 1
                 if depth < q:

@@ -151,6 +151,7 @@ class KernelCache:
             return
         try:
             until = time.monotonic() + LONGEST
+            # the lock is tried again and again: a call that waits would miss both the file and the end of the time
             while time.monotonic() < until and not os.path.exists(path):
                 try:
                     take_lock(descriptor)
@@ -179,6 +180,7 @@ class KernelCache:
         if hashlib.sha256(content[_SHA:]).digest() != content[:_SHA]:
             return None  # the file is incomplete: the disk was full, or the machine stopped
         stored_key, payload = pickle.loads(content[_SHA:])
+        # the file's name is a hash of the key's text: only the key itself decides
         if stored_key != key:
             return None
         return CompileResult._rebuild(target_context, *pickle.loads(payload))
@@ -200,6 +202,7 @@ class KernelCache:
         fresh = path.with_suffix(f".{os.urandom(8).hex()}")
         try:
             fresh.write_bytes(hashlib.sha256(content).digest() + content)
+            # renamed when it is complete: a reader meets a whole file or none
             fresh.replace(path)
         except OSError as error:
             with suppress(OSError):
@@ -212,6 +215,7 @@ class KernelCache:
         return (
             sig,
             self._source,
+            # bytecode has no constants: two functions of a file may share it, and their lines tell them apart
             function.__code__.co_firstlineno,
             self._options,
             dumps((function.__defaults__, cells)),
@@ -256,6 +260,7 @@ def folder() -> str | None:
         home = place / stamp
         try:
             home.mkdir(parents=True, exist_ok=True)
+            # an existing folder is no proof that it can be written to
             tempfile.TemporaryFile(dir=home).close()
         except OSError:
             continue
@@ -302,6 +307,7 @@ def _stamp() -> str:
         sys.implementation.cache_tag,
     )
     digest = hashlib.sha256(repr((versions, cpu_target.target_context.codegen().magic_tuple())).encode())
+    # a compiled kernel contains those that it calls, so a change to any file renews all
     for path in sorted(Path(__file__).parent.rglob("*.py")):
         digest.update(path.name.encode() + hashlib.sha256(path.read_bytes()).digest())
     return f"kernels-{digest.hexdigest()[:32]}"

@@ -389,6 +389,7 @@ def best_choice(
     """
     n = len(origin.cost)
     k = len(chosen)
+    # the first call for this record: later ones find its closure in `work`
     if best == np.inf and depth == 1 and chosen[min(1, k - 1)] == -1:
         move(work, 0, i, origin)
         if k == 1:
@@ -462,6 +463,7 @@ def switch(
     used = 0
     length = 0
     original = np.int64(-1)
+    # a step takes at most three numbers: a start, a row, a member
     while used + 3 <= len(randoms):
         if original < 0:
             original = np.int64(randoms[used] * n)
@@ -473,6 +475,7 @@ def switch(
         length += 1
         at = start[row] + np.int64(randoms[used + 1] * (stop[row] - start[row]))
         used += 2
+        # searched by hand: numba's `searchsorted` is a closure that its cache mixes up (`kernels/ordering.py`)
         low = np.int64(0)
         high = np.int64(len(ends) - 1)
         while low < high:  # the first end beyond `at`
@@ -503,6 +506,7 @@ def switch(
                     if rows[path[after], s] == through[after]:
                         rows[path[after], s] = through[t]
                         break
+        # only what this walk has met is cleared: O(length), not O(n)
         for t in range(length):
             met[path[t]] = -1
         length = 0

@@ -167,6 +167,7 @@ def widen(plan: Plan, B: State, j: Index, A: State, i: Index) -> None:
         else:
             rest += set_cost(plan, t, B.count[t, j], B.mass[t, j], B.mlog[t, j])
     B.base[j] = base
+    # multiples of GRID: the sum is the one that `renew` would compute, to the last bit
     B.cost[j] = base + rest
 
 
@@ -211,6 +212,7 @@ def load(plan: Plan, lo: np.ndarray, hi: np.ndarray, bits: np.ndarray) -> State:
     for t in range(len(plan.range_form)):
         points = plan.points[plan.point_at[t] : plan.point_at[t + 1]]
         if len(points):
+            # clipped: the codes of the empty run lie outside, and are set below
             points.take(lo[t], out=state.lo[t], mode="clip")
             points.take(hi[t], out=state.hi[t], mode="clip")
             # the empty run lies beyond all points on both sides

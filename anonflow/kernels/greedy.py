@@ -188,6 +188,7 @@ def greedy_rounds(
             while True:
                 # no literal 0: its type would be another one than that of other callers
                 increase_row(plan, origin, y, work, np.int64(0), m, out)
+                # the k originals of a generalized record differ: one that it has is not taken again
                 for l in range(level):
                     s = slot[assigned[y, l]]
                     if s >= 0:

@@ -7,6 +7,7 @@ import numpy as np
 from anonflow.kernels.jit import jit
 
 _ONE = np.uint64(1)
+# 2^64 over the golden ratio, for multiplicative hashing (Knuth): its multiples spread over all words
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 

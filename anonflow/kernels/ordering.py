@@ -130,6 +130,7 @@ def least(values: np.ndarray, begin: int, key: np.ndarray, place: np.ndarray) ->
                     key[at] = key[(at - 1) // 2]
                     place[at] = place[(at - 1) // 2]
                     at = (at - 1) // 2
+            # strictly less: of equal ones, those that come first in the cyclic order stay
             elif value < key[0]:
                 at = 0
                 while 2 * at + 1 < room:

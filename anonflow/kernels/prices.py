@@ -22,10 +22,12 @@ def bit_cost(unit: float, mass: float, mlog: float) -> float:
     H = log2 N - (1/N) sum c log2 c. The logarithm is our own: it has no calls, so loops around it are
     vectorized, and it is the same on every machine.
     """
+    # an empty set has mass 0, and must not be divided by; mass 1 gives no bits either
     mass = mass if mass > 1.0 else 1.0
     word = np.float64(mass).view(np.int64)
     exponent = (word >> np.int64(52)) - np.int64(1023)
     m = np.int64((word & _FRACTION) | _UNIT_EXPONENT).view(np.float64)
+    # from sqrt(1/2) to sqrt(2), |s| is at most 0.172: the ten terms leave less than a float64 resolves
     wide = m > 1.4142135623730951
     m = m * 0.5 if wide else m
     whole = float(exponent) + (1.0 if wide else 0.0)
@@ -34,6 +36,7 @@ def bit_cost(unit: float, mass: float, mlog: float) -> float:
     tail = _C5 + z * (_C6 + z * (_C7 + z * (_C8 + z * _C9)))
     log2 = whole + s * (_C0 + z * (_C1 + z * (_C2 + z * (_C3 + z * (_C4 + z * tail)))))
     bits = log2 - mlog / mass
+    # rounding may leave the entropy of one value just below 0
     bits = bits if bits > 0.0 else 0.0
     return (unit * bits + _ROUNDER) - _ROUNDER
 

@@ -346,10 +346,12 @@ def least_surplus(
             move(near, e, label[e], origin)
         first = size[0]
         lower_bound = min(lowest, outside)
+        # a multiple of GRID, so that bounds less it stay exact
         allowed = max(slack, np.floor(-0.5 * lower_bound / GRID) * GRID)
         used = 0
         ended = first == 0
         while not ended:
+            # the least bound of what this pass leaves out: no set that it has not met is below it
             floor = outside
             size[0] = first
             move(box, np.int64(0), i, origin)
@@ -549,6 +551,7 @@ def greedy_sets(
                 if left[j] > 0 and (at < 0 or row[j] < row[at]):
                     at = j
             widen(plan, box, np.int64(0), origin, at)
+            # records equal to it join at no further cost
             while size < k and left[at] > 0:
                 sets[i, size] = at
                 left[at] -= 1
@@ -652,6 +655,7 @@ def ascent(
         for j in range(u):
             mean[j] = 0.3 * direction[j] + 0.7 * mean[j]
             square += mean[j] * mean[j] / weight[j]
+        # no step of finite length along a direction that vanishes
         if square <= GRID:
             break
         step = reach / square

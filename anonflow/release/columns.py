@@ -24,6 +24,7 @@ _OWN_COMBINATION = 0.5
 _MISPLACED = 0.1
 """Share of the runs by which a random order has more that a column may have, and is still in the table's order."""
 
+# As a logarithm: by chance, fewer than 1 of 1,000 orders are so near to the table's.
 _CHANCE = math.log(1000)
 
 _LINKED = 0.05

@@ -19,6 +19,7 @@ BUCKET = 1 << 17
 """Rows that lie in a bucket, on average at most; more rows than that are dealt to several buckets."""
 
 _BATCH = 1 << 21  # lanes made at a time: 8 MiB
+# Rows that are dealt at a time. Streams are named after these blocks: another number is another shuffle.
 _DEALT = 1 << 20
 
 
@@ -254,10 +255,12 @@ def deal(n: int, words: RandomWords) -> Iterator[np.ndarray]:
     numpy.ndarray, uint16
         Independent and uniform over :func:`bucket_count` buckets; together n.
     """
+    # the upper bits of a lane are the bucket: of a power of two, each is equally probable
     shift = 33 - bucket_count(n).bit_length()
     for number, start in enumerate(range(0, n, _DEALT)):
         count = min(_DEALT, n - start)
         lanes = words.lanes("deal", number, count)[:count].astype(np.uint64)
+        # rows are counted in int32, so there are at most 2^14 buckets
         yield (lanes >> np.uint64(shift)).astype(np.uint16)
 
 
@@ -347,6 +350,7 @@ def _lanes_of_draw(sizes: np.ndarray, degrees: np.ndarray) -> np.ndarray:
     while (degree > 1).any():
         even = (degree % 2 == 0) & (degree > 1)
         odd = (degree % 2 == 1) & (degree > 1)
+        # pairings on both sides and a coin for each closed walk; the steps of random walks: too few only cost time
         choices = np.array([_pairing_lanes(d) for d in range(int(degree.max()) + 1)])[degree]
         lanes += np.where(even, (2 * choices + 0.2) * sizes + 8, 0)
         lanes += np.where(odd, (np.log(np.maximum(sizes, 1)) + 5) * sizes + 16, 0)

@@ -129,6 +129,7 @@ def publish(
     listed = candidates(*relation, order, arrays.empty)
     if not rehearsal:
         _warn_of_columns(anonymization, listed, suppressed[order], order, origin[order], hidden)
+    # of the draw's words, so that a replay writes the same certificate
     key = words.lanes("marks", 0, 2 * KEY_LENGTH // 8).tobytes().hex()[:KEY_LENGTH]
     certificate = Certificate.of_candidates(
         int(anonymization.k),

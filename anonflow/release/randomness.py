@@ -83,6 +83,7 @@ class RandomWords:
         """
         count += count % 2
         if self._start is None:
+            # the system gives no word twice: those that were handed out come back from the caller
             old = np.empty(0, np.uint32) if had is None else had
             fresh = np.frombuffer(os.urandom(4 * max(0, count - len(old))), "<u4").astype(np.uint32)
             return np.concatenate([old, fresh])
@@ -142,6 +143,7 @@ def checked_seed(seed: int | bytes | str | None) -> int:
     if seed is None:
         return int.from_bytes(os.urandom(16), "big")
     secret = checked_secret(seed)
+    # a number has no leading zeros, and bytes with and without them are different seeds
     return int.from_bytes(b"\x01" + secret, "big") if isinstance(secret, bytes) else secret
 
 

@@ -60,6 +60,7 @@ class PlainColumn:
             If the cells are lists or other values that are no single value, bytes, or text that is no Unicode.
         """
         code, distinct = factorized(cells, name)
+        # numpy makes an integer of a date in nanoseconds
         values = [
             value.item()
             if isinstance(value, np.generic) and not isinstance(value, np.datetime64 | np.timedelta64)

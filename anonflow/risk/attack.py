@@ -179,6 +179,7 @@ def attack(
         )
     if folders and isinstance(table, Table):
         published = subject_of(release, table)
+        # people who were held back have no row: the others are attacked
         if published.frame is not None and published.rows < table.n:
             table = released_people(table, published.frame, folders)
     context = AttackContext.of(table, release, k, certificate, seed, another_tool)

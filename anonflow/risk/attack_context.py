@@ -221,6 +221,7 @@ class AttackContext:
         named = tuple(name for name in schema.quasi_identifiers if name in keys)
         if named not in self._with_keys:
             unknown = [name for name in schema.quasi_identifiers if name not in keys]
+            # without the certificate: it lists matches by all quasi-identifiers, which these attackers do not know
             context = self._with_keys[named] = replace(
                 self,
                 some_keys=bool(unknown),

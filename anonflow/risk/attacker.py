@@ -226,6 +226,7 @@ class AttackerKind:
     def __init_subclass__(cls, **declared: Any) -> None:
         super().__init_subclass__()
         for name, value in declared.items():
+            # a plain function in a class would get the attacker as its first argument
             setattr(cls, name, staticmethod(value) if callable(value) else value)
 
     def __post_init__(self) -> None:

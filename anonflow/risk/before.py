@@ -94,6 +94,7 @@ class RiskBefore:
 
     def above(self, threshold: float = THRESHOLD) -> int:
         """Return records whose 1 / class size is greater than a threshold."""
+        # equal to the threshold, but for rounding, is not above it
         return int((1.0 / self.sizes > threshold + 1e-12).sum())
 
     def unique_by_size(self) -> list[tuple[int, int]]:

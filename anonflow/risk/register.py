@@ -197,6 +197,7 @@ class RegisterCounts(RegisterFits):
         names = list(register_schema)
         if originals is not None:
             original_cells = originals.frame[names]
+            # coded together: a published range also covers people whose value the table does not have
             both = pd.concat([original_cells, _as_typed(both, original_cells)], ignore_index=True)
         table = Table(both, register_schema)
         before = 0 if originals is None else originals.n

@@ -256,6 +256,7 @@ def unique_conditions(
     """
     n, d = points.values.shape
     c = min(columns, d)
+    # numpy warns of the median of a column without any number
     values_or_zero = np.where(np.isnan(points.values).all(axis=0), 0.0, points.values)
     middle = np.nanmedian(values_or_zero, axis=0)
 

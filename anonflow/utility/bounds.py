@@ -505,4 +505,5 @@ def _hashes_of_cells(look: np.ndarray, salt: int) -> np.ndarray:
         z = (look.astype(np.int64) + 2).astype(np.uint64) + np.uint64(salt + 1) * np.uint64(
             0x9E3779B97F4A7C15
         )
+    # a multiplier for 64 bits of Steele and Vigna (Computationally easy, spectrally good multipliers)
     return mixed(z * np.uint64(0xD1342543DE82EF95))

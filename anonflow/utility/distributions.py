@@ -181,6 +181,7 @@ def _spread_sets(bits: np.ndarray, domain: Domain) -> np.ndarray:
     else:
         distinct, count = np.unique(bits, axis=1, return_counts=True)
     total = np.zeros(domain.size)
+    # as many sets at a time as take 4 MiB, a byte for each value
     step = max(1, (1 << 22) // max(1, domain.size))
     for start in range(0, distinct.shape[1], step):
         words = np.ascontiguousarray(distinct[:, start : start + step].T).astype("<u8", copy=False)

@@ -262,6 +262,7 @@ def _places_of_codes(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return where each code's least and greatest number stand among some, as :class:`Attribute` has them."""
     count = len(numbers)
+    # signed, and wide enough for the number of places itself, which stands for none
     kind = np.min_scalar_type(-count - 1)
     place = np.searchsorted(numbers, values)
     missing = np.isnan(values)
@@ -292,6 +293,7 @@ def _distinct_pairs(owner: np.ndarray, value: np.ndarray) -> tuple[np.ndarray, n
     """Return the distinct pairs of two arrays of integers."""
     least = int(value.min())
     span = int(value.max()) - least + 1
+    # then a pair is one int64, and one sort finds equal ones
     if (int(owner.max()) + 1) * span < 2**62:
         key = _distinct_keys(owner * span + (value - least))
         return key // span, key % span + least

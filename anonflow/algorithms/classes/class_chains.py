@@ -234,6 +234,7 @@ def cut_large(part: Partition, origin: State, labels: np.ndarray, k: int) -> tup
                 for at in members(clustered(part.plan, take(origin, piece), 0, k)[0])
             ]
         else:
+            # a class that costs nothing loses nothing wherever it is cut
             parts = np.array_split(rows, len(rows) // k)
         for inner in parts[1:]:
             fine[inner] = used
@@ -349,6 +350,7 @@ def _round(
         if len(rows) < 2 * k:
             renewed[rows] = first
             return 0.0, 0, 0
+        # room for as many classes as these records allow: kicks may add some
         classes = classes_of(plan, inside, len(rows) // k, 2 * k)
         changed = improve_classes_jit(
             plan,

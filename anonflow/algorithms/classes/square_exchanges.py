@@ -168,8 +168,10 @@ def _best(
     home_distance = classes.away(rows, home)
     there = classes.away(rows[:, None], near)
     a, b = size[home][:, None], size[near]
+    # leaving a class of a saves a / (a - 1) squares of the distance, joining one of b costs b / (b + 1) (Hartigan)
     with np.errstate(divide="ignore", invalid="ignore"):
         move = a / (a - 1) * home_distance[:, None] - b / (b + 1) * there
+    # also where a record is alone, and was divided by 0
     move = np.where((a > k) & (b < 2 * k - 1), move, -np.inf)
     at = np.argmax(move, axis=1)
     ever = np.arange(len(rows))

@@ -57,6 +57,7 @@ def exchanged(
     for _ in range(ROUNDS):
         left, right, rank = picked(), picked(), rng.permutation(n)
         first = np.full(n, n)
+        # an original is in one exchange of a round at most: in that of the lowest rank
         np.minimum.at(first, left, rank)
         np.minimum.at(first, right, rank)
         pairs = np.flatnonzero((first[left] == rank) & (first[right] == rank) & (left != right))

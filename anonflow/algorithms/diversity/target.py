@@ -166,6 +166,7 @@ class Targets:
             high *= 2
             if high > _MOST_ROWS:
                 return None
+        # half of it was too few
         low = max(least, high // 2)
         while low < high:
             middle = (low + high) // 2

@@ -115,6 +115,7 @@ def improve_by_chains(
     hierarchy QI, 16 for every other run and 8 for every 64 values of sets.
     """
     n, k = matches.shape
+    # a place, j k + s, is an int32 in the kernels
     if n * k >= 2**31:
         raise ParameterError("two-phase: improve: chains takes at most 2**31 matches; use smaller partitions")
     # Along the order, near records lie near each other in memory.
@@ -260,6 +261,7 @@ def _one_round(
     blocks = _blocks(search.matches, codes, rng)
     for number, members in enumerate(blocks):
         search.block[members] = number
+    # drawn before the threads start: the result does not depend on which block comes first
     lanes = [
         rng.integers(2**32, size=(len(members) if kicking else 0, DRAWS), dtype=np.uint32)
         for members in blocks
@@ -286,4 +288,5 @@ def _blocks(matches: np.ndarray, codes: np.ndarray, rng: np.random.Generator) ->
     # columns in which matches agree come first: such matches then lie in one block, where they can be exchanged
     columns = np.argsort(rng.random(codes.shape[1]) * (1.0 - agree), kind="stable")
     line = np.lexsort([codes[:, a] for a in columns[::-1]])
+    # cut at other places each time: records at a block's end meet their neighbours in another round
     return np.array_split(np.roll(line, int(rng.integers(n))), -(-n // size))

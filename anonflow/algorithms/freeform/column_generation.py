@@ -80,6 +80,7 @@ def generated_bound(
         lagrangian = columns.lagrangian(latest, reduced)
         if lagrangian > bound:
             bound, prices = lagrangian, latest
+        # the solver's value is rounded: nothing that a further round could gain is certain
         if bound >= value - 1:
             break
         before = len(pool)
@@ -105,6 +106,7 @@ def relaxation(
     )
     if solved.status != 0:
         return None
+    # whole prices: the Lagrangian bound is computed from them in integers, however the solver rounds
     return math.floor(solved.fun / GRID), np.rint(solved.eqlin.marginals / GRID).astype(np.int64)
 
 

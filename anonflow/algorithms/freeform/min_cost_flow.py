@@ -106,6 +106,7 @@ def mutual_flow_matches(part: Partition, k: int) -> tuple[np.ndarray, np.ndarray
     one by an exchange, and ends of links are exchanged while that costs less. O(P^2) memory.
     """
     n = part.n
+    # links are pairs: n records have an odd number of links each only if n is even
     degree = k + n * (k - 1) % 2
     costs = _edge_costs(part)
     costs += costs.T.copy()

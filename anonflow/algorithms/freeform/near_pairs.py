@@ -158,6 +158,7 @@ def _code_digits(codes: np.ndarray) -> np.ndarray | None:
     n = len(codes)
     ranks = codes - codes.min(axis=0, initial=0)
     sizes = [int(size) + 1 for size in ranks.max(axis=0, initial=0)]
+    # the number times n, plus the position, is sorted as one int64
     if n * prod(sizes) >= 2**62:
         return None
     return ranks * np.array([prod(sizes[:a]) for a in range(len(sizes))], np.int64)

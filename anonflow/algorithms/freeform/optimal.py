@@ -141,6 +141,7 @@ def optimal(
 
 def _symmetric(part: Partition, k: int, time_limit: float, gap: float, end: float) -> Outcome:
     """Return the least symmetric graph, or the best found."""
+    # links are pairs: n records have an odd number of links each only if n is even
     degree = k + part.n * (k - 1) % 2
     if time_limit >= PATIENT * part.n * k:
         matches = mutual_two_phase_matches(part, k, threads=1)[0]

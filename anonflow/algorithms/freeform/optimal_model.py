@@ -204,6 +204,7 @@ def near_sets(plan: Plan, origin: State, k: int, matches: np.ndarray, room: int)
     for i in range(n):
         # no literal 0: its type would be another one than that of other callers
         join_row_jit(plan, origin, i, origin, np.int64(0), n, out)
+        # the record itself comes first, and is left out below
         out[i] = -np.inf
         nearest = np.argsort(out, kind="stable")[1 : near + 1]
         rows = np.column_stack([np.full(len(chosen), i), nearest[chosen]])
@@ -221,6 +222,7 @@ def _priced(plan: Plan, origin: State, members: np.ndarray) -> Sets:
 
 def positions(sets: Sets, matches: np.ndarray) -> dict[int, int]:
     """Return how often each of the sets is a row of `matches`; every row is one of the sets."""
+    # sets are compared by their bytes: both sides are sorted, and int32
     number = {row: s for s, row in enumerate(map(bytes, sets.members))}
     copies: dict[int, int] = {}
     for row in np.sort(matches, axis=1).astype(np.int32):

@@ -61,6 +61,7 @@ def improve_within(part: Partition, matches: np.ndarray, suppressed: np.ndarray)
                 slot_costs_jit(plan, origin, inner, block, slot, rest, freed, costs)
                 costs[broken(records, inner, block, slot)] = np.inf
                 source, to = scipy.optimize.linear_sum_assignment(costs - costs.min(axis=0))
+                # exact sums: those of a block may exceed what GRID keeps exact
                 if fsum(costs[source, to]) <= fsum(costs.diagonal()):
                     inner[block[to], slot[to]] = inner[block, slot]
         cover_jit(plan, origin, inner, 0, n, joined)

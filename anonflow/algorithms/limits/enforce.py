@@ -166,6 +166,7 @@ def _excess(domain: Domain, codes: np.ndarray) -> float:
     width = domain.exact_points[codes.max()] - domain.exact_points[codes.min()]
     if width <= limit:
         return 1.0 if width else 0.0
+    # wider than the limit, if only by less than a float can tell: never 1
     return max(float(width / limit), np.nextafter(1.0, 2.0)) if limit else np.inf
 
 
@@ -180,6 +181,7 @@ def _runs(points: np.ndarray, counts: np.ndarray, limit: float, k: int) -> np.nd
         while points[stop - 1] - points[first] > limit:
             first += 1
         size = before[stop] - before[first:stop]
+        # there are at most m runs: one more record in a short run counts more than all of them
         cost = best[first:stop] + np.where(size < k, size, 0) * (m + 1) + 1
         at = int(np.argmin(cost))
         best[stop], start[stop] = cost[at], first + at

@@ -107,6 +107,7 @@ def _program(choices: RowChoices, cost: int, end: float) -> tuple[np.ndarray | N
     c, t = len(choices.kind), len(choices.rows)
     ids, at = np.unique(choices.instance, return_inverse=True)
     inside = choices.instance >= 0
+    # suppression, -1, is the first of the ids where it occurs
     at = at - int(not inside.all())
     m = int(inside.sum() and at.max() + 1)
     assert len(ids) == m + int(not inside.all())
@@ -150,6 +151,7 @@ def _program(choices: RowChoices, cost: int, end: float) -> tuple[np.ndarray | N
     )
     if solved is None:
         return None, 0
+    # infeasible
     if solved.status == 2:
         return None, NONE
     least = 0
@@ -158,6 +160,7 @@ def _program(choices: RowChoices, cost: int, end: float) -> tuple[np.ndarray | N
         least = int(np.ceil(solved.mip_dual_bound - 1e-6 * max(1.0, abs(solved.mip_dual_bound))))
     if solved.x is None:
         return None, least
+    # whole numbers, up to the solver's tolerance
     chosen_instances = solved.x[c:] > 0.5
     return _in_time(end + GRACE, lambda: transported(choices, at, chosen_instances, costs[:c])), least
 
@@ -214,6 +217,7 @@ def transported(choices: RowChoices, at: np.ndarray, on: np.ndarray, costs: np.n
     enough = sparse.csr_array(
         (-np.ones(len(into)), (number[at[into]], position[into])), shape=(int(on.sum()), len(column))
     )
+    # the dual simplex ends in a vertex, and those of a transport polytope are whole
     solved = scipy.optimize.linprog(
         costs[column],
         A_ub=enough if on.any() else None,

@@ -200,6 +200,7 @@ def pattern_set(
         )
         if everything:
             masks = np.append(masks, columns.everything)
+        # each pattern once, where it is listed first
         masks = masks[np.sort(np.unique(masks, return_index=True)[1])]
     bit_costs = [Fraction(int(cost)) for cost in whole]
     bit_costs += [
@@ -669,6 +670,7 @@ def whole_costs(domains: Sequence[Domain], weights: Any) -> tuple[np.ndarray, in
                 )
             for a in range(len(named)):
                 if mask >> a & 1:
+                    # as it is written: 0.1 is a tenth, its float is not
                     of_named[a] = Fraction(str(weight))
     following = iter(of_named)
     costs = [Fraction(0) if domain.kind == "codes" else next(following) for domain in domains]

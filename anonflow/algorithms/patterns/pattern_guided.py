@@ -164,11 +164,13 @@ def pattern_guided(
             "allow fewer patterns, use smaller partitions, or do without",
             subject=NAME,
         )
+    # the last price, at -1, is that of suppression
     prices = np.append(costs, allowed.out)
     choices: RowChoices | None = None
     least: tuple[int, int] | None = None
     for order in tied_orders(costs, orders, part.rng):
         group, pattern = place(columns, masks[order], k)
+        # -1, no pattern, stays -1
         pattern = np.append(order, -1)[pattern]
         if strict:
             group, pattern = joined(columns, masks, group, pattern)

@@ -117,6 +117,7 @@ class Target(ABC):
             own diversity (t-closeness: the other way round), at least 1e-9. O(g V log V).
         """
         size = counts.sum(axis=1)
+        # an empty group lacks nothing, and must not be divided by
         filled = np.maximum(size, 1e-300)
         lacking, good = self.lacking(np.asarray(counts, np.float64), filled)
         return np.where(good | (size <= 0), 0.0, np.maximum(lacking, SHORT))

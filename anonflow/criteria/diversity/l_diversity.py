@@ -67,6 +67,7 @@ def _too_few(share: np.ndarray, p: int, rows: int) -> float:
     """Return an upper bound of the chance that independent rows show fewer than p values."""
     if len(share) < p:
         return 1.0
+    # a share of 1 leaves nothing whose logarithm could be taken
     surest = float(np.exp(rows * np.log1p(-np.minimum(-np.sort(-share)[:p], 1 - 1e-16))).sum())
     if p < 2:
         return 0.0

@@ -104,6 +104,7 @@ class Accounts:
         try:
             self._read()
         except ParameterError as error:
+            # not read, and not logged, again before it changes
             self._mark = _file_state(self._path)
             LOG.error("%s; the users stay those that they were", error.message)
         return frozenset(name for name, entry in before.items() if self._hashes.get(name) != entry)
@@ -144,6 +145,7 @@ class Accounts:
 
     def allow(self, name: str, password: str) -> bool:
         """Return whether this is the password of that user; takes as long if there is no such user."""
+        # cut, so that a text without end costs no more than a password
         right = _matches(self._hashes.get(name, self._nobody), password[:LONGEST])
         return right and name in self._hashes
 
@@ -174,6 +176,7 @@ class SignedIn:
         with self._lock:
             now = self._clock()
             while self._users:
+                # all last equally long, and a dict keeps their order: the first one ends first
                 oldest, (_, end) = next(iter(self._users.items()))
                 if end > now and len(self._users) < self.MOST:
                     break
@@ -262,6 +265,7 @@ class LoginThrottle:
             for key in keys:
                 count = self._wrong.pop(key, (0, 0.0))[0] + 1
                 over = count - self._free
+                # the exponent is bounded, too: a float has no 2^1024
                 pause = 0.0 if over <= 0 else min(self._longest, float(2 ** min(over, 20)))
                 self._wrong[key] = (count, now + pause)
             while len(self._wrong) > self.MOST:

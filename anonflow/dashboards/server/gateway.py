@@ -205,6 +205,7 @@ class Gateway(Router):
         if self.settings.trust_header is not None and self.settings.trust_header in request.headers:
             del request.headers[self.settings.trust_header]
         if peer:
+            # else whoever guesses passwords would choose the address by which the throttle counts
             request.remote_ip = peer
 
     def _without_secrets(self, request: HTTPServerRequest) -> None:
@@ -338,6 +339,7 @@ class Gateway(Router):
             headers["Cross-Origin-Resource-Policy"] = "same-origin"
             headers["Content-Security-Policy"] = policy
             headers["Permissions-Policy"] = "camera=(), geolocation=(), microphone=()"
+            # pages show data of their user: no cache may keep them
             if page and status == 200:
                 headers["Cache-Control"] = "no-store"
             if self.settings.https:

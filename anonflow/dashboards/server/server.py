@@ -108,6 +108,7 @@ class Server:
         self.seats = Seats(settings.keep, self._without_page)
         self._server = self._listen(accounts)
         try:
+            # after the port: no workers for a server that cannot listen
             self.cluster = SharedCluster(workers) if workers else None
         except BaseException:
             self._server.stop()
@@ -371,6 +372,7 @@ class Server:
         """
         loop = self._server.io_loop
         sweeper = PeriodicCallback(self._sweep, SWEEP * 1000)
+        # a signal comes between any two steps, so its handler only tells the loop to stop
         before = {
             number: signal.signal(number, lambda *a: loop.add_callback_from_signal(loop.stop))
             for number in signals

@@ -192,6 +192,7 @@ class EventStream:
             listeners, queues = list(self._listeners), list(self._queues)
             for line in queues:
                 line.put(event)
+        # without the lock of the events, which a listener may need; it may also emit one itself
         with self._telling:
             for listener in listeners:
                 listener(event)
@@ -237,6 +238,7 @@ class EventStream:
     def __iter__(self) -> Iterator[Event]:
         line: queue.SimpleQueue[Event | None] = queue.SimpleQueue()
         with self._lock:
+            # under the lock, so that no event is missed, or comes twice, between the past and the queue
             for event in self._past:
                 line.put(event)
             if self._closed:

@@ -75,6 +75,7 @@ class WorkerPresence:
             if self._reported:
                 self._events.log(f"{self._where}: the cluster has workers again")
             self._since, self._reported, self.threads = None, False, threads
+            # what was between two looks far apart, as when the machine was suspended, is not known
             self.seconds += min(passed, 2 * LOOK)
             return
         self._since = now if self._since is None else self._since

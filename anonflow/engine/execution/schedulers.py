@@ -382,6 +382,7 @@ class Executor:
                     while not under_way.acquire(timeout=0.1):
                         if self._stop.is_set():
                             return
+                # taken only to wait for the end: the next stream needs them
                 under_way.release(most)
                 self._arrived.put((None, None))
         finally:
@@ -512,11 +513,13 @@ class Executor:
         shared = [
             client.submit(
                 _Packed(argument, f"a {type(argument).__name__}"),
+                # a name of its own: Dask would take a known one for the same value
                 key=f"shared-{number}-{secrets.token_hex(4)}",
             )
             for number, argument in enumerate(job.shared)
         ]
         given_up = 0
+        # alone means that all others have their results: none of them loses a worker by it
         for call in list(self._gather(client, where, job.calls, shared, job.count, presence)):
             if given_up == TRIED:
                 self._put(call, tasks.given_up(alone=False))
@@ -630,6 +633,7 @@ class _Sent:
         group, sent.calls = sent.calls, ()
         if future.status == "error":
             try:
+                # raises what went wrong: only the end of workers is handled here
                 future.result(timeout=READY)
             except KilledWorker:
                 return group, None

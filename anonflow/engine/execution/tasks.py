@@ -182,6 +182,7 @@ def match(settings: TaskSettings, records: Records, partition: int) -> Matched |
             partition_generator(settings.entropy, partition, part),
             settings.options,
             None if settings.watch is None else partial(settings.watch, settings.run, partition, records.n),
+            # without diversity, `check` looks at it, with its whole batch
             check=settings.diversity is not None,
         )
     except AnonflowError as error:

@@ -90,6 +90,7 @@ class ResultNames:
         )  # fmt: skip
         start = hmac.new(self.key, b"partition 1", "sha256")
         for content in (__version__.encode(), self.domains, text.encode()):
+            # digests are equally long: no two lists of contents run together into the same bytes
             start.update(hashlib.sha256(content).digest())
         diverse = start.copy()
         if values is not None and settings.diversity is not None:
@@ -280,6 +281,7 @@ def _narrow(values: np.ndarray) -> np.ndarray:
     if values.dtype.kind != "i" or not len(values):
         return values
     least, greatest = int(values.min()), int(values.max())
+    # numpy looks at one number: of both signs, at the one that needs more bits
     return values.astype(np.min_scalar_type(greatest if least >= 0 else min(least, -greatest - 1)))
 
 

@@ -114,6 +114,7 @@ def locked(folder: Path) -> Iterator[None]:
     finally:
         with suppress(OSError):  # later processes see that no process holds it
             file.unlink()
+        # the lock goes with it, and the file has to be gone before: else the next run would lock one that is deleted
         os.close(descriptor)
 
 

@@ -257,4 +257,5 @@ def _hashes_of_files(record: Mapping[str, Any]) -> dict[str, Any]:
 def _json_figure(value: Any) -> Any:
     if isinstance(value, np.generic):
         value = value.item()
+    # JSON has no NaN
     return None if isinstance(value, float) and value != value else value

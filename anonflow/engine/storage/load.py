@@ -80,6 +80,7 @@ def load(
     with several rows are held while they are combined. What was read before such a treatment is deleted after it.
     """
     if flow.table is not None:
+        # the caller's table keeps its codes in memory
         table = copy.copy(flow.table)
         table.records = replace(table.records, codes=_matrix(spill, table.n, list(table.codes.T)))
         return table
@@ -218,6 +219,7 @@ def _prepared_source(
         Of a batch.
     """
     named = [name for name in raw.fields.names if name in {step.column for step in steps.steps}]
+    # columns that no step names only have their place in the frame, and take no memory
     cells, nothing = raw.frame(named), np.broadcast_to(np.int8(0), raw.rows)
     frame = pd.DataFrame({name: cells[name] if name in named else nothing for name in names}, copy=False)
     after = steps.apply(frame)

@@ -163,6 +163,7 @@ class Spill:
 
     def _mapped(self, fields: pa.Schema, batches: Iterable[pa.RecordBatch]) -> pd.DataFrame:
         columns = written_columns(self.file(f"columns-{secrets.token_hex(8)}"), fields, batches)
+        # its files stay mapped without a name: their space is free when nobody has the frame any more
         whole = columns.frame()
         columns.delete()
         return whole

@@ -138,6 +138,7 @@ def agglomerate(
     place = np.arange(n)  # position of each id in work, -1 where it is not there
     after = np.full(n, -1, np.int64)  # members of a cluster as a chain from its id
     row = np.empty(n)
+    # two clusters of fewer than k records are at most 2k - 2
     members = np.empty(2 * k, np.int64)
     ripe_sizes = np.zeros(n // k + 1, np.int64)
     clusters = np.arange(n // k + 1)
@@ -181,6 +182,7 @@ def agglomerate(
         other = place[high]
         widen(plan, work, union, work, other)
         sizes[union] += sizes[other]
+        # both clusters have fewer than k records: the end of the chain is near
         last = low
         while after[last] >= 0:
             last = after[last]
@@ -244,6 +246,7 @@ def agglomerate(
                     mate[s] = member
             bound[m - 1] = row[other] if m > 1 else np.inf
             mate[m - 1] = ids[other] if m > 1 else -1
+    # the last cluster is too small and has no partner: each of its records joins the nearest cluster
     if m == 1 and ripe_count > 0:
         member = ids[0]
         rest = np.empty(n, np.int64)
@@ -252,6 +255,7 @@ def agglomerate(
             rest[size] = member
             size += 1
             member = after[member]
+        # each join changes the next choice: in the order of the table, not in that of the merges
         sort(rest[:size])
         for s in range(size):
             i = rest[s]

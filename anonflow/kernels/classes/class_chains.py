@@ -223,6 +223,7 @@ def find_chain(
         moved[d] = i
         if absorb >= 0:
             into[d] = absorb * room + classes.size[absorb]
+            # negative: the last record joins a class, instead of taking the place of another one
             return -(d + 1), best
         if close >= 0:
             into[d] = close
@@ -247,6 +248,7 @@ def wake(classes: Classes, work: ClassChainScratch, c: int) -> None:
         i = classes.member[c, s]
         if not work.waiting[i]:
             work.waiting[i] = True
+            # a ring: a record waits in it at most once, so n + 1 places are enough
             work.queue[work.counters[1] % len(work.queue)] = i
             work.counters[1] += 1
 
@@ -327,6 +329,7 @@ def run_chains(
         gap = home * room + classes.slot[first]
         grows = steps < 0
         steps = abs(steps)
+        # all classes of the chain, before the first record moves
         note(classes, work, kick, home)
         for d in range(steps):
             note(classes, work, kick, into[d] // room)

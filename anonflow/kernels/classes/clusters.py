@@ -214,6 +214,7 @@ def k_member_clusters(
                 lowest_of_blocks(closeness, m, lows)
                 for s in range(m):
                     closeness[s] = -closeness[s]
+            # earlier prices are no lower bounds where a loss may fall: every block is priced again
             elif not monotone:
                 lows[:] = -np.inf
             if size >= k and lacking == 0:
@@ -235,6 +236,7 @@ def k_member_clusters(
             labels[i] = 0
         return c
     for i in range(n):
+        # the records of the cluster that could not be completed
         if labels[i] == c:
             labels[i] = -1
     clusters = np.arange(c)

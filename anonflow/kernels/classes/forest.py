@@ -41,11 +41,13 @@ def grow(near: np.ndarray, k: int, to: np.ndarray) -> None:
         root = root_of(above, i)
         while size[root] < k:
             u = head[root]
+            # fewer than k records are in the tree, so one of the k nearest lies outside
             for s in range(near.shape[1]):
                 v = near[u, s]
                 other_root = root_of(above, v)
                 if other_root != root:
                     to[u] = v
+                    # the smaller tree under the larger one: paths to the roots stay short
                     if size[root] > size[other_root]:
                         head[root] = head[other_root]
                         size[root] += size[other_root]

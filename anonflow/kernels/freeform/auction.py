@@ -42,6 +42,7 @@ def auction(costs: np.ndarray, slack: float, most: int, to: np.ndarray, price: n
     for j in range(n):
         price[j] = -np.inf
     for i in range(n):
+        # a stack with row 0 on top
         free[i] = n - 1 - i
         row = costs[i]
         for j in range(n):
@@ -50,6 +51,7 @@ def auction(costs: np.ndarray, slack: float, most: int, to: np.ndarray, price: n
     for j in range(n):
         least -= price[j]
     bid = slack * least / n
+    # nothing costs anything, or a column has no edge: no bid would end the auction
     if not 0.0 < bid < np.inf:
         return False
     left = n

@@ -152,6 +152,7 @@ def cancel_cycles(
         heap = [(0.0, root)]
         while len(heap) > 0 and label_count < p:
             length, u = heapq.heappop(heap)
+            # an old entry of the heap: the label has fallen since
             if length != label[u]:
                 continue
             label_count += 1
@@ -211,10 +212,12 @@ def cancel_cycles(
                         cycles += 1
                         total += change
                     # Remove the labels of the cycle and of everything below it.
+                    # three marks: below the cycle (trace), on the path at hand (trace - 1), apart from both (-trace)
                     trace += 2
                     for e in range(size):
                         stamp[gained[e]] = trace
                     for y in range(n):
+                        # each vertex is stamped once: all paths together take O(n)
                         x = np.int64(y)
                         while x >= 0 and stamp[x] != trace and stamp[x] != trace - 1 and stamp[x] != -trace:
                             stamp[x] = trace - 1
@@ -373,6 +376,7 @@ def simple_cycle(
                     path.gained[length] = first
                     return length + 1, labels, cut
             if length + 1 == depth:
+                # a path has each record once: where the depth is that of all records, none is longer
                 if depth < len(matches):
                     cut = True
                 continue
@@ -438,6 +442,7 @@ def cancel_simple_cycles(
         if length > 0:
             hand_on(rows, search, work.path, length, False)
             stand[5] += 1
+            # the graph has changed: every place is searched anew
             stand[2] = 0
             stand[3] = 0
         elif length == 0:

@@ -145,6 +145,7 @@ def kick(
         By how much the loss rises. O(k + q).
     """
     k = rows.size[0]
+    # 32 random bits times the number of choices, the upper half: uniform but for 1 in 2^32 / choices
     i = members[(np.int64(lane[0]) * len(members)) >> _SHIFT]
     for e in range(1, DRAWS - 2):
         j = members[(np.int64(lane[e]) * len(members)) >> _SHIFT]

@@ -294,6 +294,7 @@ def rises(rows: SlotRows, y: int | np.int64, ids: np.ndarray, m: int, out: np.nd
             code = np.int64(rows.own_word[ids[c] * own_stride + begin + e])
             if (rows.word[q + (code >> 6)] >> np.uint64(code & _LOW)) & _ONE == _NONE:
                 if rows.set_form[e] == STEP:
+                    # paid by the value that reaches the step; below it nothing is, above it nothing is added
                     out[c] += rows.set_unit[e] if np.int64(rows.word[sums]) + 1 == rows.set_least[e] else 0.0
                 else:
                     code += rows.set_mass[e]
@@ -471,6 +472,7 @@ def renew_rows(rows: SlotRows, matches: np.ndarray, j: int, room: np.ndarray) ->
         for s in range(k):
             q = top + s * stride + rows.set_place[e]
             sums = q + rows.set_words[e]
+            # with the sums, which stand behind the words
             for w in range(q, top + s * stride + rows.set_place[e + 1]):  # type: ignore[assignment]
                 rows.word[w] = _NONE
             for d in range(k):
@@ -489,6 +491,7 @@ def renew_rows(rows: SlotRows, matches: np.ndarray, j: int, room: np.ndarray) ->
             else:
                 drop[s] += bit_cost(rows.set_unit[e], rows.num[sums], rows.num[sums + 1])
     for s in range(1, k):
+        # until here the cost of each row, from here on what the match in a slot costs its record
         drop[s] = drop[0] - drop[s]
 
 

@@ -32,6 +32,7 @@ def set_costs(plan: Plan, origin: State, members: np.ndarray, partial: State, ou
     for c in range(len(out)):
         fresh = 0
         if c > 0:
+            # the members that it begins with like the set before are joined already
             while fresh < k and members[c, fresh] == members[c - 1, fresh]:
                 fresh += 1
         for d in range(fresh, k):

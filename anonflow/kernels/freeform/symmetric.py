@@ -66,6 +66,7 @@ def greedy_links(
             increase_row(plan, origin, i, work, np.int64(0), m, out)
             increase_row(plan, state, i, bare, np.int64(0), m, back)
             for s in range(m):
+                # the other direction: i's record with j in it, but for its present cost, which is the same for every j
                 out[s] += back[s] + bare.cost[s]
             for l in range(size[i]):
                 s = slot[near[i, l]]
@@ -151,6 +152,7 @@ def pair_cycles(to: np.ndarray, costs: np.ndarray, near: np.ndarray, size: np.nd
             continue
         best = np.inf
         first = 0
+        # an even cycle has two such halves; an odd one has one for each record that it may leave out
         for offset in range(2 if length % 2 == 0 else length):
             total = 0.0
             for t in range(length // 2):
@@ -209,6 +211,7 @@ def halve_trails(half: np.ndarray, costs: np.ndarray, near: np.ndarray, size: np
                 half[j, i] = False
                 open_trail[opened] = j
                 opened += 1
+        # of a trail of odd length the first and the last edge are left out: both are at its start
         length = closed - 1
         first = 1
         if length % 2 == 0:
@@ -262,6 +265,7 @@ def orient_unused(near: np.ndarray, level: int, arcs: np.ndarray) -> None:
     then a regular bipartite graph. No cycle of two is in it. O(n^2 + n level).
     """
     n = len(near)
+    # a record is the first of its neighbours, so no pair of it with itself stays free
     free = np.ones((n, n), np.bool_)
     for i in range(n):
         for l in range(level):

@@ -15,7 +15,9 @@ _MOST = 1024  # originals two steps away that are examined
 
 def enter(table: np.ndarray, i: int, b: Index) -> bool:
     """Enter original b as seen by record i; return whether it is new."""
+    # an entry names its record, so the table is not cleared for the next one; 0 is an empty place
     stamp = np.int64(i + 1) << 32
+    # 2^16 over the golden ratio, for multiplicative hashing (Knuth)
     at = (b * 40503) & (_SLOTS - 1)
     while table[at] >> 32 == i + 1:
         if table[at] == stamp | b:

@@ -7,6 +7,7 @@ import numpy as np
 from anonflow.kernels.jit import jit
 
 _ONE = np.uint64(1)
+# 2^64 over the golden ratio, for multiplicative hashing (Knuth)
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -105,6 +106,7 @@ def place_rows(
             at = word_at[a] + 1
             if pattern & bit != np.uint64(0):
                 for v in range(m):
+                    # modulo 2^64, so that what was added is taken away exactly
                     hashes[v] -= words[at + codes[a, active[v]]]
             else:
                 for v in range(m):

@@ -146,10 +146,12 @@ def move_rows(
                     at = instance[source[y]]
                     if away >= 0 and at == away:
                         continue
+                    # rows that lose by the move only serve to reach k
                     if gain[y] <= 0 and total >= need:
                         break
                     give = amount[source[y]]
                     if at >= 0:
+                        # an open instance keeps at least k rows, after all it has given in this move
                         give = min(give, size[at] - k - donations[at])
                         if attempt < 0 and give < amount[source[y]] and donors < TRIED:
                             new = True

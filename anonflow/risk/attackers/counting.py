@@ -71,6 +71,7 @@ def match_probabilities(covers: np.ndarray) -> np.ndarray:
     for j in range(n):
         for i in np.flatnonzero(covers[j]).tolist():
             before = layers[j][(layers[j] >> i) & 1 == 0]
+            # there are at most 18! matchings, and an int64 counts them exactly
             shares[j, i] = float((ahead[before] * behind[before | (1 << i)]).sum()) / float(ahead[-1])
     return shares
 

@@ -225,6 +225,7 @@ class Clerk(
         hits = [np.arange(n) == of_row, np.arange(n)[::-1] == of_row]
         index = context.frame.index.to_numpy()
         if index.dtype.kind in "iu" and len(np.unique(index)) == n:
+            # ranks, too: numbers with gaps still tell the order
             hits += [index == of_row, np.argsort(np.argsort(index)) == of_row]
         hits.append(self._nearest(context) == of_row)
         numbers = [int(digits[-1]) for name in self.names if (digits := re.findall(r"\d+", name))]

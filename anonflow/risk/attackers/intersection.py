@@ -154,6 +154,7 @@ def _best_guesses(
     row = np.repeat(np.arange(n), np.diff(whole.indptr))
     top = np.full(n, -np.inf)
     np.maximum.at(top, row, whole.data)
+    # relative to each person's largest, so that not all weights underflow
     weight = np.exp(whole.data - top[row])
     in_release = kind[whole.indices] >= 0
     mass = csr_array(
@@ -164,6 +165,7 @@ def _best_guesses(
     best, total = np.zeros(n), np.zeros(n)
     np.maximum.at(best, row, mass.data)
     np.add.at(total, row, mass.data)
+    # equal weights differ by rounding
     is_best = mass.data >= best[row] * (1 - 1e-9)
     ties = np.bincount(row[is_best], minlength=n)
     right = np.bincount(row[is_best & (mass.indices == truth[row])], minlength=n)

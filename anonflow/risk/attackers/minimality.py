@@ -72,6 +72,7 @@ class Beliefs:
         """Return which probabilities are above the shares: shape (m, v), bool; of a sample, so far that chance is rarer than said."""
         if self.exact:
             return self.chance > self.shares + 1e-9
+        # the probability of so many or more, if values were dealt by their shares
         tail = scipy.special.bdtrc(self.times - 1.0, self.same, self.shares)
         return (self.times > 0) & (self.shares < 1) & (tail < by_chance)
 
@@ -139,6 +140,7 @@ def beliefs(
         for people, (kinds, _), codes in zip(groups, coded, dealt, strict=True):
             tried[people] = kinds[codes]
         again = publish(tried)
+        # a sample hardly ever publishes the whole file again: its groups are compared one by one
         if again is None or published is None or (exact and list(again) != list(published)):
             continue
         for g, codes in enumerate(dealt):

@@ -169,6 +169,7 @@ def own_rows_test(table: Any, frame: Any, anonymization: Any) -> OwnRowsTest:
         )
     if not names:
         raise ParameterError("own-rows: no other column is published: nothing shows whose a row is")
+    # the same draws each time: a file that is tested again gets the same answer
     rng = np.random.default_rng(n)
     at = _whole_components(anonymization, rng)
     keys = list(table.qi_columns)

@@ -115,6 +115,7 @@ class PeopleAtRisk:
 
     def above(self, baseline: float) -> int:
         """Return how many people are named more often than a baseline."""
+        # equal to the baseline, but for rounding, is not above it
         return int((self.chance > baseline * (1 + 1e-9)).sum())
 
     def success(self, baseline: float, sentence: str, **figures: Any) -> Success:

@@ -69,6 +69,7 @@ class PopulationRisk:
 
     def above(self, threshold: float = THRESHOLD) -> float:
         """Return the share of records whose individual risk is greater than a threshold."""
+        # equal to the threshold, but for rounding, is not above it
         return float((self.risks > threshold + 1e-12).mean())
 
     def frame(self) -> pd.DataFrame:

@@ -144,6 +144,7 @@ def _encoding(sample: bytes, rest: Any) -> str:
             return name
     for first, name in ((1, "utf-16-le"), (0, "utf-16-be")):
         zeros = sample[first::2].count(0)
+        # half of the bytes in Latin text; signs of other scripts may be among it
         if len(sample) > 3 and zeros > 0.4 * len(sample) and not sample[1 - first :: 2].count(0):
             return name
     decoder = codecs.getincrementaldecoder("utf-8")()

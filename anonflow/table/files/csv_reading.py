@@ -149,6 +149,7 @@ def csv_batches(
                     decoder.decode(block)
         if decoder:
             decoder.decode(b"", True)
+        # an open quote leaves an odd number of them: only then a second pass over the rows is needed
         if quotes % 2:
             _check_quotes(path, delimiter, encoding, opener)
         head = head_of(name, beginning, delimiter, shape)
@@ -207,6 +208,7 @@ def _parsed(
     try:
         rows = csv.read_csv(stream, **options) if whole else csv.open_csv(stream, **options)
     except pa.ArrowInvalid as error:
+        # pyarrow has no error of its own for a file that ends below its header
         if "Empty CSV" in str(error):
             return
         raise
