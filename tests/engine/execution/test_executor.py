@@ -234,7 +234,11 @@ def leave() -> None:
 
 
 def test_cancelling_takes_back_what_was_sent(workers: Workers) -> None:
-    """The second task is the last that runs: the others are open."""
+    """The second task is the last that runs: the others are open.
+
+    One worker runs tasks in the order in which they were sent. Which of two has the longer queue depends on when the results are taken.
+    """
+    workers.count = 1
     CLUSTERS[:] = [workers]
     events = EventStream()
     calls = [Call(added, (1,)), Call(leave, ()), *(Call(added, (number,)) for number in range(100))]
@@ -245,7 +249,7 @@ def test_cancelling_takes_back_what_was_sent(workers: Workers) -> None:
         with pytest.raises(Cancelled):
             next(stream)
     assert len(workers.cancelled) == len(workers.sent) - 2
-    assert schedulers.AHEAD <= len(workers.cancelled) <= schedulers.AHEAD * 2
+    assert schedulers.AHEAD - 2 <= len(workers.cancelled) <= schedulers.AHEAD
 
 
 def test_a_scheduler_that_is_gone_is_a_lost_cluster(workers: Workers) -> None:
