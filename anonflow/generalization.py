@@ -18,6 +18,7 @@ from anonflow.hierarchy import number_text
 from anonflow.hierarchy.wording import plural
 from anonflow.table.domain import Domain, coded_texts
 from anonflow.table.forms.text_columns import categories_at, texts_at
+from anonflow.table.level_cells import ends_among
 from anonflow.table.published.notation import ColumnReader, readers_of
 from anonflow.table.published.published_cells import WHOLE, PublishedCells
 from anonflow.table.records import Records, equal_columns, take_into, take_positions
@@ -419,9 +420,9 @@ class Generalization:
                 ~hidden[a] & (lo[t] <= hi[t])
             )  # the run of a code in place of a number is empty
             values = np.unique(records.codes[at, a])
-            lo[t, at] = values[np.searchsorted(values, lo[t, at])]
-            hi[t, at] = values[np.searchsorted(values, hi[t, at], side="right") - 1]
-        return replace(self, lo=lo, hi=hi)
+            lo[t, at], hi[t, at] = ends_among(values, lo[t, at], hi[t, at])
+        same = np.array_equal(lo, self.lo) and np.array_equal(hi, self.hi)
+        return self if same else replace(self, lo=lo, hi=hi)
 
     def cell_numbers(self, at: Iterable[int]) -> list[np.ndarray]:
         """Return the cells of some QIs as numbers: views, a row for each end of a range and each word of a set."""

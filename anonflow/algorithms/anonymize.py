@@ -343,6 +343,10 @@ def assemble(
     if beyond:
         whole.facts["beyond_boundaries"] = beyond
     whole.facts.update(method.whole_facts(table.records, whole.suppressed, k, parameters))
+    generalization = whole.generalization
+    if whole.classes is not None and method.has_fixed_cells(parameters):
+        # only here is known which values all records hide, and only so has a level the same cells in all partitions
+        generalization = generalization.narrowed(table.records)
     if parameters.get("boundaries", True) and whole.suppressed.all():
         limits = (table.domains[a].column for a in limited(table.records))
         names = ", ".join(map(repr, dict.fromkeys([*bounded(table.records), *limits])))
@@ -355,7 +359,7 @@ def assemble(
         table,
         method,
         k,
-        whole.generalization,
+        generalization,
         matches=whole.matches,
         classes=whole.classes,
         suppressed=whole.suppressed,

@@ -294,7 +294,9 @@ def _at_levels(evidence: Evidence, named: Any) -> np.ndarray:
             at_level = np.ones(published.n, bool)
             for a, cells in zip(qis, cells_at([domains[a] for a in qis], level), strict=True):
                 if isinstance(cells, RunsAtLevel):
-                    at_level &= cells.hold(published.lo[row_of[a]], published.hi[row_of[a]])
+                    # intervals end at values of records that do not hide them
+                    narrowed = cells.narrowed(_ends(published, a)) if domains[a].kind == "numeric" else cells
+                    at_level &= narrowed.hold(published.lo[row_of[a]], published.hi[row_of[a]])
                     widest = ((cells.lo[:-1] == 0) & (cells.hi[:-1] == domains[a].size - 1)).any()
                     at_level &= ~whole[a] | loose[a] | widest
                 else:
@@ -302,6 +304,14 @@ def _at_levels(evidence: Evidence, named: Any) -> np.ndarray:
             of_column |= at_level
         fits &= of_column
     return fits
+
+
+def _ends(published: Generalization, a: int) -> np.ndarray:
+    """Return the codes at which ranges of a QI end that are not ``*``, ascending."""
+    t = published.layout.row_of_range[a]
+    lo, hi = published.lo[t], published.hi[t]
+    visible = ~published.hidden()[a] & (lo <= hi)
+    return np.unique([lo[visible], hi[visible]])
 
 
 def _without_number(evidence: Evidence) -> np.ndarray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -173,6 +173,21 @@ class RunsAtLevel(CellsAtLevel):
         at = np.where((first <= last) & (first < size), first, 0)
         whole = (first == self.lo[-1]) & (last == self.hi[-1])
         return np.asarray((first <= last) & (self.lo[at] == first) & (self.hi[at] == last) | whole)
+
+    def narrowed(self, values: np.ndarray) -> RunsAtLevel:
+        """Return the same with cells that end at some values, those of a missing number as they are; see :func:`ends_among`."""
+        lo, hi = ends_among(values, self.lo[:-1], self.hi[:-1])
+        return replace(self, lo=np.append(lo, self.lo[-1]), hi=np.append(hi, self.hi[-1]))
+
+
+def ends_among(values: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the first and the last of some ascending codes in each run; where a run has none of them, the run itself."""
+    if not len(values):
+        return lo, hi
+    first = values[np.minimum(np.searchsorted(values, lo), len(values) - 1)]
+    last = values[np.maximum(np.searchsorted(values, hi, side="right") - 1, 0)]
+    some = (first >= lo) & (last <= hi) & (first <= last)
+    return np.where(some, first, lo), np.where(some, last, hi)
 
 
 def cells_at(domains: Sequence[Domain], level: str) -> list[CellsAtLevel]:

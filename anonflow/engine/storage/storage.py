@@ -247,7 +247,9 @@ class Storage:
         run, diversify = run_plan.run, self._session.flow.spec.steps.diversify
         at_once = diversify is not None and run_plan.diversity is None
         try:
-            anonymization = self._assembled(run_plan, outcomes.whole())
+            outcome = outcomes.whole()
+            anonymization = self._assembled(run_plan, outcome)
+            changed = at_once or anonymization.generalization is not outcome.generalization
             if diversify is not None:
                 begin = perf_counter()
                 anonymization = self._made_diverse(run_plan, anonymization, parts)
@@ -256,7 +258,7 @@ class Storage:
         except InfeasibleError as error:
             return infeasible(run, error.message, self.table.n)
         result = replace(result, without_pattern=int(anonymization.facts.get("rows_without_pattern", 0)))
-        return self._checked(result, run, anonymization, totals.ready, again=at_once)
+        return self._checked(result, run, anonymization, totals.ready, again=changed)
 
     def _checked(
         self, result: RunResult, run: Run, anonymization: Anonymization, ready: MeasureRequest, again: bool
@@ -271,7 +273,7 @@ class Storage:
         ready : MeasureRequest
             The measures of parts.
         again : bool
-            Whether records are generalized further than its parts were, so that all is checked and measured again.
+            Whether records are generalized further than its parts were, or their intervals narrowed, so that all is checked and measured again.
         """
         flow, table = self._session.flow, self.table
         findings = result.findings

@@ -380,3 +380,31 @@ steps:
         encoding="utf-8",
     )
     assert af.run(tmp_path / "flow.yaml").ok
+
+
+def test_a_flow_in_partitions_measures_the_intervals_that_it_publishes(tmp_path: Path) -> None:
+    """The oldest person is hidden: the intervals of both partitions end at the same ages of others."""
+    ages, towns = [103, *range(60, 75), *range(20, 28)], ["B"] + ["P"] * 23
+    pd.DataFrame({"age": ages, "town": towns}).to_csv(tmp_path / "people.csv", index=False)
+    (tmp_path / "flow.yaml").write_text(
+        """
+flow: levels
+version: 1
+table:
+  source: {csv: people.csv}
+  columns: {age: {role: quasi-identifier, kind: numeric}, town: {role: quasi-identifier, kind: suppression}}
+partition: {size: 12}
+steps:
+  - anonymize: {algorithm: pattern-guided, k: 2, patterns: [{levels: {age: width 60}}]}
+  - draw: {}
+  - verify: [covers, guarantee, pattern]
+  - measure: [ncp]
+""",
+        encoding="utf-8",
+    )
+    run = af.run(tmp_path / "flow.yaml")
+    (result,) = run.results
+    assert run.ok
+    assert result.anonymization is not None
+    assert sorted(result.anonymization.frame()["age"]) == ["*", *["20-27"] * 8, *["60-74"] * 15]
+    assert result.measures["ncp"] == pytest.approx(result.anonymization.loss())
