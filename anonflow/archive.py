@@ -13,15 +13,15 @@ from anonflow.errors import DataError
 
 def zipped(files: Mapping[str, bytes]) -> bytes:
     """Return files as one archive: the same files are the same bytes, and whoever unpacks them is their only reader."""
-    held = io.BytesIO()
-    with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in files.items():
             entry = zipfile.ZipInfo(name)
             entry.external_attr = (
                 0o600 << 16
             )  # without it nobody may read what is unpacked, its owner neither
             archive.writestr(entry, content, zipfile.ZIP_DEFLATED)
-    return held.getvalue()
+    return buffer.getvalue()
 
 
 def members(

@@ -69,8 +69,8 @@ class Candidates:
             part = listed(start, stop)
             # places without an original come last, and are cut off
             ascending = np.sort(np.where(part < 0, np.iinfo(matches.dtype).max, part), axis=1)
-            there = np.arange(matches.shape[1]) < np.diff(ends[start : stop + 1])[:, None]
-            originals[ends[start] : ends[stop]] = ascending[there]
+            is_candidate = np.arange(matches.shape[1]) < np.diff(ends[start : stop + 1])[:, None]
+            originals[ends[start] : ends[stop]] = ascending[is_candidate]
 
         ends = empty((count + 1,), np.int64)
         ends[0] = 0

@@ -175,11 +175,11 @@ class Assembly:
         for start, stop, used in zip(self._starts, self._starts[1:], before.tolist(), strict=False):
             classes[start:stop] += used
         classes[self._suppressed] = before[-1]
-        there = np.zeros(int(before[-1]) + 1, bool)
-        there[classes] = True
+        occupied = np.zeros(int(before[-1]) + 1, bool)
+        occupied[classes] = True
         # all members of a class may have been suppressed: no number is left out
-        if not there.all():
-            classes[:] = (np.cumsum(there) - 1)[classes]
+        if not occupied.all():
+            classes[:] = (np.cumsum(occupied) - 1)[classes]
         return classes
 
 

@@ -214,15 +214,15 @@ def outlook(table: Table, earlier: Any) -> Outlook:
     _, history, marks = history_of(earlier, table)
     last = history.releases[-1]
     divides = promises_classes(last.criterion)
-    there, gone = history.sides(np.isin(history.marks, marks))
-    apart = np.stack([there, gone])[:, (there > 0) & (gone > 0)]
+    staying, leaving = history.sides(np.isin(history.marks, marks))
+    apart = np.stack([staying, leaving])[:, (staying > 0) & (leaving > 0)]
     left = int(history.people_left.min(initial=last.k))
     numbers = sorted({least for least in (*_OFFERED, left) if 2 <= least <= left}) if divides else [last.k]
     return Outlook(
         last.k,
         int(apart[apart < last.k].sum()),
         int((apart == 1).sum()),
-        {least: int(_held_back(there, gone, least, divides=divides).sum()) for least in numbers},
+        {least: int(_held_back(staying, leaving, least, divides=divides).sum()) for least in numbers},
         int((~np.isin(marks, history.marks)).sum()),
     )
 
@@ -289,35 +289,35 @@ def _published_again(
     measure : str
         The information loss.
     """
-    there, gone = history.sides(present)
-    back, cohort = _held_back(there, gone, least, divides=divides), history.cohorts
-    row = np.flatnonzero(back[cohort[present]] < there[cohort[present]])
+    staying, leaving = history.sides(present)
+    back, cohort = _held_back(staying, leaving, least, divides=divides), history.cohorts
+    row = np.flatnonzero(back[cohort[present]] < staying[cohort[present]])
     label = cohort[present][row]
     row, label = (array[np.argsort(label, kind="stable")] for array in (row, label))
     for turn in range(1, least):
-        some = back[label] >= turn
-        if not some.any():
+        in_turn = back[label] >= turn
+        if not in_turn.any():
             break
-        dropped = _outlying(records.take(row[some]), label[some], measure)
+        dropped = _outlying(records.take(row[in_turn]), label[in_turn], measure)
         stays = np.ones(len(row), bool)
-        stays[np.flatnonzero(some)[dropped]] = False
+        stays[np.flatnonzero(in_turn)[dropped]] = False
         row, label = row[stays], label[stays]
     return np.flatnonzero(present)[row]
 
 
-def _held_back(there: np.ndarray, gone: np.ndarray, least: int, *, divides: bool) -> np.ndarray:
+def _held_back(staying: np.ndarray, leaving: np.ndarray, least: int, *, divides: bool) -> np.ndarray:
     """Return how many people of each cohort are held back, shape (cohorts,), int64.
 
     Parameters
     ----------
-    there, gone : numpy.ndarray, shape (cohorts,), int64
+    staying, leaving : numpy.ndarray, shape (cohorts,), int64
         As :meth:`anonflow.table.identification.history.History.sides` has them.
     least, divides
         As :func:`_published_again` takes them.
     """
     # two releases divide a class into those who are in both and the others: each part has to hide its people
-    back = np.where(gone > 0, np.maximum(0, least - gone), 0)
-    return np.where((gone == 0) | (divides & (there - back >= least)), back, there)
+    back = np.where(leaving > 0, np.maximum(0, least - leaving), 0)
+    return np.where((leaving == 0) | (divides & (staying - back >= least)), back, staying)
 
 
 def _outlying(records: Records, label: np.ndarray, measure: str) -> np.ndarray:
@@ -340,15 +340,15 @@ def _outlying(records: Records, label: np.ndarray, measure: str) -> np.ndarray:
         value = np.unique(np.stack([label, codes]), axis=1, return_inverse=True)[1].ravel()
         by_code, by_count = (np.lexsort((key, label)) for key in (codes, np.bincount(value)[value]))
         ends += [by_code[begin], by_code[begin + size - 1], by_count[begin]]
-    tried = np.unique(np.concatenate(ends))
-    few = size[label[tried]] - 1
-    row = np.arange(few.sum()) - np.repeat(np.cumsum(few) - few, few) + np.repeat(begin[label[tried]], few)
-    row += row >= np.repeat(tried, few)  # all others of the class
-    without = Outcome.of_classes(records.take(row), np.repeat(np.arange(len(tried)), few))
+    extremes = np.unique(np.concatenate(ends))
+    few = size[label[extremes]] - 1
+    row = np.arange(few.sum()) - np.repeat(np.cumsum(few) - few, few) + np.repeat(begin[label[extremes]], few)
+    row += row >= np.repeat(extremes, few)  # all others of the class
+    without = Outcome.of_classes(records.take(row), np.repeat(np.arange(len(extremes)), few))
     loss = record_costs(without.generalization, measure)[np.cumsum(few) - few]
-    order = np.lexsort((loss, label[tried]))
-    _, first = np.unique(label[tried][order], return_index=True)
-    return tried[order[first]]
+    order = np.lexsort((loss, label[extremes]))
+    _, first = np.unique(label[extremes][order], return_index=True)
+    return extremes[order[first]]
 
 
 def _outcome_again(records: Records, history: History, people: np.ndarray, classes: bool) -> Outcome:

@@ -134,8 +134,8 @@ def _all_frequent(
     good = np.ones(records.n, bool)
     while True:
         # whoever stays suppressed makes the values of others rarer: again, until nobody is left to drop
-        there = ~suppressed | good
-        frequent = [np.bincount(label[there], minlength=len(label))[label] >= k for label in labels]
+        counted = ~suppressed | good
+        frequent = [np.bincount(label[counted], minlength=len(label))[label] >= k for label in labels]
         now = good & np.all(frequent, axis=0)
         if (now == good)[suppressed].all():
             return good
@@ -265,25 +265,25 @@ class _Lowering:
             else np.zeros(len(row), np.int64)
         )
         for number in range(int(batch.max(initial=-1)) + 1):
-            some = np.flatnonzero(batch == number)
-            column, rows = c[some], row[some]
+            cells = np.flatnonzero(batch == number)
+            column, rows = c[cells], row[cells]
             place = np.full((s, n), -1, np.int32)
             start, end, person, people, covering = [np.zeros(1, np.int64)], [], [], [], []
             lists = edges = combinations = 0
             for x, columns in enumerate(self.sets):
                 graph = self._graph(columns)
-                there = np.unique(rows[np.isin(column, columns)])
-                box = graph.published.label[there]
+                rows_of_set = np.unique(rows[np.isin(column, columns)])
+                box = graph.published.label[rows_of_set]
                 length = np.diff(graph.start)[box]
-                place[x, there] = lists + np.arange(len(there))
+                place[x, rows_of_set] = lists + np.arange(len(rows_of_set))
                 start.append(edges + np.cumsum(length))
                 end.append(combinations + graph.end[runs(graph.start[box], length)])
                 person.append(graph.originals.first)
                 people.append(graph.originals.count)
                 covering.append(graph.degrees()[0])
-                lists, edges = lists + len(there), edges + int(length.sum())
+                lists, edges = lists + len(rows_of_set), edges + int(length.sum())
                 combinations += graph.originals.size
-            level = np.empty(len(some), np.int64)
+            level = np.empty(len(cells), np.int64)
             lower_cells_jit(
                 column,
                 rows,

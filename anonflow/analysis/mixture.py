@@ -270,17 +270,17 @@ def _drawn(
     by_class = chance[0] < hull.rest[column.at[rows]]
     step = max(1, _ENTRIES // column.size)
     for weights, drawn in ((hull.entries, by_class), (hull.common, ~by_class)):
-        for some in np.array_split(np.flatnonzero(drawn), drawn.sum() // step + 1):
-            at = column.at[rows[some]]
+        for batch in np.array_split(np.flatnonzero(drawn), drawn.sum() // step + 1):
+            at = column.at[rows[batch]]
             width = np.diff(weights.indptr)[at]
             ends = np.cumsum(width)
             places = np.arange(width.sum()) + np.repeat(weights.indptr[at] - (ends - width), width)
             value, weight = weights.indices[places], weights.data[places]
             if weights is hull.entries:
-                weight = np.maximum(inner[np.repeat(class_of_row[rows[some]], width), value], LEAST)
+                weight = np.maximum(inner[np.repeat(class_of_row[rows[batch]], width), value], LEAST)
             sums = np.concatenate([[0.0], np.cumsum(weight)])
             before, after = sums[ends - width], sums[ends]
-            target = before + chance[1][some] * (after - before)
+            target = before + chance[1][batch] * (after - before)
             place = np.clip(np.searchsorted(sums[1:], target, side="right"), ends - width, ends - 1)
-            code[rows[some]] = value[place]
+            code[rows[batch]] = value[place]
     return code

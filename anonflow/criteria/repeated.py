@@ -74,9 +74,9 @@ def repeated(
         few |= different < values
         detail += f", with at least {plural(int(different.min()), 'value')} of {column!r}"
     failing = history.of(marks, few)
-    gone = int(few.sum()) - int(failing.sum())
-    if gone:
-        detail += f"; {plural(gone, 'person')} with fewer {verb_of(gone, 'are')} in earlier releases only"
+    absent = int(few.sum()) - int(failing.sum())
+    if absent:
+        detail += f"; {plural(absent, 'person')} with fewer {verb_of(absent, 'are')} in earlier releases only"
     return Finding.of("repeated", failing, "original", detail, parameters, holds=not few.any())
 
 
@@ -121,10 +121,10 @@ def _sensitive(evidence: Evidence, column: str | None, values: int) -> str:
     name = names[0] if column is None else column
     if name not in names:
         raise ParameterError(f"criterion 'repeated': {name!r} is not a sensitive column")
-    there = int(evidence.table.frame[name].nunique(dropna=False))
-    if values > there:
+    different = int(evidence.table.frame[name].nunique(dropna=False))
+    if values > different:
         raise ParameterError(
-            f"criterion 'repeated': column {name!r} has {plural(there, 'value')}, so no release can leave {values}; lower values"
+            f"criterion 'repeated': column {name!r} has {plural(different, 'value')}, so no release can leave {values}; lower values"
         )
     return name
 

@@ -140,9 +140,9 @@ def verify(
         declared = table if isinstance(table, Schema) else table.schema
         described = (description(metadata, declared, published.frame, certificate, subject),)
     if isinstance(table, Schema):
-        whose = _UNSEEN_UNITS if table.unit_column is not None else ""
+        unit_remark = _UNSEEN_UNITS if table.unit_column is not None else ""
         evidence = collect_alone(published.published_rows(), table, k)
-        return _of_rows(evidence, requests, k, _promised(described, metadata, evidence), whose)
+        return _of_rows(evidence, requests, k, _promised(described, metadata, evidence), unit_remark)
     deletions = (
         another_tool and 0 < published.rows < table.n and published.frame is not None and certificate is None
     )
@@ -214,9 +214,9 @@ def _of_rows(
     requests: list[CriterionRequest] | None,
     k: int | None,
     described: tuple[Finding, ...],
-    whose: str = "",
+    unit_remark: str = "",
 ) -> Verification:
-    """Return the findings if the original, or a row of every original, is missing; `whose` adds a remark about units."""
+    """Return the findings if the original, or a row of every original, is missing; `unit_remark` adds a remark about units."""
     if requests is None:
         requests = [CriterionRequest("k-anonymity")]
         if not evidence.alone:
@@ -230,7 +230,7 @@ def _of_rows(
             detail = f"needs {lacking}; of these rows only classes can be judged"
             findings.append(Finding(request.name, None, detail=detail, parameters=request.parameters))
             continue
-        unseen = f"{_UNSEEN_ALONE}{whose}" if evidence.alone else _UNSEEN_DELETED
+        unseen = f"{_UNSEEN_ALONE}{unit_remark}" if evidence.alone else _UNSEEN_DELETED
         for finding in criterion.findings(evidence, request.parameters):
             findings.append(replace(finding, detail=f"{finding.detail}; {unseen}"))
     remarks = list(evidence.remarks)

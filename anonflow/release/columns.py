@@ -133,8 +133,8 @@ def _follows(column: np.ndarray, from_column: np.ndarray) -> bool:
         return False
     pairs = np.unique(from_column.astype(np.int64) * (int(column.max()) + 1) + column, return_counts=True)
     within = sizes[pairs[0] // (int(column.max()) + 1)]
-    some = within > 1
-    equal = float((pairs[1][some] * (pairs[1][some] - 1) / (within[some] - 1)).sum()) / together
+    in_pairs = within > 1
+    equal = float((pairs[1][in_pairs] * (pairs[1][in_pairs] - 1) / (within[in_pairs] - 1)).sum()) / together
     counts, n = np.bincount(column), len(column)
     chance = float((counts / n * (counts - 1) / (n - 1)).sum())
     return equal >= _FOLLOWS and chance <= _FOLLOWED

@@ -224,9 +224,9 @@ def _cannot(
     pairs: list[tuple[PublishedColumn, ColumnSummary]], guarantee: str | None, k: int | None
 ) -> list[str]:
     several = "several people" if k is None else f"{k} people or more"
-    whose = f"whose row a row is, and what one person's values are: a row may be that of {several}"
+    owners = f"whose row a row is, and what one person's values are: a row may be that of {several}"
     if (guarantee or "").startswith("key-sets"):  # whoever knows all columns may find a single row
-        whose = f"whose row a row is, from one of the named sets of columns alone: there it may be that of {several}"
+        owners = f"whose row a row is, from one of the named sets of columns alone: there it may be that of {several}"
     partly = [(c, seen) for c, seen in pairs if 0 < seen.hidden < 1]
     inside = [
         c.name
@@ -234,7 +234,7 @@ def _cannot(
         if c.about.is_generalized and (seen.generalized or 0) > 0 and c.about.notation not in AGGREGATED
     ]
     return [
-        whose,
+        owners,
         *_of_columns(
             ("anything about {}: every cell is hidden", [c.name for c, seen in pairs if seen.hidden == 1]),
             (

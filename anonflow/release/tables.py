@@ -139,9 +139,9 @@ def check_package(table: str | PathLike[str]) -> None:
     """
     place = metadata_path(table)
     if place is not None and place.name == PACKAGE and place.is_file():
-        held = _content_of(place)
-        if held is not None:
-            without_table(held, Path(table))
+        package = _content_of(place)
+        if package is not None:
+            without_table(package, Path(table))
 
 
 def _content_of(place: Path) -> str | None:
@@ -164,8 +164,8 @@ def _withdraw(place: Path, table: Path) -> None:
     """Remove the description of an earlier table of this name."""
     others = None
     if place.name == PACKAGE:
-        held = _content_of(place)
-        others = None if held is None else without_table(held, table)
+        package = _content_of(place)
+        others = None if package is None else without_table(package, table)
     if others is None:
         with failing_as(table, place):
             place.unlink(missing_ok=True)

@@ -294,8 +294,8 @@ class AttackContext:
             self.deleted
         ):  # originals that no row covers were certainly deleted: nothing is published about them
             return np.flatnonzero(self.covering())
-        gone = self._owners(self.evidence.exempt)
-        return np.arange(self.n) if gone is None else np.setdiff1d(np.arange(self.n), gone)
+        exempt_owners = self._owners(self.evidence.exempt)
+        return np.arange(self.n) if exempt_owners is None else np.setdiff1d(np.arange(self.n), exempt_owners)
 
     @cached_property
     def hidden(self) -> np.ndarray:
@@ -306,10 +306,10 @@ class AttackContext:
     @cached_property
     def shown_people(self) -> np.ndarray:
         """Originals with a published row that is not hidden, as far as that is known, shape (p,), int64."""
-        gone = self._owners(self.hidden)
-        if gone is None:
-            gone = np.flatnonzero(self.likeliest(~self.hidden) == 0)
-        return np.setdiff1d(self.people, gone)
+        hidden_owners = self._owners(self.hidden)
+        if hidden_owners is None:
+            hidden_owners = np.flatnonzero(self.likeliest(~self.hidden) == 0)
+        return np.setdiff1d(self.people, hidden_owners)
 
     def _owners(self, rows: np.ndarray) -> np.ndarray | None:
         """Return the originals of some rows, a mask; None if nothing says whose they are."""

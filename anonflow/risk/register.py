@@ -45,9 +45,9 @@ def check_register(
     ParameterError
         If it lacks some.
     """
-    there = list(names)
-    now = steps.renamed(there)
-    after = {now.get(name, name) for name in there}
+    present = list(names)
+    now = steps.renamed(present)
+    after = {now.get(name, name) for name in present}
     needed = schema.quasi_identifiers if known is None else known
     lacking = [name for name in needed if name not in after]
     if lacking:

@@ -108,8 +108,8 @@ def one_end(rows: Generalization, rng: np.random.Generator) -> Generalization:
 def _drawn_members(words: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
     """Return a random member of each set, shape (rows,), int64; words of shape (w, rows)."""
     codes = np.arange(size)
-    there = (words[codes >> 6] >> (codes & 63).astype(np.uint64)[:, None]) & np.uint64(1)
-    draws = np.where(there.astype(bool), rng.random(there.shape), -1.0)
+    membership = (words[codes >> 6] >> (codes & 63).astype(np.uint64)[:, None]) & np.uint64(1)
+    draws = np.where(membership.astype(bool), rng.random(membership.shape), -1.0)
     return draws.argmax(axis=0).astype(np.int64)
 
 
@@ -271,12 +271,12 @@ def unique_conditions(
     mixed: list[Conditions] = []
     for _ in range(_ROUNDS):
         chosen = np.sort(rng.random((count, d)).argsort(axis=1)[:, :c], axis=1)
-        these, others = (
+        true_conditions, others = (
             of(chosen, rng.integers(0, n, (count, 1))),
             of(chosen, rng.integers(0, n, (count, c))),
         )
-        alone = np.flatnonzero(these.counts(points) == 1)
-        right.append(these.take(alone))
+        alone = np.flatnonzero(true_conditions.counts(points) == 1)
+        right.append(true_conditions.take(alone))
         mixed.append(others.take(alone))
         if sum(batch.m for batch in right) >= count:
             break

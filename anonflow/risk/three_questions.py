@@ -235,7 +235,7 @@ def _singling_out(
     guesses = rng.choice(rows.n, most, replace=rows.n < most)
     labels = row_labels([frame, *(side.frame for side in sides)], others)
     label, other = labels[0][guesses], labels[0][rng.integers(0, rows.n, most)]
-    some = rows.take(guesses)
+    guessed_rows = rows.take(guesses)
 
     def alone(cells: Generalization, side: int, value: np.ndarray | None = None) -> float:
         fits = fits_rows(cells, sides[side])
@@ -243,11 +243,11 @@ def _singling_out(
             fits &= value[:, None] == labels[side + 1][None, :]
         return float((fits.sum(axis=1) == 1).mean())
 
-    ends, naive = one_end(some, rng), one_end(same_cells(some, rng), rng)
+    ends, naive = one_end(guessed_rows, rng), one_end(same_cells(guessed_rows, rng), rng)
     ways = [
         Answer(
-            "singling out", most, most, alone(some, 0, label), alone(some, 1, label),
-            alone(same_cells(some, rng), 0, other), "A row's cells, all together, describe exactly one person.",
+            "singling out", most, most, alone(guessed_rows, 0, label), alone(guessed_rows, 1, label),
+            alone(same_cells(guessed_rows, rng), 0, other), "A row's cells, all together, describe exactly one person.",
         ),
         Answer(
             "singling out", most, most, alone(ends, 0), alone(ends, 1), alone(naive, 0),

@@ -472,9 +472,9 @@ def _matrix_of(arrays: Arrays, n: int, codes: Sequence[np.ndarray]) -> np.ndarra
     """Return columns of codes as one array, shape (n, q), int32."""
     matrix = arrays.empty((n, len(codes)), np.int32)
     for start in range(0, n, _TOGETHER):
-        some = slice(start, start + _TOGETHER)
+        batch = slice(start, start + _TOGETHER)
         for a, column in enumerate(codes):
-            matrix[some, a] = column[some]
+            matrix[batch, a] = column[batch]
     return matrix
 
 

@@ -226,9 +226,9 @@ def _ranks(values: np.ndarray) -> tuple[np.ndarray, int]:
         if most - least < 8 * len(values):
             # values that lie near each other are ranked in a table of them, without sorting
             at = (values - values.dtype.type(least)).astype(np.int64, copy=False)
-            there = np.zeros(most - least + 1, bool)
-            there[at] = True
-            rank = np.cumsum(there, dtype=np.int32 if len(there) < 1 << 31 else np.int64)
+            occurs = np.zeros(most - least + 1, bool)
+            occurs[at] = True
+            rank = np.cumsum(occurs, dtype=np.int32 if len(occurs) < 1 << 31 else np.int64)
             return rank[at] - np.int64(1), int(rank[-1])
     at, distinct = pd.factorize(values)
     return places_in(np.argsort(distinct), len(distinct))[at], len(distinct)

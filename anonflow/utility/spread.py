@@ -86,7 +86,7 @@ def variance_kept(numbers: SpreadOf, chunks: Sequence[np.ndarray]) -> float:
     total = np.sum(chunks, axis=0)
     if not len(total):
         return 1.0
-    after, before = (_squares(some) / np.maximum(some[:, 0], 1) for some in (total[:, 3:6], total[:, :3]))
+    after, before = (_squares(sums) / np.maximum(sums[:, 0], 1) for sums in (total[:, 3:6], total[:, :3]))
     return float(np.mean(_share(after, before)))
 
 
@@ -95,5 +95,5 @@ def _squares(sums: np.ndarray) -> np.ndarray:
     return np.asarray(np.maximum(0.0, sums[:, 2] - sums[:, 1] ** 2 / np.maximum(sums[:, 0], 1)))
 
 
-def _share(some: np.ndarray, whole: np.ndarray) -> np.ndarray:
-    return np.divide(some, whole, out=np.zeros(len(some)), where=whole > 0)
+def _share(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
+    return np.divide(part, whole, out=np.zeros(len(part)), where=whole > 0)

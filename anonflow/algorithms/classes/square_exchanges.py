@@ -74,9 +74,9 @@ class _Means:
         near = np.empty((len(rows), few), np.int64)
         step = max(1, CHUNK // count)
         for first in range(0, len(rows), step):
-            some = rows[first : first + step]
-            away = self.away(some[:, None], np.arange(count))
-            away[np.arange(len(some)), self.labels[some]] = np.inf
+            batch = rows[first : first + step]
+            away = self.away(batch[:, None], np.arange(count))
+            away[np.arange(len(batch)), self.labels[batch]] = np.inf
             # the lowest of equal distances, whatever a partition leaves
             near[first : first + step] = np.sort(np.argsort(away, axis=1, kind="stable")[:, :few], axis=1)
         return near
@@ -166,11 +166,11 @@ def _best(
     """Return what each record gains at most, the class into which it goes, and the record that comes back, -1 for none."""
     size, home = classes.size, classes.labels[rows]
     home_distance = classes.away(rows, home)
-    there = classes.away(rows[:, None], near)
+    target_distance = classes.away(rows[:, None], near)
     a, b = size[home][:, None], size[near]
     # leaving a class of a saves a / (a - 1) squares of the distance, joining one of b costs b / (b + 1) (Hartigan)
     with np.errstate(divide="ignore", invalid="ignore"):
-        move = a / (a - 1) * home_distance[:, None] - b / (b + 1) * there
+        move = a / (a - 1) * home_distance[:, None] - b / (b + 1) * target_distance
     # also where a record is alone, and was divided by 0
     move = np.where((a > k) & (b < 2 * k - 1), move, -np.inf)
     at = np.argmax(move, axis=1)
@@ -179,16 +179,20 @@ def _best(
     for slot in range(int(size.max())):
         for c in range(near.shape[1]):
             target = near[:, c]
-            some = np.flatnonzero(slot < size[target])
-            i, j, t = rows[some], classes.members[classes.start[target[some]] + slot], target[some]
-            saved = (
-                home_distance[some]
-                - classes.away(j, home[some])
-                + classes.away(j, t)
-                - there[some, c]
-                + classes.apart(i, j) * (1 / size[home[some]] + 1 / size[t])
+            partners = np.flatnonzero(slot < size[target])
+            i, j, t = (
+                rows[partners],
+                classes.members[classes.start[target[partners]] + slot],
+                target[partners],
             )
-            better = saved > gain[some]
-            some = some[better]
-            gain[some], into[some], other[some] = saved[better], target[some], j[better]
+            saved = (
+                home_distance[partners]
+                - classes.away(j, home[partners])
+                + classes.away(j, t)
+                - target_distance[partners, c]
+                + classes.apart(i, j) * (1 / size[home[partners]] + 1 / size[t])
+            )
+            better = saved > gain[partners]
+            partners = partners[better]
+            gain[partners], into[partners], other[partners] = saved[better], target[partners], j[better]
     return gain, into, other

@@ -46,7 +46,7 @@ class Covered:
         for j in range(n):
             covered_jit(merged.state, boxes, j, inside)
             lists.append(np.flatnonzero(inside))
-        sizes = np.array([len(some) for some in lists])
+        sizes = np.array([len(rows) for rows in lists])
         originals = np.concatenate(lists)
         ends = np.cumsum(merged.count[originals])
         stop = ends[np.cumsum(sizes) - 1]

@@ -156,19 +156,19 @@ def _wanted(
     rows_of = np.bincount(original[possible], minlength=n)
     originals_of = np.bincount(row[possible], copies[possible], n)
     short = np.flatnonzero(~possible & ((rows_of[original] < k) | (originals_of[row] < k)))
-    whose = np.where(rows_of[original] < k, original, n + row)[short]
+    receiver = np.where(rows_of[original] < k, original, n + row)[short]
     rows = (np.argsort(matches, axis=None, kind="stable") // d).reshape(n, d)
     # a row of the original is widened by an original of the row: a cycle through both
     wide = np.repeat(rows[original[short]], d, axis=1).ravel()
     by = np.tile(merged.label[matches[row[short]]], (1, d)).ravel()
-    whose = np.repeat(whose, d * d)
+    receiver = np.repeat(receiver, d * d)
     u = len(merged.first)
     fresh = ~np.isin(wide * u + by, lists.row * u + lists.originals)
-    wide, by, whose = wide[fresh], by[fresh], whose[fresh]
+    wide, by, receiver = wide[fresh], by[fresh], receiver[fresh]
     cost = np.empty(len(wide))
     join_pairs_jit(merged.part.plan, merged.state, by, boxes, wide, cost)
-    order = np.lexsort((cost - boxes.cost[wide], whose))
-    best = order[np.diff(whose[order], prepend=-1) > 0]
+    order = np.lexsort((cost - boxes.cost[wide], receiver))
+    best = order[np.diff(receiver[order], prepend=-1) > 0]
     return wide[best], by[best]
 
 

@@ -117,11 +117,11 @@ class _Widening:
     def _cost(self, u: int, i: int) -> np.ndarray:
         """Return what it costs to make each row a match: both records widened."""
         n, distinct = self.part.n, len(self.merged.first)
-        there = np.empty(n)
+        row_cost = np.empty(n)
         back = np.empty(distinct)
-        join_row_jit(self.part.plan, self.merged.state, u, self.boxes, np.int64(0), np.int64(n), there)
+        join_row_jit(self.part.plan, self.merged.state, u, self.boxes, np.int64(0), np.int64(n), row_cost)
         join_row_jit(self.part.plan, self.boxes, i, self.merged.state, np.int64(0), np.int64(distinct), back)
-        return (there - self.boxes.cost) + (back - self.boxes.cost[i])[self.merged.label]
+        return (row_cost - self.boxes.cost) + (back - self.boxes.cost[i])[self.merged.label]
 
     def _widen(self, j: int, by: int) -> None:
         before = np.empty(len(self.merged.first), bool)

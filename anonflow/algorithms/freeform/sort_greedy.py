@@ -89,9 +89,9 @@ def unusual(costs: np.ndarray) -> np.ndarray:
     Computed with whole numbers, of the kernels' grid where they fit into 64 bits: weights that are equal have equal bits, on every
     machine. O(n^2) time and memory.
     """
-    there = costs < np.inf
-    edges = int(there[0].sum())
-    finite = np.where(there, costs, 0.0)
+    has_edge = costs < np.inf
+    edges = int(has_edge[0].sum())
+    finite = np.where(has_edge, costs, 0.0)
     largest = max(1.0, float(finite.max()), -float(finite.min()))
     # in whole numbers, so that sums and so ties do not depend on their order; as fine as 64 bits allow
     parts = min(1.0 / GRID, 2.0 ** (61 - math.ceil(math.log2(edges * largest))))
@@ -102,7 +102,7 @@ def unusual(costs: np.ndarray) -> np.ndarray:
     whole -= of_original[:, None]
     whole -= of_record
     weights: np.ndarray = whole / (edges * parts)
-    weights[~there] = np.inf
+    weights[~has_edge] = np.inf
     return weights
 
 

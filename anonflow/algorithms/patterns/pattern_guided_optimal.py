@@ -188,8 +188,8 @@ def _improved(
         return improved(choices, amount, end)
     if not 0 < int(free[hidden].sum()) < choices.k:
         return free, bound
-    none = np.zeros(len(choices.rows), np.int64)
-    joint = _searched(choices, np.concatenate([none, _hidden_together(choices, free, hidden)]))
+    no_places = np.zeros(len(choices.rows), np.int64)
+    joint = _searched(choices, np.concatenate([no_places, _hidden_together(choices, free, hidden)]))
     if _cost(choices, amount) < _cost(choices, joint):
         joint = amount
     if _cost(choices, joint) <= bound:

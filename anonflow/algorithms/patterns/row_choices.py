@@ -133,17 +133,17 @@ class RowChoices:
                 sums = np.add.reduceat(words[members.indices], members.indptr[:-1])
             order = np.lexsort([np.arange(m), cost, size, sums])
             again = (np.diff(sums[order]) == 0) & (np.diff(size[order]) == 0)
-            gone = np.zeros(m, bool)
-            gone[order[1:][again]] = True
+            dominated = np.zeros(m, bool)
+            dominated[order[1:][again]] = True
         else:
             common = (members @ members.T).tocoo()
             b, other = common.row, common.col
             better = (cost[other] < cost[b]) | (size[other] > size[b]) | (other < b)
             inner = (common.data == size[b]) & (cost[other] <= cost[b]) & better & (other != b)
-            gone = np.zeros(m, bool)
-            gone[b[inner]] = True
+            dominated = np.zeros(m, bool)
+            dominated[b[inner]] = True
         good = np.ones(len(self.kind), bool)
-        good[inside] = ~gone[at]
+        good[inside] = ~dominated[at]
         self.keep(good)
 
     def narrow(self, above: int) -> bool:

@@ -290,11 +290,11 @@ class KeySetSearch:
         edges, boxes = [], 0
         for levels, rows in self._patterns(s):
             group, groups = self._labels(self._at(self.sets[s], levels))
-            there = np.zeros(len(groups), np.int64)
-            there[group[rows]] = 1
-            number = np.where(there > 0, boxes + np.cumsum(there) - 1, -1)
+            occupied = np.zeros(len(groups), np.int64)
+            occupied[group[rows]] = 1
+            number = np.where(occupied > 0, boxes + np.cumsum(occupied) - 1, -1)
             box[rows] = number[group[rows]]
-            boxes += int(there.sum())
+            boxes += int(occupied.sum())
             covering = number[group[person]]
             kinds = np.flatnonzero(covering >= 0)
             edges.append((kinds, covering[kinds]))
@@ -352,7 +352,7 @@ class KeySetSearch:
             for levels, at in self._patterns(s, rows):
                 label, people = self._labels(self._at(columns, levels))
                 use = np.bincount(label[rare[open_]], weights, len(people))[label[at]]
-                there = people[label[at]]
+                people_now = people[label[at]]
                 for i, c in enumerate(columns):
                     for level in range(levels[i] + 1, self.columns[c].highest + 1):
                         above = self._at(columns, [*levels[:i], level, *levels[i + 1 :]])
@@ -361,7 +361,7 @@ class KeySetSearch:
                         gain = np.bincount(label_above[rare[open_]], weights, len(people_above))[group] - use
                         m, p = number[c, level], place[at]
                         if own_people:
-                            gain += np.minimum(people_above[group], self.k) - np.minimum(there, self.k)
+                            gain += np.minimum(people_above[group], self.k) - np.minimum(people_now, self.k)
                         gains[m, p] += gain
                         if not own_people:
                             lack = np.zeros(len(people_above), np.int64)
@@ -550,7 +550,7 @@ class KeySetSearch:
             tight = self._rare[s][self._counts[s] <= self.k]
             for levels, rows in self._patterns(s):
                 label, people = self._labels(self._at(columns, levels))
-                held = np.bincount(label[tight], minlength=len(people))[label[rows]]
+                tight_here = np.bincount(label[tight], minlength=len(people))[label[rows]]
                 for i, c in enumerate(columns):
                     open_cells = may[c, rows]
                     if levels[i] == 0 or not open_cells.any():
@@ -559,7 +559,7 @@ class KeySetSearch:
                     label_below, people_below = self._labels(below)
                     group = label_below[rows]
                     still = np.bincount(label_below[tight], minlength=len(people_below))[group]
-                    may[c, rows] = open_cells & (held == still) & (people_below[group] >= self.k)
+                    may[c, rows] = open_cells & (tight_here == still) & (people_below[group] >= self.k)
         return may
 
     def _lower_cell(self, c: int, row: int) -> bool:
@@ -732,7 +732,7 @@ def _numbered(left: np.ndarray, size: int, right: np.ndarray) -> np.ndarray:
     width = int(right.max(initial=0)) + 1
     pair = left.astype(np.int64) * width + right
     if size * width <= 4 * len(pair):
-        there = np.zeros(size * width, bool)
-        there[pair] = True
-        return (np.cumsum(there) - 1)[pair].astype(np.int32)
+        occupied = np.zeros(size * width, bool)
+        occupied[pair] = True
+        return (np.cumsum(occupied) - 1)[pair].astype(np.int32)
     return np.unique(pair, return_inverse=True)[1].astype(np.int32)

@@ -513,13 +513,13 @@ class Lattice:
         order = np.argsort(of_record, kind="stable")
         step = max(1, MOST_COUNTS // max(1, targets.size))
         for start in range(0, len(large), step):
-            some = large[start : start + step]
-            low, high = np.searchsorted(of_record, [start, start + len(some)], sorter=order)
+            batch = large[start : start + step]
+            low, high = np.searchsorted(of_record, [start, start + len(batch)], sorter=order)
             rows = order[low:high]
-            counts = targets.counts(values[rows], of_record[rows] - start, len(some))
+            counts = targets.counts(values[rows], of_record[rows] - start, len(batch))
             bad = np.flatnonzero(targets.gaps(counts) > 0)
-            lacking[some[bad]] = True
-            least[some[bad]] = targets.least_removed(counts[bad])
+            lacking[batch[bad]] = True
+            least[batch[bad]] = targets.least_removed(counts[bad])
         return lacking, least
 
     def _counted_below(self, node: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

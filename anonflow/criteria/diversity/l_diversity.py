@@ -73,7 +73,7 @@ def _too_few(share: np.ndarray, p: int, rows: int) -> float:
         return 0.0
     if math.comb(len(share), p - 1) > _SUBSETS:
         return surest
-    among = sum(math.fsum(some) ** rows for some in combinations(share.tolist(), p - 1))
+    among = sum(math.fsum(shares) ** rows for shares in combinations(share.tolist(), p - 1))
     return min(surest, among)
 
 

@@ -87,14 +87,14 @@ def largest_flow(
         return MaxFlow(0, np.zeros(0, np.int64), supply.astype(np.int64), demand.astype(np.int64))
     if len(left) > _MANY:
         sample = _thinned(u, v, left, right, _KEPT + 4 * need)
-        tried = _dinic(
+        thinned = _dinic(
             supply, demand, left[sample], right[sample], None if capacity is None else capacity[sample]
         )
         # one side is used up: no edge that was left out could add to it
-        if tried.value == min(int(supply.sum()), int(demand.sum())):
+        if thinned.value == min(int(supply.sum()), int(demand.sum())):
             edge = np.zeros(len(left), np.int64)
-            edge[sample] = tried.edge
-            return MaxFlow(tried.value, edge, tried.unsent, tried.unmet)
+            edge[sample] = thinned.edge
+            return MaxFlow(thinned.value, edge, thinned.unsent, thinned.unmet)
     return _dinic(supply, demand, left, right, capacity)
 
 

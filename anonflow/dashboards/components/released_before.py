@@ -144,16 +144,16 @@ class ReleasedCard(pn.viewable.Viewer):
 
 def releases_with_them(shared: Sequence[SharedPeople], n: int) -> Markup:
     """Return a table of the earlier releases that have some of a table's n people, the latest first."""
-    some = [release for release in reversed(shared) if release.people]
+    releases = [release for release in reversed(shared) if release.people]
     rows = [
         [
             release.when[:16].replace("T", " ") or "of an older version",
             f"{release.released:,}",
             f"{release.people:,} of {n:,}",
         ]
-        for release in some[:MOST]
+        for release in releases[:MOST]
     ]
-    remainder = soft(f"and {len(some) - MOST:,} more") if len(some) > MOST else ""
+    remainder = soft(f"and {len(releases) - MOST:,} more") if len(releases) > MOST else ""
     return facts(("release of (UTC)", "people in it", "people of this table in it"), rows, [1, 2]) + remainder
 
 

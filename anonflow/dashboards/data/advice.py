@@ -67,10 +67,10 @@ class DataAdvice(ScreenModel):
         folder = workspace.draft.folder
 
         def work() -> tuple[BlankPrices, ...]:
-            some = frame
+            sample = frame
             if len(frame) > QUICK:
                 rows = np.random.default_rng(0).choice(len(frame), QUICK, replace=False)
-                some = frame.iloc[np.sort(rows)].reset_index(drop=True)
+                sample = frame.iloc[np.sort(rows)].reset_index(drop=True)
             blanks = {
                 name: int(missing_cells(frame[name]).sum())
                 for name, column in spec.columns.items()
@@ -89,7 +89,7 @@ class DataAdvice(ScreenModel):
                 ways = {other: _way(spec.columns[other]) for other, count in blanks.items() if count} | {
                     name: way
                 }
-                loss = _quick_loss(some, with_ways(spec, ways), partial(code, folder=folder, source=source))
+                loss = _quick_loss(sample, with_ways(spec, ways), partial(code, folder=folder, source=source))
                 losses.setdefault(name, {})[way] = loss
             return tuple(BlankPrices(name, blanks[name], of_ways) for name, of_ways in losses.items())
 
@@ -139,8 +139,8 @@ def _way(column: ColumnSpec) -> str:
     return rule if rule != "refuse" else "value" if "value" in rules else "drop"
 
 
-def _quick_loss(some: Any, spec: DraftSpec, coded: Any) -> float | None:
-    table, _ = coded(some, spec)
+def _quick_loss(sample: Any, spec: DraftSpec, coded: Any) -> float | None:
+    table, _ = coded(sample, spec)
     if table is None:
         return None
     try:

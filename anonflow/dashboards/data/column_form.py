@@ -107,7 +107,7 @@ class ColumnChoice(DraftForm):
     def _who(self, column: str) -> str:
         """Return who could know a column, as it was answered; with a question mark as it is guessed, empty where it is not published."""
         role = self.declared(column).role
-        guess = next((who for who, roles in ANSWERS.items() if role in roles), "")
+        guess = next((question for question, roles in ANSWERS.items() if role in roles), "")
         answer = self.workspace.data.answers.get(column)
         if answer in ANSWERS and role in ANSWERS[answer]:
             return answer

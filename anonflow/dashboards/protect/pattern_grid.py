@@ -186,14 +186,14 @@ class PatternBoard(ShownPart):
             n = len(dict.fromkeys(map(tuple, choice.rows)))
         used = [name for name in choice.workspace.data.algorithms if name in METHODS]
         remark = f" The first {SHOWN} are shown." if n > SHOWN else ""
-        whom = (
+        people = (
             f"Used by {' and '.join(used)}."
             if used
             else "No method that uses patterns is chosen: choose pattern-guided under Methods."
         )
         text = (
             f"{plural(n, 'pattern')}, tried in the order of their cost, and of the list where costs are equal; "
-            f"click a cell to hide or keep a column.{remark} {whom}"
+            f"click a cell to hide or keep a column.{remark} {people}"
         )
         say(self.summary, "" if choice.grid is None else soft(text))
         say(self.problem, choice.problem)

@@ -133,7 +133,9 @@ class RiskScreen(Screen):
         knowledge = [("Others can know:", others)]
         if strangers:
             knowledge = [("Everybody can know:", strangers), ("Acquaintances also:", others)]
-        sentences = [Markup("{} <b>{}</b>.").format(whom, ", ".join(names)) for whom, names in knowledge]
+        sentences = [
+            Markup("{} <b>{}</b>.").format(attacker, ", ".join(names)) for attacker, names in knowledge
+        ]
         say(self.known, Markup("<p>{}{}</p>").format(Markup(" ").join(sentences), note if left else ""))
         if self.shown:
             self.model.draw()

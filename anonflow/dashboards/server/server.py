@@ -343,7 +343,7 @@ class Server:
 
     def figures(self) -> Figures:
         """Return how many sessions, runs and bytes there are now."""
-        workers, held = (0, 0) if self.cluster is None else self.cluster.memory
+        workers, worker_bytes = (0, 0) if self.cluster is None else self.cluster.memory
         return Figures(
             healthy=self.healthy,
             sessions=self.sessions,
@@ -353,7 +353,7 @@ class Server:
             ended=self.line.ended,
             slots=self.line.slots,
             workers=workers,
-            worker_bytes=held,
+            worker_bytes=worker_bytes,
         )
 
     def run(

@@ -166,10 +166,10 @@ class Runs(param.Parameterized):
         finished = list(runs.values())
         while self._limits.runs is not None and len(finished) > self._limits.runs:
             finished.remove(next((run for run in finished if not run.pinned), finished[0]))
-        there = {run.id for run in finished if run.result.anonymization is not None}
+        with_results = {run.id for run in finished if run.result.anonymization is not None}
         self.remember_seeds((spec, seed) for spec, seed, _ in results)
         order = (*ids, self.chosen) if choose else (self.chosen, *ids)
-        self._put(finished, next((id for id in order if id in there), self.chosen))
+        self._put(finished, next((id for id in order if id in with_results), self.chosen))
         return ids
 
     def _put(self, finished: list[FinishedRun], chosen: int | None) -> None:

@@ -200,8 +200,8 @@ class EventStream:
     def _forget(self) -> None:
         """Delete the events of all but the last partitions; O(1) for each event on average."""
         places = [at for at, event in enumerate(self._past) if isinstance(event, PartitionDone)]
-        gone = set(places[:-PAST])
-        self._past = [event for at, event in enumerate(self._past) if at not in gone]
+        oldest = set(places[:-PAST])
+        self._past = [event for at, event in enumerate(self._past) if at not in oldest]
         self._partitions = PAST
 
     def close(self) -> None:

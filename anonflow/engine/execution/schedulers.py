@@ -544,18 +544,18 @@ class Executor:
 
         from distributed.comm import CommClosedError
 
-        sent = _Sent(client, shared)
+        flights = _Sent(client, shared)
         coming, exhausted, left = iter(calls), False, count
         fastest, answered = BRIEF, 0
         while True:
             if self._stop.is_set():
-                sent.cancel()
+                flights.cancel()
                 return
             if client.status not in ("running", "connecting"):
                 raise _lost(where)
             presence.look()
             workers = presence.threads
-            while not exhausted and self._has_room(len(sent), AHEAD * workers):
+            while not exhausted and self._has_room(len(flights), AHEAD * workers):
                 size = 1
                 if answered >= 2 * workers:
                     most = TOGETHER_MOST if left is None else left // (AHEAD * workers)
@@ -566,17 +566,17 @@ class Executor:
                     break
                 left = None if left is None else left - len(group)
                 try:
-                    sent.send(group)
+                    flights.send(group)
                 except AnonflowError as error:
                     for call in group:
                         self._put(call, Failed(error, error.message))
-            if exhausted and not len(sent):
+            if exhausted and not len(flights):
                 return
-            if not sent.has_ready():
+            if not flights.has_ready():
                 self._stop.wait(0.005)
                 continue
             try:
-                group, result = sent.take()
+                group, result = flights.take()
             except (CancelledError, CommClosedError, TimeoutError, OSError):
                 raise _lost(where) from None
             if isinstance(result, CancelledError):
@@ -614,10 +614,10 @@ class _Sent:
             If they cannot be sent.
         """
         key = f"{group[0].label}-{secrets.randbits(64)}"
-        sent = _Group(group)
-        packed = _Packed(sent, f"what {group[0].function.__name__.replace('_', ' ')} needs")
+        flight = _Group(group)
+        packed = _Packed(flight, f"what {group[0].function.__name__.replace('_', ' ')} needs")
         future = self._client.submit(packed, *self._shared, key=key, pure=False, fifo_timeout=TOGETHER)
-        self._futures[key] = future, sent
+        self._futures[key] = future, flight
         self._waiting.add(future)
 
     def has_ready(self) -> bool:
@@ -629,8 +629,8 @@ class _Sent:
         from distributed.scheduler import KilledWorker
 
         future, result = next(self._waiting)
-        _, sent = self._futures.pop(future.key)
-        group, sent.calls = sent.calls, ()
+        _, flight = self._futures.pop(future.key)
+        group, flight.calls = flight.calls, ()
         if future.status == "error":
             try:
                 # raises what went wrong: only the end of workers is handled here

@@ -84,15 +84,15 @@ class StoredResults:
         domains : sequence of Domain
             Of the table.
         """
-        there = self._store.read([name for both in names for name in both], domains)
+        stored = self._store.read([name for both in names for name in both], domains)
         results = {}
         for p, (plain, *diverse) in enumerate(names, batch.first):
-            if plain not in there:
+            if plain not in stored:
                 continue
-            results[p] = there[plain]
+            results[p] = stored[plain]
             for name in diverse:
-                if name in there:
-                    step = there[name]
+                if name in stored:
+                    step = stored[name]
                     results[p] = replace(
                         results[p], diverse=_restored(step.outcome), diversify_seconds=step.seconds
                     )

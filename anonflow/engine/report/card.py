@@ -299,8 +299,8 @@ def cards_of(
     exposed = {} if table is None else exposed_columns(table, k)
     public = {
         name: public_rows
-        for name, some in rows.items()
-        if listed and (public_rows := [row for row in some if is_publishable(row)])
+        for name, file_rows in rows.items()
+        if listed and (public_rows := [row for row in file_rows if is_publishable(row)])
     }
     of_public = _homogeneity(public, anonymization, None), replace(insider, remedies=()), _OWNERS
     cards = []
@@ -443,31 +443,31 @@ def _measured(
     if not by_keys:
         return 1.0, CardLine("measured", NOT_MEASURED, "No attacker who points at a row was tried.")
 
-    def largest(some: Sequence[str]) -> tuple[float, str]:
-        return max((float(row["worst"]), name) for name in some for row in rows[name])
+    def largest(attackers: Sequence[str]) -> tuple[float, str]:
+        return max((float(row["worst"]), name) for name in attackers for row in rows[name])
 
     worst = largest(names)[0]
     # 1/k holds against attackers who know the quasi-identifiers; a threshold holds for all attackers
     judged = by_keys if threshold is None else names
-    probability, who = largest(judged)
+    probability, attacker = largest(judged)
     limit, sign = (1 / k, "at most") if threshold is None else (threshold, "below")
     good = probability <= limit * (1 + 1e-9) if threshold is None else probability < limit
     says = (
         f"For the most exposed person the probability is {_probability(probability)} that an attacker points at the right row "
-        f"({who}{f', of {len(judged)} attackers' if len(judged) > 1 else ''}); {sign} {_probability(limit)} is allowed."
+        f"({attacker}{f', of {len(judged)} attackers' if len(judged) > 1 else ''}); {sign} {_probability(limit)} is allowed."
     )
     remedies: tuple[Remedy, ...] = ()
     by_rows = [name for name in by_keys if not risk.ATTACKERS[name].of_people]
     # the risk of people, and of households, with several rows
     says += "".join(f" {rows[name][0]['sentence']}" for name in by_keys if name not in by_rows)
-    if not good and risk.ATTACKERS[who].of_people:
+    if not good and risk.ATTACKERS[attacker].of_people:
         remedies = (Remedy("make one row of each unit", None, "no price: the table changes"),)
     if threshold is not None and prices is not None and largest(by_keys)[0] >= threshold:
         enough = smallest_k(threshold / prices.unit_rows)
         if enough > k:
             remedy = prices.of(f"k = {enough}", lambda few: prices.run_again(few, k=enough))
             remedies = (*remedies, replace(remedy, change=((("steps", "anonymize", "k"), enough),)))
-    if not good and risk.ATTACKERS[who].of_other_columns:
+    if not good and risk.ATTACKERS[attacker].of_other_columns:
         remedies = (*remedies, Remedy("see the line linkable columns"))
     return worst, CardLine("measured", PASSED if good else FAILED, says, remedies)
 

@@ -55,11 +55,11 @@ def held_out(anonymization: Anonymization, release: Release, seed: int) -> tuple
     few = sample_of(dealt, held_out_seed, SAMPLE)
     if few is None:
         raise ParameterError(f"one partition has more than {SAMPLE:,} records")
-    whose = next((labels for labels in (few.household, few.unit) if labels is not None), np.arange(few.n))
-    groups = int(whose.max()) + 1
+    person = next((labels for labels in (few.household, few.unit) if labels is not None), np.arange(few.n))
+    groups = int(person.max()) + 1
     chosen = np.zeros(groups, bool)
     chosen[rng.permutation(groups)[: groups // 2]] = True
-    half = chosen[whose]
+    half = chosen[person]
     inside, outside = few.take(np.flatnonzero(half)), few.take(np.flatnonzero(~half))
     try:
         of_half = same_way(anonymization, inside, held_out_seed)

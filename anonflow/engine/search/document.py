@@ -23,10 +23,10 @@ def target_section(report: SearchReport, picked: int | None = None) -> dict[str,
         The trial that the flow runs; by default the picked one.
     """
     chosen = report.picked if picked is None else picked
-    tried = []
+    trials = []
     for at, trial in enumerate(report.trials):
-        tried.append({**_tried(trial), **({"picked": True} if at == chosen else {})})
-    return {**_wanted(report.target), "tried": tried}
+        trials.append({**_tried(trial), **({"picked": True} if at == chosen else {})})
+    return {**_wanted(report.target), "tried": trials}
 
 
 def _wanted(target: SearchTarget) -> dict[str, Any]:

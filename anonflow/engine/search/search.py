@@ -362,10 +362,10 @@ class TargetSearch:
             if self.table.schema[name].role != "weight"
             and not re.search(rf"(?<!\w){re.escape(repr(name)[1:-1])}(?!\w)", named)
         ]
-        gone: list[str] = []
+        columns: list[str] = []
         while True:
             events.check()
-            lean = replace(anonymization, table=self.table.without(gone)) if gone else anonymization
+            lean = replace(anonymization, table=self.table.without(columns)) if columns else anonymization
             release = publish(lean, derived_seed(self.seed, "search"), rehearsal=True)
             context = AttackContext.of(lean.table, release, lean.k, seed=self.seed)
             links = linked_columns(context.evidence, None, [])
@@ -374,13 +374,13 @@ class TargetSearch:
             single = [link for link in links if link.column in free]
             if not single:
                 return None
-            gone.append(max(single, key=lambda link: (link.largest, link.mean)).column)
-            free.remove(gone[-1])
+            columns.append(max(single, key=lambda link: (link.largest, link.mean)).column)
+            free.remove(columns[-1])
         risk = self._risk(lean)
         signs = self._keeps_signs(lean) if self.target.signs else None
-        if not gone or self.target.shortfall(loss, risk, signs, trial.disclosure) > 0.0:
+        if not columns or self.target.shortfall(loss, risk, signs, trial.disclosure) > 0.0:
             return None
-        return tuple(gone), risk
+        return tuple(columns), risk
 
     def _keeps_signs(self, anonymization: Anonymization) -> bool:
         return all(

@@ -158,8 +158,8 @@ def taken(array: np.ndarray, positions: np.ndarray) -> np.ndarray:
     # in the order of the file: a page is looked at once
     order = np.argsort(positions)
     for start in range(0, len(order), TOGETHER):
-        some = order[start : start + TOGETHER]
-        rows[some] = _mapped_anew(array)[positions[some]]
+        batch = order[start : start + TOGETHER]
+        rows[batch] = _mapped_anew(array)[positions[batch]]
     return rows
 
 

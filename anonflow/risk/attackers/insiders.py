@@ -98,8 +98,8 @@ class Insider(
         order_of_unit = np.argsort(unit, kind="stable")
         ends = np.searchsorted(unit[order_of_unit], np.arange(unit.max(initial=-1) + 2))
 
-        def rows_of(whose: int) -> np.ndarray:
-            return order_of_unit[ends[whose] : ends[whose + 1]]
+        def rows_of(unit: int) -> np.ndarray:
+            return order_of_unit[ends[unit] : ends[unit + 1]]
 
         attacked = np.zeros(context.n, bool)
         attacked[context.people] = True
@@ -164,9 +164,9 @@ class Replayer(
             raise ParameterError("replay: give the anonymization, and the release as it was made from it")
         names = list(context.table.qi_columns)
         seen = context.frame[names].astype("str").reset_index(drop=True)
-        tried = 0
+        guesses = 0
         for guess in self.guesses:
-            tried += 1
+            guesses += 1
             again = publish(again_of, guess, rehearsal=True)
             if again.frame[names].astype("str").equals(seen):
                 right = np.zeros(context.n)
@@ -174,7 +174,7 @@ class Replayer(
                 risk = PeopleAtRisk.of(context.table, right)
                 return risk.success(
                     1 / context.k,
-                    f"One of {tried} guessed seeds repeats the release: everybody's row is known. "
+                    f"One of {guesses} guessed seeds repeats the release: everybody's row is known. "
                     "Draw again with a secret seed.",
                     at_risk=risk.above(0.0),
                 )  # fmt: skip
@@ -182,7 +182,7 @@ class Replayer(
         risk = PeopleAtRisk.of(context.table, chance, candidates=context.row_candidates)
         return risk.success(
             1 / context.k,
-            f"None of {tried} guessed seeds repeats the release; a guess without the seed is right for {percent(risk.mean)}.",
+            f"None of {guesses} guessed seeds repeats the release; a guess without the seed is right for {percent(risk.mean)}.",
             worst=risk.mean, at_risk=0,
         )  # fmt: skip
 

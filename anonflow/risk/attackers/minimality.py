@@ -136,10 +136,10 @@ def beliefs(
     else:
         drawn = ([rng.permutation(codes) for _, codes in coded] for _ in range(exchanges))
     for dealt in drawn:
-        tried = values.copy()
+        assignment = values.copy()
         for people, (kinds, _), codes in zip(groups, coded, dealt, strict=True):
-            tried[people] = kinds[codes]
-        again = publish(tried)
+            assignment[people] = kinds[codes]
+        again = publish(assignment)
         # a sample hardly ever publishes the whole file again: its groups are compared one by one
         if again is None or published is None or (exact and list(again) != list(published)):
             continue
@@ -221,8 +221,8 @@ def exchanged(
         return None
     groups = [people for people in groups_of(label) if label[people[0]] >= 0]
 
-    def publish(tried: np.ndarray) -> Sequence[Hashable] | None:
-        cells = table.frame[column].iloc[first[tried]].set_axis(table.frame.index)
+    def publish(assignment: np.ndarray) -> Sequence[Hashable] | None:
+        cells = table.frame[column].iloc[first[assignment]].set_axis(table.frame.index)
         try:
             again = anonymization.of_table(table.with_others({column: cells}))
         except InfeasibleError:

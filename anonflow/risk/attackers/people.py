@@ -70,13 +70,13 @@ class PeopleAtRisk:
 
         def of_owners(owner: np.ndarray, rows: np.ndarray | None) -> tuple[np.ndarray, np.ndarray | None]:
             """Return for each owner the probability that it is named, and its weight: s / w with s of w rows here."""
-            labels, whose = np.unique(owner[at], return_inverse=True)
+            labels, person = np.unique(owner[at], return_inverse=True)
             # an attacked owner with s rows here and w in all: each row counts w / s times
             times = None if rows is None else (rows / np.bincount(owner)[owner])[at]
             group = None if candidates is None else candidates.owner_groups(owner)[at]
-            named = at_least_one(np.asarray(chance, np.float64), whose, times, group)
-            return named, None if times is None else np.bincount(whose) / np.bincount(
-                whose, times, len(labels)
+            named = at_least_one(np.asarray(chance, np.float64), person, times, group)
+            return named, None if times is None else np.bincount(person) / np.bincount(
+                person, times, len(labels)
             )
 
         of_units, weight = of_owners(table.unit, None if whole is None else whole.unit_rows)

@@ -96,9 +96,9 @@ class PopulationRisk:
                 f"{verb_of(round(best.uniques), 'are')} unique ({share}; between "
                 f"{best.low:,.0f} and {best.high:,.0f} {best.why}), by the model {best.model} that Dankar's rule picks."
             ]
-        whom = plural(self.records, "person" if self.of_people else "record")
+        people = plural(self.records, "person" if self.of_people else "record")
         sentences.append(
-            f"{self.expected:,.1f} of {whom} are expected to be linked correctly by an attacker who does not know "
+            f"{self.expected:,.1f} of {people} are expected to be linked correctly by an attacker who does not know "
             f"who is in the sample: {percent(self.average)} on average, {percent(float(self.risks.max()))} at most."
         )
         return sentences

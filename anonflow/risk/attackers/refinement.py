@@ -107,9 +107,9 @@ class Rounds:
                 if self.rows.domains[a].kind == "numeric":
                     lo, hi = _narrowed(lo, hi, first, last)
                 fit &= (lo[:, first] == first) & (hi[:, first] == last)
-            some = fit.any(axis=0)
-            low.append(np.where(some, fit.argmax(axis=0), -1))
-            high.append(np.where(some, len(fit) - 1 - fit[::-1].argmax(axis=0), -2))
+            has_fit = fit.any(axis=0)
+            low.append(np.where(has_fit, fit.argmax(axis=0), -1))
+            high.append(np.where(has_fit, len(fit) - 1 - fit[::-1].argmax(axis=0), -2))
         return np.array(low), np.array(high)
 
     @cached_property
@@ -149,13 +149,13 @@ class Rounds:
     def before(self, at: int) -> np.ndarray:
         """Return which rounds were certainly before that of a type, shape (rounds,), bool."""
         low, high = self.fits
-        another = ((self.nodes < low[:, at]) | (self.nodes > high[:, at])).any(axis=1)
-        earlier: np.ndarray = np.asarray(another & (self.nodes <= low[:, at]).all(axis=1))
+        differs = ((self.nodes < low[:, at]) | (self.nodes > high[:, at])).any(axis=1)
+        earlier: np.ndarray = np.asarray(differs & (self.nodes <= low[:, at]).all(axis=1))
         if self.by_gain and len(self.nodes):
             certain, possible = np.array([self._gains(node, node) for node in self.nodes]).T
             last = possible[earlier].min(initial=np.inf)
             earlier |= (certain > last + _EPS) | (
-                another & (certain > self._gains(low[:, at], high[:, at])[1] + _EPS)
+                differs & (certain > self._gains(low[:, at], high[:, at])[1] + _EPS)
             )
         return earlier
 

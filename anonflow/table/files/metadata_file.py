@@ -129,10 +129,10 @@ def _package_without(text: str | None, table: Path) -> dict[str, Any]:
     if text is None:
         return package
     place = table.with_name(PACKAGE)
-    held = _parsed(text, place)
-    if not isinstance(held.get("anonflow"), dict) or not isinstance(held.get("resources"), list):
+    content = _parsed(text, place)
+    if not isinstance(content.get("anonflow"), dict) or not isinstance(content.get("resources"), list):
         raise DataError(f"{place}: describes other data; publish to another folder, or move it away")
-    for resource in held["resources"]:
+    for resource in content["resources"]:
         name = resource.get("path") if isinstance(resource, dict) else None
         if isinstance(name, str) and name != table.name and table.with_name(Path(name).name).exists():
             package["resources"].append(resource)

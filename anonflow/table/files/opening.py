@@ -91,10 +91,10 @@ def must_be_there(path: Path) -> None:
         If it does not exist, or cannot be looked for.
     """
     try:
-        there = path.exists()
+        exists = path.exists()
     except OSError as error:  # such as a name that is too long
         raise DataError(f"{path}: cannot be opened: {error.strerror}; check the path") from None
-    if not there:
+    if not exists:
         raise DataError(f"{path}: does not exist; check the path")
 
 

@@ -553,9 +553,11 @@ class Earlier:
             for spelled in _SPELLINGS:
                 texts = {name: cells.map(partial(_respelled, spelled)) for name, cells in units.items()}
                 others = unit_marks(pd.DataFrame(texts), table.unit_columns, self.key())
-                there = among(others, before)
-                there[there] = ~np.isin(others[there], marks)  # who is in the table as well, is somebody else
-                is_alike |= there
+                in_earlier = among(others, before)
+                in_earlier[in_earlier] = ~np.isin(
+                    others[in_earlier], marks
+                )  # who is in the table as well, is somebody else
+                is_alike |= in_earlier
         return np.unique(marks[at[is_alike]])
 
     def rewritten(self, table: Table, before: Sequence[ReleasedPeople]) -> int:
@@ -664,9 +666,9 @@ class Earlier:
     def _key(self, before: Earlier | None = None) -> str:
         """Return the folder's key; a new key is written completely, and if two processes write one, the first counts."""
         place = self.path / MEMORY / KEY_FILE
-        there = self._files()  # before the key is looked for, which another process may be writing
+        files = self._files()  # before the key is looked for, which another process may be writing
         if not os.path.exists(place):  # a folder that cannot be read cannot be written either
-            if there:
+            if files:
                 raise DataError(
                     f"{place}: is missing; restore it, or delete the folder and its memory of releases"
                 )

@@ -64,8 +64,8 @@ class History:
         u, most = len(self.marks), total_memory() // 2 // _BYTES
         present = np.zeros((len(self.releases), u), bool)
         places = [np.searchsorted(self.marks, release.marks) for release in self.releases]
-        for there, release, at in zip(present, self.releases, places, strict=True):
-            there[at[_listed(release)]] = True
+        for presence, release, at in zip(present, self.releases, places, strict=True):
+            presence[at[_listed(release)]] = True
         fate = equal_columns(present, u)
         past, codes, begin = np.zeros(u, bool), np.zeros(0, np.int64), 0
         if self.before is not None:
@@ -73,7 +73,7 @@ class History:
             begin, at = len(self.before.releases), np.searchsorted(self.marks, self.before.marks)
             track, person = (at[ends] for ends in self.before.pairs)
             codes, past[at] = (track * u + person)[fate[track] == fate[person]], True
-        for there, release, at in zip(present[begin:], self.releases[begin:], places[begin:], strict=True):
+        for presence, release, at in zip(present[begin:], self.releases[begin:], places[begin:], strict=True):
             assert release.tracks is not None
             if release.tracks.sizes.sum() > most:
                 raise DataError(
@@ -83,10 +83,10 @@ class History:
             alike = fate[track] == fate[person]
             track, person = track[alike], person[alike]
             code = np.sort(track * u + person, kind="stable")  # of tracks in order
-            codes = codes[~there[codes // max(u, 1)] | among(codes, code)]
+            codes = codes[~presence[codes // max(u, 1)] | among(codes, code)]
             track = code // max(u, 1)
             codes = np.concatenate([codes, code[~past[track]]])
-            past |= there
+            past |= presence
         track, person = codes // max(u, 1), codes % max(u, 1)
         graph = csr_array((np.ones(len(codes), np.int8), (track, person)), shape=(u, u))
         label = connected_components(graph, connection="strong")[1] if u else np.zeros(0, np.int32)
@@ -119,8 +119,8 @@ class History:
                 value[at], has_value[at] = release.values[column][listed], True
         track, person = self.pairs
         kind = np.unique(value, return_inverse=True)[1].astype(np.int64)
-        some = has_value[track]
-        different = np.unique(person[some] * max(len(value), 1) + kind[track[some]])
+        usable = has_value[track]
+        different = np.unique(person[usable] * max(len(value), 1) + kind[track[usable]])
         return np.bincount(different // max(len(value), 1), minlength=len(value))
 
     def sides(self, present: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -131,8 +131,8 @@ class History:
         present : numpy.ndarray, shape (u,), bool
             Whether each person is in the table.
         """
-        there = np.bincount(self.cohorts, present).astype(np.int64)
-        return there, np.bincount(self.cohorts) - there
+        staying = np.bincount(self.cohorts, present).astype(np.int64)
+        return staying, np.bincount(self.cohorts) - staying
 
     def of(self, marks: np.ndarray, flags: np.ndarray) -> np.ndarray:
         """Return the flags of some people by their marks, shape (m,), bool; False of those who are in no release."""

@@ -407,15 +407,15 @@ def _best_contexts(
     chosen_of = _CHOSEN.setdefault(records, {})
     column = hashlib.sha256(codes.tobytes() + repr(texts).encode()).digest()
     if column not in chosen_of:
-        some = np.arange(0, records.n, -(-records.n // _FITTED))
-        parts = [part[some] for _, part in contexts]
+        sample = np.arange(0, records.n, -(-records.n // _FITTED))
+        parts = [part[sample] for _, part in contexts]
         best: tuple[float, np.ndarray, list[int]] = 0.0, np.zeros(len(texts), np.int64), []
         for code in _codings(texts, codes, records.domains):
             y = code[codes]
             share = np.bincount(y) / len(y)
             if len(share) == 1:
                 continue
-            gain, chosen = _chain(y[some], share, parts)
+            gain, chosen = _chain(y[sample], share, parts)
             if gain > best[0]:
                 best = gain, code, chosen
         chosen_of[column] = best
@@ -501,7 +501,9 @@ def _codings(texts: Sequence[str], codes: np.ndarray, domains: Sequence[Domain])
     words = [re.findall(r"[^\W_]+(?:[-.][^\W_]+)*", text.casefold()) for text in texts]
     for domain in domains:
         code_of = {label.casefold(): code for code, label in enumerate(domain.labels) if label}
-        mentioned = [next((code_of[word] for word in some if word in code_of), -1) for some in words]
+        mentioned = [
+            next((code_of[word] for word in spellings if word in code_of), -1) for spellings in words
+        ]
         if sum(code >= 0 for code in mentioned) > len(texts) / 10:
             yield _labelled(mentioned)
 
@@ -587,9 +589,9 @@ def _through_others(points: np.ndarray, codes: np.ndarray, y: np.ndarray, group:
     inside_total = np.bincount(key, y)
 
     def outside(of: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        place, there = _find(keys, of * size + at)
-        count = whole[at] - np.where(there, inside[place], 0)
-        return count, (total[at] - np.where(there, inside_total[place], 0.0)) / np.maximum(count, 1)
+        place, is_inside = _find(keys, of * size + at)
+        count = whole[at] - np.where(is_inside, inside[place], 0)
+        return count, (total[at] - np.where(is_inside, inside_total[place], 0.0)) / np.maximum(count, 1)
 
     own_group, own_code = keys // size, keys % size
     pairs: list[tuple[np.ndarray, np.ndarray]] = []

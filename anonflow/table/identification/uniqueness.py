@@ -120,8 +120,8 @@ def keys_of_owners(labels: np.ndarray, owner: np.ndarray) -> np.ndarray:
     A person's rows, all together, are one quasi-identifier. O(n log n).
     """
     order = np.lexsort((labels, owner))
-    row_labels, whose = labels[order], owner[order]
-    rows = np.bincount(whose)
+    row_labels, person = labels[order], owner[order]
+    rows = np.bincount(person)
     start = np.cumsum(rows) - rows
     keys = np.zeros(len(rows), np.int64)
     live = np.arange(len(rows))
@@ -136,7 +136,7 @@ def keys_of_owners(labels: np.ndarray, owner: np.ndarray) -> np.ndarray:
 
 def at_least_one(
     chance: np.ndarray,
-    whose: np.ndarray,
+    person: np.ndarray,
     times: np.ndarray | None = None,
     group: np.ndarray | None = None,
 ) -> np.ndarray:
@@ -146,21 +146,21 @@ def at_least_one(
     ----------
     chance : numpy.ndarray, shape (n,), float64
         Between 0 and 1.
-    whose : numpy.ndarray, shape (n,), int64
+    person : numpy.ndarray, shape (n,), int64
         Labels 0.. .
     times : numpy.ndarray, shape (n,), float64, optional
         For how many such chances each stands, the same for all of an owner; 1 without it.
     group : numpy.ndarray, shape (n,), int64, optional
         Labels. An owner's chances of one group exclude each other: they add up, to 1 at most. Without it all are independent.
     """
-    missed = np.ones(int(whose.max(initial=-1)) + 1)
-    if group is not None and len(whose) > len(missed):
+    missed = np.ones(int(person.max(initial=-1)) + 1)
+    if group is not None and len(person) > len(missed):
         _, first, number = np.unique(
-            whose * (int(group.max(initial=0)) + 1) + group, return_index=True, return_inverse=True
+            person * (int(group.max(initial=0)) + 1) + group, return_index=True, return_inverse=True
         )
         chance = np.minimum(np.bincount(number, chance), 1.0)
-        whose, times = whose[first], None if times is None else times[first]
-    np.multiply.at(missed, whose, 1 - chance if times is None else (1 - chance) ** times)
+        person, times = person[first], None if times is None else times[first]
+    np.multiply.at(missed, person, 1 - chance if times is None else (1 - chance) ** times)
     return 1 - missed
 
 

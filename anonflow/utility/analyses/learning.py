@@ -100,18 +100,20 @@ def classification(comparison: Comparison, target: str, seed: int) -> dict[str, 
     features = [at for at, name in enumerate(names) if name != target]
     n = len(answers)
     order = np.random.default_rng(seed).permutation(n)
-    held = np.zeros(n, bool)
-    held[order[: max(1, round(HELD_OUT * n))]] = True
-    values, counts = np.unique(answers[~held], return_counts=True)
+    test_rows = np.zeros(n, bool)
+    test_rows[order[: max(1, round(HELD_OUT * n))]] = True
+    values, counts = np.unique(answers[~test_rows], return_counts=True)
     majority = values[counts.argmax()]
-    base = float((answers[held] == majority).mean())
+    base = float((answers[test_rows] == majority).mean())
 
     def score(rows: np.ndarray, labels: np.ndarray) -> float:
         if not len(rows):
             return base
         forest = ensemble.RandomForestClassifier(TREES, min_samples_leaf=5, random_state=seed, n_jobs=1)
         return float(
-            (forest.fit(rows, labels).predict(coded.original[held][:, features]) == answers[held]).mean()
+            (
+                forest.fit(rows, labels).predict(coded.original[test_rows][:, features]) == answers[test_rows]
+            ).mean()
         )
 
     scores = []
@@ -120,11 +122,11 @@ def classification(comparison: Comparison, target: str, seed: int) -> dict[str, 
         seen = np.ones(len(codes), bool)
         if comparison.sources is not None:
             source = comparison.sources[number]
-            seen = (source < 0) | ~held[source]
+            seen = (source < 0) | ~test_rows[source]
         scores.append(score(codes[seen][:, features], labels[seen]))
     release = comparison.kept * float(np.mean(scores)) + comparison.lost * base
     return {
         "": release,
-        "originals": score(coded.original[~held][:, features], answers[~held]),
+        "originals": score(coded.original[~test_rows][:, features], answers[~test_rows]),
         "majority": base,
     }

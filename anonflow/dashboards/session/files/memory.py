@@ -192,8 +192,8 @@ class ReleaseMemory:
         """Return what the session's own folder has besides the uploaded releases, if it has another key."""
         if not self._has_another_key:
             return []
-        there = {entry.when for entry in self._uploaded.releases()}
-        return [entry for entry in self._session.shared(table, release) if entry.when not in there]
+        uploads = {entry.when for entry in self._uploaded.releases()}
+        return [entry for entry in self._session.shared(table, release) if entry.when not in uploads]
 
     def _gather(self) -> None:
         """Copy the releases of the session's own folder to the uploaded ones, if they have one key."""
