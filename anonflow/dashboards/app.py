@@ -16,7 +16,7 @@ from panel.io.resources import get_dist_path
 
 from anonflow.dashboards.compare.screen import CompareScreen
 from anonflow.dashboards.components.at_work import AtWork
-from anonflow.dashboards.components.html import button, empty, stack
+from anonflow.dashboards.components.html import empty, stack
 from anonflow.dashboards.components.theme import Bar, Theme
 from anonflow.dashboards.data.screen import DataScreen
 from anonflow.dashboards.explore.screen import ExploreScreen
@@ -181,13 +181,9 @@ class App(pn.viewable.Viewer):
     def __init__(self, **params: Any) -> None:
         super().__init__(protection=Protection(params["workspace"]), **params)
         self.bar = self._made_bar()
-        self.back = button("", lambda: self.param.update(step=max(0, self.step - 1)), css="af-back")
-        self.next = button(
-            "",
-            lambda: self.param.update(step=min(len(STEPS) - 1, self.step + 1)),
-            css="af-next",
-            color="primary",
-        )
+        # the bar hears their clicks in the page, and dims the old screen at once
+        self.back = pn.widgets.Button(css_classes=["af-back"])
+        self.next = pn.widgets.Button(css_classes=["af-next"], color="primary")
         self._screens: list[Any] = [None] * len(STEPS)
         self._watchers: list[tuple[param.Parameterized, Any]] = []
         self._main = stack(css_classes=["af-main"])

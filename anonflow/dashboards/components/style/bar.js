@@ -238,9 +238,8 @@ function copyOf(event) {
 
 // Bokeh lays out everything, once for each part that appears or goes: here what is shown, once for all parts of a moment.
 function layOutWhatIsShown(app) {
-  const main = app.child_views[1];
-  if (main.laysOutWhatIsShown) return;
-  main.laysOutWhatIsShown = true;
+  if (app.laysOutWhatIsShown) return;
+  app.laysOutWhatIsShown = true;
   let due = false;
   const now = app.invalidate_layout;
   app.invalidate_layout = () => {
@@ -251,7 +250,15 @@ function layOutWhatIsShown(app) {
       now.call(app);
     });
   };
-  Object.defineProperty(main, "layoutable_views", { get: () => main.child_views.filter((screen) => screen.model.visible) });
+  let layout = app;
+  while (!Object.hasOwn(layout, "layoutable_views")) layout = Object.getPrototypeOf(layout);
+  if (layout.ofOurs) return;
+  layout.ofOurs = Object.getOwnPropertyDescriptor(layout, "layoutable_views").get;
+  Object.defineProperty(layout, "layoutable_views", { get() {
+    const parts = layout.ofOurs.call(this);
+    // a notebook has views of others
+    return this.root.laysOutWhatIsShown ? parts.filter((part) => part.model.visible) : parts;
+  } });
 }
 
 export function render({ model, el, view }) {
@@ -343,6 +350,13 @@ export function render({ model, el, view }) {
       document.documentElement.dataset.theme = model.dark ? "dark" : "light";
     }
   };
+  // the buttons below a screen, to the one before and the one after
+  const stepOf = (event) => {
+    const path = event.composedPath(), way = (css) => path.some((node) => node.classList && node.classList.contains(css));
+    if (!path.some((node) => node.tagName === "BUTTON")) return;
+    if (way("af-back")) model.step = Math.max(0, model.step - 1);
+    if (way("af-next")) model.step = Math.min(model.steps.length - 1, model.step + 1);
+  };
   const main = () => {
     const app = around(top, "af-app");
     return app && app.shadowRoot ? app.shadowRoot.querySelector(".af-main") : null;
@@ -400,7 +414,7 @@ export function render({ model, el, view }) {
   model.on("after_layout", () => {
     const target = main();
     layOutWhatIsShown(view.parent);
-    view.parent.el.onclick = copyOf;
+    view.parent.el.onclick = (event) => { copyOf(event); stepOf(event); };
     if (target) {
       target.setAttribute("role", "main");
       target.setAttribute("aria-label", model.steps[model.step]);
