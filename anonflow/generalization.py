@@ -415,9 +415,8 @@ class Generalization:
         for t, a in enumerate(self.layout.ranges):
             if self.domains[a].kind != "numeric":
                 continue
-            at = np.flatnonzero(
-                ~hidden[a] & (lo[t] <= hi[t])
-            )  # the run of a code in place of a number is empty
+            # the run of a code in place of a number is empty
+            at = np.flatnonzero(~hidden[a] & (lo[t] <= hi[t]))
             values = np.unique(records.codes[at, a])
             lo[t, at] = values[np.searchsorted(values, lo[t, at])]
             hi[t, at] = values[np.searchsorted(values, hi[t, at], side="right") - 1]
