@@ -17,9 +17,8 @@ def zipped(files: Mapping[str, bytes]) -> bytes:
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in files.items():
             entry = zipfile.ZipInfo(name)
-            entry.external_attr = (
-                0o600 << 16
-            )  # without it nobody may read what is unpacked, its owner neither
+            # without it nobody may read what is unpacked, its owner neither
+            entry.external_attr = 0o600 << 16
             archive.writestr(entry, content, zipfile.ZIP_DEFLATED)
     return buffer.getvalue()
 
@@ -57,7 +56,7 @@ def members(
     DataError
         If there are too many members, they are too large, or the file cannot be read.
     """
-    left = most
+    room = most
     try:
         with zipfile.ZipFile(file) as archive:
             entries = archive.infolist()
@@ -73,14 +72,14 @@ def members(
                     or entry.flag_bits & 1
                 ):
                     raise DataError(damaged)
-                limit = min(limit, left)
+                limit = min(limit, room)
                 with archive.open(entry) as stream:
                     content = stream.read(limit + 1)
                 if len(content) > limit:
                     raise DataError(
                         f"{name} is larger than {most / 1e6:,.0f} MB when it is unpacked, the most that is taken here"
                     )
-                left -= len(content)
+                room -= len(content)
                 yield entry.filename, content
     except (
         zipfile.BadZipFile,  # a directory or a checksum that does not fit

@@ -181,9 +181,8 @@ class AnonflowError(Exception):
     ) -> None:
         message, subject, *texts = (_error_text(text) for text in (message, subject, *problems))
         self.found = tuple(Problem(path, _error_text(text)) for path, text in found)
-        super().__init__(
-            message, tuple(texts), self.found, subject
-        )  # the arguments, so that errors can be pickled
+        # the arguments, so that errors can be pickled
+        super().__init__(message, tuple(texts), self.found, subject)
         self.subject = subject
         self.text = (*texts, message)[0]
         self.message = setting(subject, subject) + ": " + message if subject else message

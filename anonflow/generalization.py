@@ -416,9 +416,8 @@ class Generalization:
         for t, a in enumerate(self.layout.ranges):
             if self.domains[a].kind != "numeric":
                 continue
-            at = np.flatnonzero(
-                ~hidden[a] & (lo[t] <= hi[t])
-            )  # the run of a code in place of a number is empty
+            # the run of a code in place of a number is empty
+            at = np.flatnonzero(~hidden[a] & (lo[t] <= hi[t]))
             values = np.unique(records.codes[at, a])
             lo[t, at], hi[t, at] = ends_among(values, lo[t, at], hi[t, at])
         same = np.array_equal(lo, self.lo) and np.array_equal(hi, self.hi)

@@ -565,7 +565,7 @@ def divided(
     runs = cuts(records, size, k)
     positions = ordered(records, order, rng, boundaries=True)
     parts = [positions[run] for run in runs]
-    left = np.ones(records.n, bool)
+    outside = np.ones(records.n, bool)
     for part in parts:
-        left[part] = False
-    return parts, np.flatnonzero(left)
+        outside[part] = False
+    return parts, np.flatnonzero(outside)

@@ -211,8 +211,8 @@ def anonymize(
             )
         size, options = choice.size, dict(choice.options)
     size = method.partition_size(size, k, options)
-    index, left = divided(records, size, k, order, partition_rng(entropy, -1))
-    method.check_complete(options, len(left))
+    index, outside = divided(records, size, k, order, partition_rng(entropy, -1))
+    method.check_complete(options, len(outside))
     threads = workers or default_threads([size], method.together is not None)
     is_over: Deadline | None = None
     least: Mapping[str, Any] = {}

@@ -403,12 +403,12 @@ def choose(
             start = {}  # the method may choose
         else:
             models.pop()
-    left = budget - spent
+    seconds_left = budget - spent
     cut: int | None = size if isinstance(size, int) else None
-    if size == AUTO and effort and limit >= n and expected(n) <= MARGIN * left:
+    if size == AUTO and effort and limit >= n and expected(n) <= MARGIN * seconds_left:
         cut = n
     elif size == AUTO:
-        cut = _largest(expected, k, min(limit, REACH * model.pilots[-1].records), MARGIN * left)
+        cut = _largest(expected, k, min(limit, REACH * model.pilots[-1].records), MARGIN * seconds_left)
     base = expected(cut or n)
     # where the method can end by the clock, a wrong estimate does no harm
     share = MARGIN if method.ends_early and size is None else UNENDED
@@ -416,7 +416,7 @@ def choose(
     if effort:
         alone = model.expected(*table.cuts(cut or n, k).lengths, threads)
         first, further = (unit * n * alone.wall / alone.seconds for unit in model.unit_seconds())
-        units, part, added = _units(first, further, max(share * left - base, 0.0))
+        units, part, added = _units(first, further, max(share * seconds_left - base, 0.0))
         takes |= greatest if units else _between(least, greatest, part)
         takes[effort] = units
     return Choice(
@@ -427,7 +427,7 @@ def choose(
         spent + base + added,
         _figures(model, bool(effort)),
         open_effort=effort or "",
-        left=left,
+        left=seconds_left,
         start=base,
     )
 

@@ -216,8 +216,10 @@ def outlook(table: Table, earlier: Any) -> Outlook:
     divides = promises_classes(last.criterion)
     staying, leaving = history.sides(np.isin(history.marks, marks))
     apart = np.stack([staying, leaving])[:, (staying > 0) & (leaving > 0)]
-    left = int(history.people_left.min(initial=last.k))
-    numbers = sorted({least for least in (*_OFFERED, left) if 2 <= least <= left}) if divides else [last.k]
+    fewest = int(history.people_left.min(initial=last.k))
+    numbers = (
+        sorted({least for least in (*_OFFERED, fewest) if 2 <= least <= fewest}) if divides else [last.k]
+    )
     return Outlook(
         last.k,
         int(apart[apart < last.k].sum()),

@@ -96,9 +96,8 @@ def for_sets(
     originals = Generalization.of(records)
     classes = outcome.generalization.classes() if outcome.classes is None else outcome.classes
     if suppressed.sum() >= k and not (follows_patterns or limited(records) or bounded(records)):
-        suppressed = np.zeros(
-            records.n, bool
-        )  # a class; under limits a record is suppressed whole, or not at all
+        # a class; under limits a record is suppressed whole, or not at all
+        suppressed = np.zeros(records.n, bool)
     is_frequent = suppressed & _all_frequent(records, chosen, k, suppressed)
     suppressed = suppressed & ~is_frequent
     rows = np.flatnonzero(~suppressed)

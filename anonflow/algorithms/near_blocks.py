@@ -30,18 +30,18 @@ def near_blocks(plan: Plan, origin: State, joined: State, rows: np.ndarray, size
     lowest, highest = int(rows.min()), int(rows.max()) + 1
     out = np.empty(len(joined.cost))
     blocks = []
-    left = rows
-    while len(left) > size:
-        seed = int(left[0])
+    remainder = rows
+    while len(remainder) > size:
+        seed = int(remainder[0])
         increase_row_jit(plan, origin, seed, joined, lowest, highest, out)
-        growth = out[left]
+        growth = out[remainder]
         growth[0] = -np.inf
         # Not argpartition: which of several equals it takes may differ between machines.
         limit = np.partition(growth, size - 1)[size - 1]
         inside = growth < limit
         inside[np.flatnonzero(growth == limit)[: size - int(inside.sum())]] = True
-        blocks.append(left[inside])
-        left = left[~inside]
-    if len(left) > 1:
-        blocks.append(left)
+        blocks.append(remainder[inside])
+        remainder = remainder[~inside]
+    if len(remainder) > 1:
+        blocks.append(remainder)
     return blocks

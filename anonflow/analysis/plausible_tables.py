@@ -111,9 +111,8 @@ class PlausibleTables:
             np.ones(len(self.suppressed)) if row_weights is None else row_weights
             for row_weights in table_weights
         ]
-        same = all(
-            np.array_equal(rows[0], row_weights) for row_weights in rows
-        )  # else a weight is hidden itself
+        # else a weight is hidden itself
+        same = all(np.array_equal(rows[0], row_weights) for row_weights in rows)
         if self.candidates is not None and limits is not None and same:
             least, most = limits(self.candidates, rows[0])
         if target == "originals":

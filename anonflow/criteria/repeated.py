@@ -61,11 +61,11 @@ def repeated(
     history, marks = history_with(earlier, evidence.table, evidence)
     if history is None:
         return Finding("repeated", None, detail=_NO_TRUTH, parameters=parameters)
-    left = history.people_left
-    few = left < people
+    people_left = history.people_left
+    few = people_left < people
     detail = (
-        f"{plural(len(history.releases), 'release', 'leave')} each of {plural(len(left), 'person')} at least "
-        f"{plural(int(left.min()), 'person')} whose rows may be theirs, {left.mean():.1f} on average"
+        f"{plural(len(history.releases), 'release', 'leave')} each of {plural(len(people_left), 'person')} at least "
+        f"{plural(int(people_left.min()), 'person')} whose rows may be theirs, {people_left.mean():.1f} on average"
     )
     if values > 1:
         column = _sensitive(evidence, column, values)

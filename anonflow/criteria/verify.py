@@ -122,9 +122,8 @@ def verify(
     requests = None if criteria is None else read_criteria(criteria, guarantee)
     if criteria is None and isinstance(table, Schema) and guarantee and not promises_classes(guarantee):
         with suppress(ParameterError):  # anybody may write a description
-            requests = read_criteria(
-                ["guarantee"], guarantee
-            )  # rows that are no classes do not fail for being none
+            # rows that are no classes do not fail for being none
+            requests = read_criteria(["guarantee"], guarantee)
     held_back = 0
     if isinstance(table, Table) and published.frame is not None and published.rows < table.n:
         for request in requests or ():

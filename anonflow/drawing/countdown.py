@@ -96,9 +96,9 @@ class Countdown:
         self.next = now + self.apart
         expected = (now - self.first) / (self.done - 1) * (self.parts - 1)
         if self.is_shown or expected > LONG:
-            left = max(1, round(expected - (now - self.first)))
+            seconds = max(1, round(expected - (now - self.first)))
             self.show(
-                f"{self.name}: {self.done:,} of {self.parts:,} partitions, about {left:,} of {expected:,.0f} s are left"
+                f"{self.name}: {self.done:,} of {self.parts:,} partitions, about {seconds:,} of {expected:,.0f} s are left"
             )
             self.is_shown = True
 

@@ -353,8 +353,8 @@ class _Runner:
 
         `held` are the addresses that this run holds.
         """
-        left = owner.unfinished() or {}
-        lists = (left.get(key) for key in ("targets", "addresses"))
+        unfinished = owner.unfinished() or {}
+        lists = (unfinished.get(key) for key in ("targets", "addresses"))
         targets, addresses = (entries if isinstance(entries, list) else [] for entries in lists)
         for name in targets:
             target = Path(os.path.normpath(owner.path / str(name)))

@@ -107,6 +107,7 @@ class Hierarchy:
         first, last, height = [m] * m, [-1] * m, [0] * m
         for leaf, node in enumerate(leaf_node):
             first[node] = last[node] = leaf
+        # in preorder a node comes before those below it: backwards, each is complete before it counts for its parent
         for node in range(m - 1, 0, -1):
             up = parent[node]
             first[up] = min(first[up], first[node])
@@ -429,6 +430,7 @@ class Hierarchy:
     def _children(self) -> tuple[Ints, Ints]:
         """The children of one node after the other, and where those of each node begin."""
         offsets = np.cumsum([0, *np.bincount(self.parent[1:], minlength=self.n_nodes)])
+        # the root, which comes first, is nobody's child
         ids = (np.argsort(self.parent[1:], kind="stable") + 1).astype(np.int32)
         ids.setflags(write=False)
         return ids, offsets.astype(np.int32)
@@ -704,6 +706,7 @@ class Hierarchy:
         """
         keep = np.zeros(self.n_nodes, dtype=bool)
         keep[self.leaf_node[[self.leaf_index(label) for label in labels]]] = True
+        # backwards: in preorder a node comes before those below it
         for node in range(self.n_nodes - 1, 0, -1):
             keep[self.parent[node]] |= keep[node]
         rank = np.cumsum(keep) - 1

@@ -159,6 +159,7 @@ def read_csv(path: str | Path, delimiter: str, encoding: str) -> Forest:
     except OSError as error:
         raise HierarchyError(f"{where}: the hierarchy file cannot be read: {error.strerror}") from error
     try:
+        # a byte order mark would else be part of the first label
         text = data.decode(
             "utf-8-sig" if encoding.lower().replace("_", "-") in ("utf-8", "utf8") else encoding
         )

@@ -54,6 +54,7 @@ def preorder(labels: Sequence[Any], above: Sequence[int]) -> list[int]:
         if up >= 0:
             children[up].append(node)
     order: list[int] = []
+    # no recursion: Python's ends at a thousand levels
     stack = roots[::-1]
     while stack:
         node = stack.pop()

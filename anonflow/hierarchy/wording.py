@@ -52,4 +52,5 @@ def number_text(number: float | np.integer | np.floating) -> str:
     if isinstance(number, (int, np.integer)):
         return str(int(number))
     value = float(number)
+    # from 1e16 on Python writes floats with an exponent
     return str(int(value)) if value.is_integer() and abs(value) < 1e16 else repr(value)

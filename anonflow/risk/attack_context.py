@@ -290,9 +290,8 @@ class AttackContext:
 
         Fewer than k suppressed records have none: their rows are ``*`` throughout.
         """
-        if (
-            self.deleted
-        ):  # originals that no row covers were certainly deleted: nothing is published about them
+        # originals that no row covers were certainly deleted: nothing is published about them
+        if self.deleted:
             return np.flatnonzero(self.covering())
         exempt_owners = self._owners(self.evidence.exempt)
         return np.arange(self.n) if exempt_owners is None else np.setdiff1d(np.arange(self.n), exempt_owners)

@@ -65,11 +65,14 @@ class Answer:
         if self.control >= 1 or not self.targets or not self.controls:
             return 0.0, 1.0
         s, c = _inside(self.success, self.targets), _inside(self.control, self.controls)
-        left = 1 - c
+        complement = 1 - c
         # the derivatives of (s - c) / (1 - c) are 1 / (1 - c) and (s - 1) / (1 - c)^2
         half = (
             Z
-            * (s * (1 - s) / self.targets / left**2 + c * left / self.controls * (1 - s) ** 2 / left**4)
+            * (
+                s * (1 - s) / self.targets / complement**2
+                + c * complement / self.controls * (1 - s) ** 2 / complement**4
+            )
             ** 0.5
         )
         return max(0.0, self.excess - half), min(1.0, self.excess + half)

@@ -104,9 +104,8 @@ class Table:
         self.whole_owners: WholeOwners | None = None
         self.file: Path | None = None
         self.arrays = _arrays
-        if (
-            _records is not None
-        ):  # a part of a table: checked, cut down to what is published, and coded before
+        # a part of a table: checked, cut down to what is published, and coded before
+        if _records is not None:
             self.frame, self.records = frame, _records
             self.identifiers = frame.iloc[:, :0]
             return

@@ -287,9 +287,8 @@ def cell_text(value: Any, numeric: bool) -> str:
 
 
 def _shortest_number(text: str) -> str:
-    if _RANGE.match(
-        text
-    ):  # the usual published cell; without this, two errors are raised and caught for each
+    # the usual published cell; without this, two errors are raised and caught for each
+    if _RANGE.match(text):
         return text
     try:
         return number_text(int(text))

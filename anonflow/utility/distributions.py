@@ -63,9 +63,8 @@ def missing_of(records: Records) -> dict[str, np.ndarray]:
     """Return which originals have no value, for each column of QIs where some have none: bool, shape (n,); O(n q)."""
     missing: dict[str, np.ndarray] = {}
     for at, domain in enumerate(records.domains):
-        if (
-            domain.kind == "positions" or domain.has_codes
-        ):  # of numbers with codes, the domain of the codes says it
+        # of numbers with codes, the domain of the codes says it
+        if domain.kind == "positions" or domain.has_codes:
             continue
         codes = records.codes[:, at]
         without = codes < 0

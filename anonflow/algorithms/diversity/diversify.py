@@ -548,23 +548,23 @@ class _TableDiversification:
         """Return the suppressed records, and the zones with too little diversity, until the remaining records can be diverse."""
         suppressed = suppressed.copy()
         while True:
-            left = np.unique(self.zones[~suppressed])
-            if not len(left):
+            live_zones = np.unique(self.zones[~suppressed])
+            if not len(live_zones):
                 raise InfeasibleError(
                     "boundaries with less diversity than is asked for are suppressed, with whole others until the suppressed "
                     "records are diverse, and none is left; ask for less diversity, or allow wider boundaries",
                     subject="diversify",
                 )
-            index = np.where(suppressed, len(left), np.searchsorted(left, self.zones))
-            counts = np.zeros((len(left) + 1, self.targets.size), np.int64)
-            np.add.at(counts, (np.minimum(index, len(left))[:, None], self.values), 1)
+            index = np.where(suppressed, len(live_zones), np.searchsorted(live_zones, self.zones))
+            counts = np.zeros((len(live_zones) + 1, self.targets.size), np.int64)
+            np.add.at(counts, (np.minimum(index, len(live_zones))[:, None], self.values), 1)
             lacking = self.targets.gaps(counts) > 0
             lacking[-1] &= int(suppressed.sum()) >= self.anon.k
             if not lacking.any():
                 return suppressed
             if not lacking[:-1].any():
                 lacking[int(np.argmin(counts[:-1].sum(axis=1)))] = True  # the smallest zone joins them
-            suppressed |= lacking[:-1][np.minimum(index, len(left) - 1)] & (index < len(left))
+            suppressed |= lacking[:-1][np.minimum(index, len(live_zones) - 1)] & (index < len(live_zones))
 
     def _anonymization(
         self,

@@ -96,18 +96,18 @@ def _deals(counts: np.ndarray, size: np.ndarray, target: Targets) -> list[np.nda
     """Return values that children of these sizes have where a node's values are dealt at random: shape (deals, V), int64, each."""
     # always the same deals: which classes are united depends on the classes alone
     rng = np.random.default_rng(0)
-    left = np.tile(counts, (_DEALS, 1))
+    pool = np.tile(counts, (_DEALS, 1))
     dealt = []
     for records in size.tolist():
-        hand = np.zeros_like(left)
+        hand = np.zeros_like(pool)
         for start, stop in itertools.pairwise(target.starts.tolist()):
             sample_size = np.full(_DEALS, records)
-            others = left[:, start:stop].sum(axis=1)
+            others = pool[:, start:stop].sum(axis=1)
             for value in range(start, stop):
-                others = others - left[:, value]
-                hand[:, value] = rng.hypergeometric(left[:, value], others, sample_size)
+                others = others - pool[:, value]
+                hand[:, value] = rng.hypergeometric(pool[:, value], others, sample_size)
                 sample_size = sample_size - hand[:, value]
-        left = left - hand
+        pool = pool - hand
         dealt.append(hand)
     return dealt
 

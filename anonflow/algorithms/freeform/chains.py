@@ -185,12 +185,10 @@ def chain_memory(domains: Sequence[Domain], n: int, k: int, candidates: int) -> 
     runs = sum(domain.shape == "range" for domain in domains)
     trees = sum(domain.hierarchy is not None for domain in domains)
     row = 2 * runs - trees + -(-values // 64)
-    places = k * (
-        8 * row + 8 + 3 * 4 + 2 * 8
-    )  # rows, what they cost; matches, holders, turns; and to sort these once
-    originals = (
-        80 * len(domains) + 4 * candidates + 16 * (ORDERS + 1)
-    )  # originals, coded thrice; candidates; orders
+    # rows, what they cost; matches, holders, turns; and to sort these once
+    places = k * (8 * row + 8 + 3 * 4 + 2 * 8)
+    # originals, coded thrice; candidates; orders
+    originals = 80 * len(domains) + 4 * candidates + 16 * (ORDERS + 1)
     return n * (places + originals)
 
 

@@ -117,8 +117,8 @@ def sorted_pairs(
     codes = records.codes.astype(np.int64)
     whole = _code_digits(codes)
     for hidden in _hidden_sets(costs, codes):
-        left = int((filled < count).sum())
-        if not left or left < FEW * comb(q, len(hidden)):
+        short = int((filled < count).sum())
+        if not short or short < FEW * comb(q, len(hidden)):
             break
         order, first, last = _sorted(codes, whole, hidden)
         _enter(codes, order, first, last, np.array(hidden, np.int64), near, filled, pool=pool)

@@ -319,9 +319,11 @@ def two_phase_matches(
                 graph = MatchedRecords(plan, take(origin, rows), inner_matches, take(joined, rows))
                 cycles, labels = cancel(graph, candidates, t, len(rows) if p is None else p, part.rng)
                 cover_jit(plan, graph.origin, inner_matches, 0, len(rows), graph.joined)
-                left = max(LABELS * inner_matches[:, 1:].size, LEAST_LABELS) if p is None else p - labels
+                label_budget = (
+                    max(LABELS * inner_matches[:, 1:].size, LEAST_LABELS) if p is None else p - labels
+                )
                 others, finished = cancel_all(
-                    graph, candidates, left, part.rng, pool, part.watch, pairs=p is None
+                    graph, candidates, label_budget, part.rng, pool, part.watch, pairs=p is None
                 )
                 facts["cycles"] += cycles + others
                 facts["finished"] &= finished

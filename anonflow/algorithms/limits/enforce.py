@@ -89,9 +89,9 @@ def run_within_limits(method: Algorithm, part: Partition, k: int, options: Mappi
     if not method.keeps_limits:
         for name in ("lower_bound", "gap", "proven"):
             facts.pop(name, None)  # suppressed because of the blocks, which forbid more than the limits
-    left = np.ones(part.n, bool)
+    inside = np.ones(part.n, bool)
     for at in index:
-        left[at] = False
+        inside[at] = False
     if matches is not None and matches.shape[1] == k and not method.symmetric(options):
         matches, suppressed = _rescued_matches(part, matches, suppressed, k)
         matches = improve_within(part, matches, suppressed)
@@ -101,7 +101,7 @@ def run_within_limits(method: Algorithm, part: Partition, k: int, options: Mappi
         generalization = Generalization.join_by_class(records, classes)
     else:
         generalization = whole.generalization
-    facts["beyond_limits"] = int(suppressed[left].sum())
+    facts["beyond_limits"] = int(suppressed[inside].sum())
     method.check_complete(options, facts["beyond_limits"])
     return Outcome(
         generalization.with_suppressed(suppressed),

@@ -84,19 +84,19 @@ def improved(choices: RowChoices, amount: np.ndarray | None, end: float) -> tupl
 def _solved(choices: RowChoices, cost: int, end: float) -> tuple[np.ndarray | None, int]:
     """Return amounts that cost less than `cost`, if some are found in time, and a bound; NONE: there are none."""
     every = len(choices.kind)
-    left = choices.part(np.arange(every))
-    left.pattern = np.arange(every)  # which of all choices it is
-    if not left.narrow(cost):
+    problem = choices.part(np.arange(every))
+    problem.pattern = np.arange(every)  # which of all choices it is
+    if not problem.narrow(cost):
         return None, NONE
-    left.drop_dominated()
-    bound = left.bound()
+    problem.drop_dominated()
+    bound = problem.bound()
     if bound >= cost:
         return None, NONE
-    solution, least = _program(left, cost, end)
-    if solution is None or left.cost_of(solution) >= cost:
+    solution, least = _program(problem, cost, end)
+    if solution is None or problem.cost_of(solution) >= cost:
         return None, max(bound, least)
     amounts = np.zeros(every, np.int64)
-    amounts[left.pattern] = solution
+    amounts[problem.pattern] = solution
     return amounts, max(bound, min(least, cost))
 
 

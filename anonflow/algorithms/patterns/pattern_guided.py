@@ -433,23 +433,24 @@ def joined(
         -1 where a row is still left.
     """
     labels, used, before = labels.copy(), used.copy(), used
-    left = np.flatnonzero(used < 0)
+    unplaced = np.flatnonzero(used < 0)
     for p in np.unique(before[before >= 0]).tolist():
-        if not len(left):
+        if not len(unplaced):
             break
         inside = np.flatnonzero(before == p)
         qis = [a for a in range(records.q) if not int(masks[p]) >> a & 1]
-        rows = np.concatenate([inside, left])
+        rows = np.concatenate([inside, unplaced])
         same = equal_columns(records.codes[rows][:, qis].T, len(rows))
         class_of = np.full(int(same.max()) + 1, -1)
         class_of[same[: len(inside)]] = labels[inside]
         target = class_of[same[len(inside) :]]
         fits = target >= 0
-        labels[left[fits]], used[left[fits]] = target[fits], p
-        left = left[~fits]
+        labels[unplaced[fits]], used[unplaced[fits]] = target[fits], p
+        unplaced = unplaced[~fits]
     whole = np.flatnonzero(masks == np.uint64((1 << records.q) - 1))
-    if len(left) and len(whole) and (before >= 0).any():
+    if len(unplaced) and len(whole) and (before >= 0).any():
         entries = np.uint64(sum(1 << a for a in _entries(records)))
+        # a row without a pattern, -1, takes the last entry
         kept_cells = np.append(np.bitwise_count(~masks & entries).astype(np.int64), 0)[used]
         lost = np.bincount(labels[used >= 0], kept_cells[used >= 0])
         lost[np.bincount(labels[used >= 0]) == 0] = np.inf
@@ -477,6 +478,7 @@ def publish_places(
     **facts
         More facts.
     """
+    # a record without a pattern, -1, takes the last entry: it hides everything
     patterns = np.append(allowed.masks, allowed.everything)[used]
     whole = np.ones((records.q, records.n), bool)
     originals = Generalization.of(records)

@@ -182,6 +182,7 @@ def _improved(
     hidden = np.append(hides_all, False)[choices.pattern]
     if not hidden.any():
         return improved(choices, amount, end)
+    # first as if hidden rows needed no company: a bound, and the optimum where nobody or k rows are hidden
     apart = replace(choices, instance=np.where(hidden, -1, choices.instance))
     free, bound = improved(apart, amount, end)
     if free is None:

@@ -67,6 +67,7 @@ class RowChoices:
             np.empty(0, np.int64),
             self.rows[kinds],
             kind.astype(np.int64),
+            # -1, which is suppression, sorts first and stays -1
             instance.astype(np.int64) - int(len(ids) > 0 and ids[0] < 0),
             self.pattern[index],
             self.cost[index],
@@ -128,9 +129,11 @@ class RowChoices:
         members = sparse.csr_array((np.ones(len(at), np.int32), (at, self.kind[inside])), shape=(m, t))
         work = int((np.bincount(self.kind[inside]).astype(np.int64) ** 2).sum())
         if work > COMPARED:
+            # too many pairs: equal sums of random words stand for equal rows, others meet once in 2^64 pairs
             words = np.random.Generator(np.random.PCG64(5)).integers(0, 2**64, t, np.uint64)
             with np.errstate(over="ignore"):
                 sums = np.add.reduceat(words[members.indices], members.indptr[:-1])
+            # of instances with equal rows the cheapest comes first, and stays
             order = np.lexsort([np.arange(m), cost, size, sums])
             again = (np.diff(sums[order]) == 0) & (np.diff(size[order]) == 0)
             dominated = np.zeros(m, bool)
@@ -138,6 +141,7 @@ class RowChoices:
         else:
             common = (members @ members.T).tocoo()
             b, other = common.row, common.col
+            # of two that have the same rows and price, the first stays: each would drop the other
             better = (cost[other] < cost[b]) | (size[other] > size[b]) | (other < b)
             inner = (common.data == size[b]) & (cost[other] <= cost[b]) & better & (other != b)
             dominated = np.zeros(m, bool)
@@ -149,6 +153,7 @@ class RowChoices:
     def narrow(self, above: int) -> bool:
         """Drop choices that are in no solution of less cost than `above`; return whether such a solution is possible."""
         before = -1
+        # what is dropped makes instances small and other choices the cheapest: again, until nothing changes
         while len(self.kind) != before:
             before = len(self.kind)
             least = self.cheapest()
@@ -238,6 +243,7 @@ def _instances(types: np.ndarray, qis: list[int], sizes: list[int]) -> np.ndarra
     room = 1.0
     for a in qis:
         room *= sizes[a]
+    # numbers that int64 does not hold
     if room >= 2**62:
         return equal_columns(types[qis], types.shape[1])
     key = np.zeros(types.shape[1], np.int64)

@@ -209,6 +209,7 @@ def search(
     lattice = Lattice(part.records, columns, part.loss, part.sensitive)
     state = _KnownNodes(lattice, k, most_suppressed(part.records, limit), pool)
     proved = np.inf
+    # by ascending bound: where one reaches the best loss, no later node is better
     for place in np.argsort(lattice.bound, axis=None, kind="stable").tolist():
         bound = float(lattice.bound.flat[place])
         if bound >= state.loss or (state.best is not None and method_clock() > until):
@@ -269,6 +270,7 @@ class _KnownNodes:
         step = len(path) - 1
         while not self.counted[at] and self.least[at] < self.loss:
             node = path[step]
+            # from the top of the path down by halves: what is counted above bounds all nodes below
             step //= 2
             if not self.counted[node]:
                 groups = self.count(node)

@@ -128,6 +128,7 @@ class KeySetSearch:
             label, people = self._labels(tuple((c, 0) for c in columns))
             few = people < self.k
             person = np.full(len(people), -1)
+            # backwards, so that the first person of each combination is written last
             person[label[::-1]] = np.arange(self.n)[::-1]
             self._rare.append(person[few])
             self._people.append(people[few])
@@ -154,6 +155,7 @@ class KeySetSearch:
             if before:
                 left, counts = self._labels(before)
                 label = _numbered(left, len(counts), label)
+        # labels are int32
         if len(self._projected) * 4 * self.n > MOST_BYTES:
             for stored in (self._projected, self._fit, self._covered):
                 stored.clear()
@@ -378,6 +380,7 @@ class KeySetSearch:
         prices = np.empty((len(self._moves), len(rows)))
         for m, (c, level) in enumerate(self._moves):
             column, now = self.columns[c], self.level[c, rows]
+            # a gain is divided by the price: a move that costs nothing would have no finite worth
             rises = np.maximum(column.prices[level, rows] - column.prices[now, rows], 1e-6)
             prices[m] = np.where(now < level, rises * self._factor[c], np.inf)
         return prices
@@ -402,12 +405,13 @@ class KeySetSearch:
             if move_sets is None:
                 break
             combined += [(sum(price[m] for m in moves), moves) for moves in move_sets]
+        # sums of floats: equal prices may differ in their last digits
         combined.sort(key=lambda combination: (round(combination[0], 9), combination[1]))
-        left = np.flatnonzero(self.failing_rows() & (self.first == 0).all(axis=0))
+        failing = np.flatnonzero(self.failing_rows() & (self.first == 0).all(axis=0))
         for _, same in groupby(combined, key=lambda combination: round(combination[0], 9)):
-            if not len(left):
+            if not len(failing):
                 return
-            left = self._raise_by_one_of([[self._moves[m] for m in moves] for _, moves in same], left)
+            failing = self._raise_by_one_of([[self._moves[m] for m in moves] for _, moves in same], failing)
 
     def _raise_by_one_of(self, combinations: list[list[tuple[int, int]]], rows: np.ndarray) -> np.ndarray:
         """Raise the cells of rows by one of several combinations of moves, where one is enough; return the other rows."""
@@ -465,10 +469,12 @@ class KeySetSearch:
             m, row = np.nonzero(worth >= NEAR_BEST * top)
             order = np.lexsort((m, row, -worth[m, row]))
             m, row = m[order], row[order]
+            # each row makes one move in a round, its best: after it the others have other gains
             _, once = np.unique(row, return_index=True)
             once.sort()
             m, row = m[once], row[once]
             group = served[m, row]
+            # no more rows than a combination lacks are raised for it
             needed = rank_within(group) < most[group]
             m, row = m[needed], row[needed]
             for move in np.unique(m).tolist():
@@ -487,6 +493,7 @@ class KeySetSearch:
                     column = self.columns[c]
                     equal = column.labels == column.labels[:, person : person + 1]
                     equal &= np.arange(len(equal))[:, None] >= self.level[c]
+                    # the lowest such level; the last one hides, where all labels are equal
                     target[i] = equal.argmax(axis=0)
                     cost += (
                         column.prices[target[i], np.arange(self.n)]
@@ -547,6 +554,7 @@ class KeySetSearch:
         """Return which raised cells may be lower by a level if no other is lowered, shape (q, n), bool."""
         may = self.level > self.first
         for s, columns in enumerate(self.sets):
+            # one cell lower takes one row from a combination: only those with k rows or fewer could break
             tight = self._rare[s][self._counts[s] <= self.k]
             for levels, rows in self._patterns(s):
                 label, people = self._labels(self._at(columns, levels))
@@ -582,6 +590,7 @@ class KeySetSearch:
         """Give a cell a level, higher or lower, whatever follows."""
         now = int(self.level[c, row])
         low, high = min(now, level), max(now, level)
+        # :meth:`_between` compares downwards from the present level
         self.level[c, row] = high
         for s in self._sets_of[c]:
             self._counts[s][self._between(s, c, row, low)[1]] += 1 if level > now else -1
@@ -611,6 +620,7 @@ class KeySetSearch:
         changed = len(np.unique(self._importance)) > 1
         while changed:
             changed = False
+            # not the least important: nothing is less important than they are
             for importance in np.unique(self._importance)[:0:-1].tolist():
                 less = [c for c in np.flatnonzero(self._importance < importance).tolist() if self._sets_of[c]]
                 for c in np.flatnonzero(self._importance == importance).tolist():
@@ -731,6 +741,7 @@ def _numbered(left: np.ndarray, size: int, right: np.ndarray) -> np.ndarray:
     """Return numbers 0.. of the pairs of two labels, shape (n,), int32."""
     width = int(right.max(initial=0)) + 1
     pair = left.astype(np.int64) * width + right
+    # a mark for each possible pair, where these are few, is faster than a sort of the pairs
     if size * width <= 4 * len(pair):
         occupied = np.zeros(size * width, bool)
         occupied[pair] = True

@@ -285,6 +285,7 @@ def _checked_widths(domains: Sequence[Domain], widths: Any) -> dict[str, list[fl
             not isinstance(numbers, Sequence)
             or isinstance(numbers, str)
             or not 0 < len(numbers) <= MOST_WIDTHS
+            # the type itself: True is an int, too
             or not all(type(w) in (int, float) and 0 < w < MOST_WIDTH for w in numbers)
         ):
             raise ParameterError(
@@ -292,6 +293,7 @@ def _checked_widths(domains: Sequence[Domain], widths: Any) -> dict[str, list[fl
             )
         for narrow, wide in pairwise(numbers):
             times = wide / narrow
+            # in floats 0.3 is no exact multiple of 0.1
             if not 2 - 1e-9 <= times < math.inf or abs(times - round(times)) > 1e-9 * times:
                 raise ParameterError(
                     f"the widths of {column!r} do not nest; make each a multiple of the one before, such as 5, 10, 20",
@@ -413,6 +415,7 @@ class Lattice:
                 whole = float(shares[a] * _prices(measure, domain, *ends)[0])
                 self.star += whole
                 self._at[a] = start + np.arange(len(lo)) * lo.shape[1]
+                # both ends as one number, so that equal cells are equal numbers
                 cells.append((lo.astype(np.int64) * (domain.size + 1) + hi).ravel())
                 ends_words = rng.integers(0, 2**64, (2, domain.size + 1), np.uint64)
                 words.append((ends_words[0][lo] ^ (ends_words[1][hi] << np.uint64(1))).ravel())

@@ -95,13 +95,13 @@ def local_recoding(
     records, heavy = part.records, weighted(part, sets, of, importance, NAME)
     everything = Generalization.of(records).with_suppressed(np.ones(records.n, bool))
     lo, hi, bits = everything.lo.copy(), everything.hi.copy(), everything.bits.copy()
-    left = np.arange(records.n)
+    unpublished = np.arange(records.n)
     counts: list[int] = []
     facts: dict[str, Any] = {}
     optimal = True
-    while len(left) >= k and len(counts) < rounds:
+    while len(unpublished) >= k and len(counts) < rounds:
         with errors_of(NAME, shared="full-domain"):
-            lattice_search = search(heavy.take(left), k, 1.0, widths, time_limit, pool=False)
+            lattice_search = search(heavy.take(unpublished), k, 1.0, widths, time_limit, pool=False)
         cells, _, small = lattice_search.lattice.published(lattice_search.best.node, k)
         hidden = small | cells.suppressed_rows()
         if counts or small.any() or not hidden.all():
@@ -111,16 +111,16 @@ def local_recoding(
         facts = facts or {"levels": lattice_search.facts()["levels"]}
         if small.all():
             break
-        rows = left[~small]
+        rows = unpublished[~small]
         lo[:, rows], hi[:, rows] = cells.lo[:, ~small], cells.hi[:, ~small]
         bits[:, rows] = cells.bits[:, ~small]
         counts.append(len(rows))
-        left = left[small]
+        unpublished = unpublished[small]
     generalization = Generalization(records.domains, lo, hi, bits)
     if sets is None and of is None:
         generalization = generalization.narrowed(records)
     suppressed = np.zeros(records.n, bool)
-    suppressed[left] = True
+    suppressed[unpublished] = True
     facts |= {"rounds": len(counts), "published_by_round": counts, "optimal": bool(optimal)}
     outcome = outcome_of(generalization, generalization.classes(), suppressed, facts)
     levels = () if sets is None and of is None else _levels(records, column_levels(records, widths))

@@ -281,17 +281,17 @@ def _levelled_columns(
 def _fewest(search: KeySetSearch) -> int:
     """Return the fewest cells that must be hidden so that each row is compatible with k people, whatever the others do."""
     q = len(search.columns)
-    left = np.arange(search.n)
-    total = tried = 0
+    failing = np.arange(search.n)
+    total = trials = 0
     for size in range(q + 1):
-        if not len(left) or tried + comb(q, size) > MOST_PATTERNS:
-            return total + size * len(left)
-        tried += comb(q, size)
-        good = np.zeros(len(left), bool)
+        if not len(failing) or trials + comb(q, size) > MOST_PATTERNS:
+            return total + size * len(failing)
+        trials += comb(q, size)
+        good = np.zeros(len(failing), bool)
         for hidden in combinations(range(q), size):
-            good |= search.fits([(c, search.columns[c].whole) for c in hidden])[left]
+            good |= search.fits([(c, search.columns[c].whole) for c in hidden])[failing]
         total += size * int(good.sum())
-        left = left[~good]
+        failing = failing[~good]
     return total
 
 

@@ -359,10 +359,10 @@ def _covered_by_bits(records: Records, boxes: Generalization) -> Iterator[tuple[
         last[-1] = (np.uint64(1) << np.uint64(u % 64)) - np.uint64(1)
     for begin in range(0, v, chunk):
         stop = min(v, begin + chunk)
-        left = np.broadcast_to(last, (stop - begin, words)).copy()
+        bits = np.broadcast_to(last, (stop - begin, words)).copy()
         for keep in filters:
-            keep.narrow(left, begin, stop)
-        row, end = _bits_set(left)
+            keep.narrow(bits, begin, stop)
+        row, end = _bits_set(bits)
         for keep in filters:
             if keep.coarse:
                 exact = keep.check(begin + row, end)
@@ -476,11 +476,11 @@ class _SetFilter:
         return (inside & np.uint64(1)).astype(bool)
 
 
-def _bits_set(left: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _bits_set(bits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return row and place of every bit that is set, row by row."""
-    words = left.shape[1]
-    at = np.flatnonzero(left)
-    flags = np.unpackbits(left.reshape(-1)[at].view(np.uint8).reshape(-1, 8), axis=1, bitorder="little")
+    words = bits.shape[1]
+    at = np.flatnonzero(bits)
+    flags = np.unpackbits(bits.reshape(-1)[at].view(np.uint8).reshape(-1, 8), axis=1, bitorder="little")
     word, bit = np.nonzero(flags)
     at = at[word]
     return at // words, (at % words * 64 + bit).astype(np.int32)

@@ -383,7 +383,7 @@ class CompareScreen(Screen):
             if model.risk == "promised"
             else "risk measured: the largest probability that an attacker points at a person's row"
         )
-        left = len(model.results) - len(points)
+        unmeasured = len(model.results) - len(points)
         text = ""
         if model.problem:
             text = f"The risk could not be measured: {model.problem}"
@@ -392,8 +392,8 @@ class CompareScreen(Screen):
             others = [run.name for run in model.results if run.id not in drawn]
             if others:
                 text = f"Not drawn: {', '.join(others)}. What they guarantee is no probability; see the measured risk."
-        elif left:
-            text = f"{left} of {plural(len(model.results), 'run')} left to measure."
+        elif unmeasured:
+            text = f"{unmeasured} of {plural(len(model.results), 'run')} left to measure."
         else:
             text = "As the release card has it, on a draw that is not published."
         say(self.risk_said, soft(text) if text else "")

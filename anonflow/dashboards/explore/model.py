@@ -215,9 +215,8 @@ class ExploreModel(ScreenModel):
             context = replace(context, anonymization=anonymization)
             rows = []
             attackers = usual(context)
-            fresh = (
-                insiders_draw(context, run.seed) or context
-            )  # as the card has it: one figure on one screen
+            # as the card has it: one figure on one screen
+            fresh = insiders_draw(context, run.seed) or context
             for at, attacker in enumerate(attackers):
                 labels = {"attacker": attacker.name, "column": getattr(attacker, "column", None)}
                 words = f"attacker {at + 1} of {len(attackers)}: {called(labels)}"

@@ -107,9 +107,8 @@ class ExpectedCard(ScreenModel, pn.viewable.Viewer):
         ended = [
             run for run in self.workspace.runs.finished if run.id in self.known and run.result.problem is None
         ]
-        ended.sort(
-            key=lambda run: place.get(run.result.name, len(place))
-        )  # as they are expected, not as they ended
+        # as they are expected, not as they ended
+        ended.sort(key=lambda run: place.get(run.result.name, len(place)))
         return [(run.name, self.known[run.id], run.result.seconds) for run in ended]
 
     @param.depends("busy", "answers", "known", "problem", watch=True)

@@ -127,8 +127,12 @@ def pairs_of(risk: RiskBefore) -> Markup:
     values: list[list[float | None]] = [
         [share[(a,)] if a == b else share[(min(a, b), max(a, b))] for b in places] for a in places
     ]
-    left = len(sets.columns) - len(places)
-    note = f" {plural(left, 'column')} of the least risk {verb_of(left, 'are')} left out." if left else ""
+    hidden_columns = len(sets.columns) - len(places)
+    note = (
+        f" {plural(hidden_columns, 'column')} of the least risk {verb_of(hidden_columns, 'are')} left out."
+        if hidden_columns
+        else ""
+    )
     return Markup("<h4>{}</h4><p class='soft'>{}{}</p>{}").format(
         "By two columns",
         "The share of records that are unique on each pair; in the diagonal, on the column alone. The largest is shaded most.",

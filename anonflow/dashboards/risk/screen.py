@@ -126,8 +126,8 @@ class RiskScreen(Screen):
         says = "says for how many people of the population each record stands."
         of_weight = Markup("<p class='soft'>The column <b>{}</b> {}</p>").format(weight, says)
         say(self.sampled, "" if weight is None else of_weight)
-        left = table.dropped + table.filtered
-        note = f" {plural(left, 'record')} of the file {verb_of(left, 'are')} left out, by the steps on the screen Prepare or for a missing value."
+        absent = table.dropped + table.filtered
+        note = f" {plural(absent, 'record')} of the file {verb_of(absent, 'are')} left out, by the steps on the screen Prepare or for a missing value."
         strangers = workspace.data.known_to_strangers(table.qi_columns)
         others = [name for name in table.qi_columns if name not in strangers]
         knowledge = [("Others can know:", others)]
@@ -136,7 +136,7 @@ class RiskScreen(Screen):
         sentences = [
             Markup("{} <b>{}</b>.").format(attacker, ", ".join(names)) for attacker, names in knowledge
         ]
-        say(self.known, Markup("<p>{}{}</p>").format(Markup(" ").join(sentences), note if left else ""))
+        say(self.known, Markup("<p>{}{}</p>").format(Markup(" ").join(sentences), note if absent else ""))
         if self.shown:
             self.model.draw()
             self.register.count()

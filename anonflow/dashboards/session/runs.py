@@ -165,6 +165,7 @@ class Runs(param.Parameterized):
                 ids.append(self._ids)
         finished = list(runs.values())
         while self._limits.runs is not None and len(finished) > self._limits.runs:
+            # the oldest one goes, of pinned ones only if all are
             finished.remove(next((run for run in finished if not run.pinned), finished[0]))
         with_results = {run.id for run in finished if run.result.anonymization is not None}
         self.remember_seeds((spec, seed) for spec, seed, _ in results)
@@ -187,11 +188,11 @@ class Runs(param.Parameterized):
     def delete(self, id: int) -> None:
         """Delete a run, and its drawn release."""
         self.of(id)
-        left = [run for run in self.finished if run.id != id]
+        others = [run for run in self.finished if run.id != id]
         chosen = self.chosen if self.chosen != id else None
         if chosen is None:
-            chosen = next((run.id for run in reversed(left) if run.result.anonymization is not None), None)
-        self._put(left, chosen)
+            chosen = next((run.id for run in reversed(others) if run.result.anonymization is not None), None)
+        self._put(others, chosen)
 
     def choose(self, id: int) -> None:
         """Choose the run that is explored and published."""

@@ -89,7 +89,9 @@ def configuration(text: str) -> LinkSpec:
     try:
         if len(code) > LONGEST:
             raise ValueError
+        # the link leaves out the padding, which base64 wants
         return LinkSpec.model_validate(json.loads(base64.urlsafe_b64decode(code + "=" * (-len(code) % 4))))
+    # json recurses: brackets a thousand deep end in a RecursionError
     except (ValueError, RecursionError):
         raise ParameterError("this link holds no configuration; copy it whole, or start without it") from None
 

@@ -545,7 +545,7 @@ class Executor:
         from distributed.comm import CommClosedError
 
         flights = _Sent(client, shared)
-        coming, exhausted, left = iter(calls), False, count
+        coming, exhausted, calls_left = iter(calls), False, count
         fastest, answered = BRIEF, 0
         while True:
             if self._stop.is_set():
@@ -558,13 +558,13 @@ class Executor:
             while not exhausted and self._has_room(len(flights), AHEAD * workers):
                 size = 1
                 if answered >= 2 * workers:
-                    most = TOGETHER_MOST if left is None else left // (AHEAD * workers)
+                    most = TOGETHER_MOST if calls_left is None else calls_left // (AHEAD * workers)
                     size = max(1, min(TOGETHER_MOST, most, int(BRIEF / max(fastest, 1e-6))))
                 group = tuple(islice(coming, size))
                 if not group:
                     exhausted = True
                     break
-                left = None if left is None else left - len(group)
+                calls_left = None if calls_left is None else calls_left - len(group)
                 try:
                     flights.send(group)
                 except AnonflowError as error:

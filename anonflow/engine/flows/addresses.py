@@ -119,9 +119,8 @@ def address_problem(address: str, *, written: bool = False) -> str | None:
     try:
         fsspec.get_filesystem_class(parts.scheme)
     except ImportError as error:
-        package = getattr(
-            error.__cause__, "name", error.name
-        )  # fsspec raises an error of its own, with a sentence
+        # fsspec raises an error of its own, with a sentence
+        package = getattr(error.__cause__, "name", error.name)
         needed = f"the package {package}" if package else "another package"
         return f"{parts.scheme}:// needs {needed}; install it with: pip install 'anonflow[remote]'"
     except ValueError:

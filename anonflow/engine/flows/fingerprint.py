@@ -295,8 +295,8 @@ class _Unchanged(io.RawIOBase):
         return self._at
 
     def read(self, size: int | None = -1, /) -> bytes:
-        left = max(0, self._file.size - self._at)
-        count = left if size is None or size < 0 else min(size, left)
+        remainder = max(0, self._file.size - self._at)
+        count = remainder if size is None or size < 0 else min(size, remainder)
         start, stop = self._at, self._at + count
         self._at = stop
         first, held = self._held

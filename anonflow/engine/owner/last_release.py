@@ -63,8 +63,8 @@ class LastRelease:
         if flow.path is None or flow.published is None or not flow.draws(flow.published):
             return None
         owner = OwnerFolder(flow.owner_folder)
-        left = owner.unfinished() or {}
-        if left.get("publishing") and left.get("flow") == owner.keyed(flow.digest):
+        unfinished = owner.unfinished() or {}
+        if unfinished.get("publishing") and unfinished.get("flow") == owner.keyed(flow.digest):
             return None
         files = cache(lambda: Fingerprint.of(flow))
         for folder, run_record in owner.records():

@@ -186,11 +186,11 @@ class ResumeStore(StoredResults):
         DataError
             If a file that the flow names cannot be read, or has changed since that run; or if it is of another version.
         """
-        left = None if self._fresh else self._owner.unfinished()
-        if left is None:
+        unfinished = None if self._fresh else self._owner.unfinished()
+        if unfinished is None:
             return named
         try:
-            seed = int(left["seed"], 16)
+            seed = int(unfinished["seed"], 16)
         except (KeyError, TypeError, ValueError):
             if self._warn is not None and named is None:
                 self._warn(
@@ -199,15 +199,15 @@ class ResumeStore(StoredResults):
             return named
         if named is not None and named != seed:
             return named
-        is_refused = bool(left.get("refused"))
-        if left.get("version") != __version__:
+        is_refused = bool(unfinished.get("refused"))
+        if unfinished.get("version") != __version__:
             if is_refused:
                 return named
             raise DataError(
                 f"{self._owner.path}: the run that stopped was begun with another version of anonflow; finish it with that one, "
                 f"or {START_OVER}"
             )
-        then = left.get("files")
+        then = unfinished.get("files")
         for path, digest in self._files().items():
             if isinstance(then, dict) and then.get(path, digest) != digest:
                 if is_refused:
@@ -216,14 +216,14 @@ class ResumeStore(StoredResults):
                     f"{self._flow.folder / path}: has changed since the run that stopped; restore it, "
                     f"or {START_OVER}"
                 )
-        if self._owner.keyed(self._fingerprint().digest) != left.get("source"):
+        if self._owner.keyed(self._fingerprint().digest) != unfinished.get("source"):
             return named
-        same = self._owner.keyed(self._flow.digest) == left.get("flow")
-        if (left.get("publishing") or is_refused) and not same:
+        same = self._owner.keyed(self._flow.digest) == unfinished.get("flow")
+        if (unfinished.get("publishing") or is_refused) and not same:
             return named
-        self.resumes_publication = bool(left.get("publishing"))
+        self.resumes_publication = bool(unfinished.get("publishing"))
         if same:
-            self.choices = choices_in(left.get("choices"))
+            self.choices = choices_in(unfinished.get("choices"))
         return seed
 
     def find(self) -> None:
@@ -246,8 +246,8 @@ class ResumeStore(StoredResults):
         AnonflowError
             If that cannot be written down.
         """
-        left = self._owner.unfinished() or {}
-        if not left.get("publishing"):  # another draw, some of which may be published
+        unfinished = self._owner.unfinished() or {}
+        if not unfinished.get("publishing"):  # another draw, some of which may be published
             self._owner.write_unfinished(self._note(seed, publishing=False, refused=True))
             self.keeps_draw = True
 

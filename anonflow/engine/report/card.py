@@ -662,9 +662,8 @@ class Prices:
         note = "" if few.n == self._anonymization.n else f"on {few.n:,} records"
         try:
             if self._few is None:
-                self._few = self.run_again(
-                    few
-                )  # with the same seed as the remedy, also if the sample has all records
+                # with the same seed as the remedy, also if the sample has all records
+                self._few = self.run_again(few)
             price = run(few).loss("ncp") - self._few.loss("ncp")
         except InfeasibleError as error:
             return Remedy(sentence, None, f"not possible: {error.message}")

@@ -157,14 +157,14 @@ class TargetSearch:
         order = BestFirst(self.target, self._candidates, self._guesses(begin))
         ended = "nothing else is expected to be better"
         while not self._stopped.is_set():
-            left = self.target.seconds - (time.perf_counter() - begin)
-            chosen = order.next(left) if left > 0 else None
+            seconds_left = self.target.seconds - (time.perf_counter() - begin)
+            chosen = order.next(seconds_left) if seconds_left > 0 else None
             if chosen is None:
-                if left <= 0 or (order.waiting and order.next(float("inf")) is not None):
+                if seconds_left <= 0 or (order.waiting and order.next(float("inf")) is not None):
                     ended = "its time is over"
                 break
             candidate, expected = chosen
-            trial = self._try(candidate, expected.seconds, left)
+            trial = self._try(candidate, expected.seconds, seconds_left)
             if trial is None:
                 break
             order.add(trial)
@@ -268,7 +268,7 @@ class TargetSearch:
                 self._keep(Trial(Candidate(setup, k), problem=expected.problem))
         return guesses
 
-    def _try(self, candidate: Candidate, expected: float, left: float) -> Trial | None:
+    def _try(self, candidate: Candidate, expected: float, seconds_left: float) -> Trial | None:
         """Run a candidate and measure it; None if the search was stopped meanwhile."""
         events = EventStream()
         with self._lock:
@@ -277,7 +277,7 @@ class TargetSearch:
         if self._stopped.is_set():
             return None
         self.doing = f"running {candidate.name}"
-        late = threading.Timer(left, events.cancel)
+        late = threading.Timer(seconds_left, events.cancel)
         late.daemon = True
         late.start()
         begin = time.perf_counter()

@@ -81,9 +81,8 @@ class MappedColumns:
         OSError
             If a file cannot be read.
         """
-        order = np.argsort(
-            positions, kind="stable"
-        )  # so that the files are read from their beginning to their end
+        # so that the files are read from their beginning to their end
+        order = np.argsort(positions, kind="stable")
         place = places_in(order, len(order))
         ascending = pa.array(positions[order])
         return self.table(names).take(ascending).combine_chunks().take(pa.array(place))

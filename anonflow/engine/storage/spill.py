@@ -94,11 +94,11 @@ class Spill:
 
     def _make(self) -> None:
         """Make the folder, and remove those of processes that were killed."""
-        for left in self._home.glob(f"{self._prefix}*"):
-            process = left.name.removeprefix(self._prefix).partition("-")[0]
+        for folder in self._home.glob(f"{self._prefix}*"):
+            process = folder.name.removeprefix(self._prefix).partition("-")[0]
             # a killed process removes nothing: who comes next on this machine does
             if process.isdigit() and not is_running(int(process)):
-                shutil.rmtree(left, ignore_errors=True)
+                shutil.rmtree(folder, ignore_errors=True)
         try:
             self.path.mkdir(mode=0o700)
         except OSError as error:

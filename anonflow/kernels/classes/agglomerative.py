@@ -129,9 +129,8 @@ def agglomerate(
         besides.
     """
     n = len(labels)
-    ids = np.empty(
-        n, np.int64
-    )  # ids of the clusters in work: their lowest record, or that of the cluster they came from
+    # ids of the clusters in work: their lowest record, or that of the cluster they came from
+    ids = np.empty(n, np.int64)
     sizes = np.ones(n, np.int64)
     bound = np.empty(n)
     mate = np.empty(n, np.int64)  # id of the nearest cluster; -1 where it must be searched again

@@ -159,9 +159,8 @@ def k_member_clusters(
     Entropy may fall when a cluster grows, so no cost of it is a bound for later: there every search prices all records.
     """
     n, columns = values.shape
-    closeness = np.empty(
-        n
-    )  # per slot: the cost of the join with the first record of the last cluster, negative
+    # per slot: the cost of the join with the first record of the last cluster, negative
+    closeness = np.empty(n)
     out = np.empty(n)
     lows = np.empty((n + BLOCK - 1) // BLOCK)  # per block of slots: at most the least cost of a join
     ids = np.empty(n, np.int64)

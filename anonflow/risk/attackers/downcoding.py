@@ -191,13 +191,13 @@ class _FinerCells:
             prior /= prior.sum()
             likely = int(prior.argmax())
             usual.append(_FinerCell(a, int(first[likely]), int(last[likely]), float(prior[likely])))
-            left = prior
+            weights = prior
             if len(points):
                 below = (points[:, a] >= first[:, None]) & (points[:, a] <= last[:, None])
-                left = below @ weight
-                left = left / left.sum() if left.sum() > 0 else prior
-            alone = exact and bool((left > 0).sum() == 1 < (prior > 0).sum())
-            shares = minimal_shares(left, size, self.k)
+                weights = below @ weight
+                weights = weights / weights.sum() if weights.sum() > 0 else prior
+            alone = exact and bool((weights > 0).sum() == 1 < (prior > 0).sum())
+            shares = minimal_shares(weights, size, self.k)
             best = int(shares.argmax())
             minimal.append(_FinerCell(a, int(first[best]), int(last[best]), float(shares[best]), alone))
         return usual, minimal
@@ -231,10 +231,10 @@ class _FinerCells:
             points = np.stack(drawn, axis=1).astype(np.int32)
             weight = np.ones(_POINTS)
         point_cells = Generalization.of(Records(rows.domains, points))
-        left = np.ones(len(points), bool)
+        possible = np.ones(len(points), bool)
         for other in inside.tolist():
-            left &= ~np.asarray(rows.take(np.array([other])).covers(point_cells))
-        return points[left], weight[left], exact
+            possible &= ~np.asarray(rows.take(np.array([other])).covers(point_cells))
+        return points[possible], weight[possible], exact
 
 
 def _children(domain: Domain, lo: int, hi: int) -> tuple[np.ndarray, np.ndarray]:

@@ -72,16 +72,16 @@ class Insider(
         ParameterError
             If the truth is not known, or there are too many pairs.
         """
-        records, left = self._left(context)
-        risk = PeopleAtRisk.of(context.table, 1.0 / left, records, context.row_candidates)
+        records, people_left = self._left(context)
+        risk = PeopleAtRisk.of(context.table, 1.0 / people_left, records, context.row_candidates)
         promise = 1 / max(1, context.k - self.c)
-        fewest, most = int(left.min()), int(left.max())
+        fewest, most = int(people_left.min()), int(people_left.max())
         rows = plural(most, "row") if fewest == most else f"between {fewest} and {most} rows"
         return risk.success(
             promise,
             f"An attacker who knows the rows of {plural(self.c, 'other person')} for certain has {rows} left for its target and is "
             f"right for {percent(risk.mean)}.",
-            counted=len(left) < context.n,
+            counted=len(people_left) < context.n,
         )  # fmt: skip
 
     def _left(self, context: AttackContext) -> tuple[np.ndarray, np.ndarray]:
@@ -117,7 +117,7 @@ class Insider(
             targets_of_person = rows[attacked[rows]].tolist()
             chosen += targets_of_person
             knows += [known_rows] * len(targets_of_person)
-        left = np.empty(len(chosen), np.int64)
+        people_left = np.empty(len(chosen), np.int64)
         for at, (target, known_rows) in enumerate(zip(chosen, knows, strict=True)):
             inside = order[first[component[target]] : first[component[target] + 1]]
             inside = inside[~np.isin(inside, known_rows)]
@@ -125,8 +125,8 @@ class Insider(
             strong = connected_components(part, connection="strong")[1]
             me = int(np.searchsorted(inside, target))
             targets = part.indices[part.indptr[me] : part.indptr[me + 1]]
-            left[at] = np.count_nonzero((strong[targets] == strong[me]) & (targets != me)) + 1
-        return np.array(chosen, np.int64), left
+            people_left[at] = np.count_nonzero((strong[targets] == strong[me]) & (targets != me)) + 1
+        return np.array(chosen, np.int64), people_left
 
 
 @dataclass(frozen=True, eq=False)

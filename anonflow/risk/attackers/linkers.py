@@ -178,17 +178,17 @@ def linked_by_all(table: Table, release: Any, earlier: Any, k: int) -> Success:
             f"{Linker.name}: with earlier releases it needs a release in memory, or one that was kept in the owner's folder"
         )
     in_table = np.isin(history.marks, marks)
-    left, gone = history.people_left[in_table], history.people_left[~in_table]
-    chance = 1.0 / left
+    people_left, of_absent = history.people_left[in_table], history.people_left[~in_table]
+    chance = 1.0 / people_left
     addition = (
-        f" {plural(len(gone), 'person', 'are')} in earlier releases only, and {verb_of(len(gone), 'have')} at least {gone.min():,}."
-        if len(gone)
+        f" {plural(len(of_absent), 'person', 'are')} in earlier releases only, and {verb_of(len(of_absent), 'have')} at least {of_absent.min():,}."
+        if len(of_absent)
         else ""
     )
     return Success(
-        len(chance), float(chance.mean()), float(chance.max()), int((left < k).sum()), 1 / k,
+        len(chance), float(chance.mean()), float(chance.max()), int((people_left < k).sum()), 1 / k,
         f"An attacker who has {plural(len(history.releases), 'release')} of these people, and sees which rows are one person's, has at "
-        f"least {plural(left.min(), 'person')} left for each person of this one and is right for {percent(float(chance.mean()))} of them.{addition}",
+        f"least {plural(people_left.min(), 'person')} left for each person of this one and is right for {percent(float(chance.mean()))} of them.{addition}",
     )  # fmt: skip
 
 

@@ -157,17 +157,17 @@ def beliefs(
 
 def _deals(counts: list[int]) -> Iterator[np.ndarray]:
     """Yield each way to deal values that occur so often once."""
-    left = list(counts)
+    remainder = list(counts)
 
     def rest(hand: list[int]) -> Iterator[np.ndarray]:
         if len(hand) == sum(counts):
             yield np.array(hand, np.int64)
             return
-        for value, count in enumerate(left):
+        for value, count in enumerate(remainder):
             if count:
-                left[value] -= 1
+                remainder[value] -= 1
                 yield from rest([*hand, value])
-                left[value] += 1
+                remainder[value] += 1
 
     return rest([])
 

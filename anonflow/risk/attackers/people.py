@@ -189,11 +189,11 @@ class Unit(
                 {},
                 f"{sentence} What all rows of a person allow was not computed: {error.message}.",
             )
-        for name, left in shared.items():
-            certain = int((left == 1).sum())
+        for name, values_left in shared.items():
+            certain = int((values_left == 1).sum())
             sentence += (
-                f" If {name} is the same on all rows of a person, {left.mean():.1f} values are left on average of those that the rows "
-                f"allow, and for {certain:,} of {plural(len(left), 'person')} with several rows only one."
+                f" If {name} is the same on all rows of a person, {values_left.mean():.1f} values are left on average of those that the rows "
+                f"allow, and for {certain:,} of {plural(len(values_left), 'person')} with several rows only one."
             )
         return replace(success, sentence=sentence)
 
@@ -253,12 +253,12 @@ def intersections(context: AttackContext) -> dict[str, np.ndarray]:
         If there are too many pairs of a person and a row.
     """
     unit = context.table.unit
-    left: dict[str, np.ndarray] = {}
+    values_left: dict[str, np.ndarray] = {}
     if unit is None or int(np.bincount(unit).max()) < 2:
-        return left
+        return values_left
     names = [name for name in context.table.other_columns if name in context.frame.columns]
     if not names:  # pairs take long
-        return left
+        return values_left
     rows = np.bincount(unit)
     several = np.flatnonzero(rows > 1)
     original, row = context.pairs
@@ -275,5 +275,5 @@ def intersections(context: AttackContext) -> dict[str, np.ndarray]:
         common = times == rows[pair // values]
         allowed = np.bincount(pair[common] // values, minlength=len(rows))[several]
         if allowed.all():
-            left[name] = allowed
-    return left
+            values_left[name] = allowed
+    return values_left

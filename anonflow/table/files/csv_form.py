@@ -151,6 +151,7 @@ def _encoding(sample: bytes, rest: Any) -> str:
     is_utf8, windows = True, True
     mac = letters = 0
     block = sample
+    # the whole file: its first letter beyond ASCII may be in the last row
     while block:
         if is_utf8:
             try:
@@ -163,6 +164,7 @@ def _encoding(sample: bytes, rest: Any) -> str:
         block = rest.read(1 << 20)
     if is_utf8:
         try:
+            # that the last character is cut off shows only at the end
             decoder.decode(b"", True)
             return "utf-8"
         except UnicodeDecodeError:

@@ -150,6 +150,7 @@ def csv_batches(
         if decoder:
             decoder.decode(b"", True)
         # an open quote leaves an odd number of them: only then a second pass over the rows is needed
+        # closed quotes are an even number; only otherwise is the file read row by row, which is slow
         if quotes % 2:
             _check_quotes(path, delimiter, encoding, opener)
         head = head_of(name, beginning, delimiter, shape)
@@ -209,6 +210,7 @@ def _parsed(
         rows = csv.read_csv(stream, **options) if whole else csv.open_csv(stream, **options)
     except pa.ArrowInvalid as error:
         # pyarrow has no error of its own for a file that ends below its header
+        # pyarrow refuses a file without rows
         if "Empty CSV" in str(error):
             return
         raise

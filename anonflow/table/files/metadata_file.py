@@ -374,8 +374,10 @@ class _OthersError(_WrongError):
 def _parsed(text: str, place: Path) -> dict[str, Any]:
     try:
         document = json.loads(text, object_pairs_hook=_without_repetition)
+    # from :func:`_without_repetition`
     except KeyError:
         raise DataError(f"{place}: has a key twice; ask for it again, or move it away") from None
+    # json recurses: brackets a thousand deep end in a RecursionError
     except (ValueError, RecursionError):
         raise DataError(f"{place}: is not JSON; ask for it again, or move it away") from None
     if not isinstance(document, dict):

@@ -287,6 +287,7 @@ def _unpacked_sizes(file: Path) -> Iterator[int]:
     groups = [parquet_file.metadata.row_group(at) for at in range(parquet_file.metadata.num_row_groups)]
     yield 8 * parquet_file.metadata.num_rows * parquet_file.metadata.num_columns
     chunks = [group.column(at) for group in groups for at in range(group.num_columns)]
+    # each value is in its chunk at least once, so that none is longer than the chunk
     if sum(chunk.num_values * chunk.total_uncompressed_size for chunk in chunks) <= total_memory():
         return
     texts = [

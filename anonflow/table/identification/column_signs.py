@@ -213,6 +213,7 @@ def is_card(text: str) -> bool:
     if not digits.isascii() or not digits.isdigit() or not 13 <= len(digits) <= 19:
         return False
     doubled = [int(d) * (1 + at % 2) for at, d in enumerate(reversed(digits))]
+    # of a doubled digit counts the sum of its digits: 9 less, if it has two
     return sum(d - 9 * (d > 9) for d in doubled) % 10 == 0
 
 
@@ -221,6 +222,7 @@ def is_iban(text: str) -> bool:
     plain = _without_separators(text).upper()
     if not re.fullmatch(r"[A-Z]{2}[0-9]{2}[A-Z0-9]{11,30}", plain):
         return False
+    # letters count from 10 for A, as base 36 has them
     return int("".join(str(int(c, 36)) for c in plain[4:] + plain[:4])) % 97 == 1
 
 
@@ -231,6 +233,7 @@ def is_national_id(text: str) -> bool:
     """
     plain = _without_separators(text).upper()
     if re.fullmatch(r"[XYZ0-9][0-9]{7}[A-Z]", plain):
+        # Spain: the remainder by 23 names the letter; a foreigner's number begins with a letter for 0, 1 or 2
         number = plain[:-1].replace("X", "0").replace("Y", "1").replace("Z", "2")
         return "TRWAGMYFPDXBNJZSQVHLCKE"[int(number) % 23] == plain[-1]
     if re.fullmatch(r"[A-Z]{6}[0-9LMNP-V]{2}[ABCDEHLMPRST][0-9LMNP-V]{2}[A-Z][0-9LMNP-V]{3}[A-Z]", plain):
@@ -238,14 +241,17 @@ def is_national_id(text: str) -> bool:
     if not plain.isascii() or not plain.isdigit():
         return False
     numbers = [int(d) for d in plain]
+    # Brazil, without numbers of one repeated digit, which no one has though they pass
     if len(plain) == 11 and len(set(plain)) > 1:
         return all(
             sum(n * (length + 1 - at) for at, n in enumerate(numbers[:length])) * 10 % 11 % 10
             == numbers[length]
             for length in (9, 10)
         )
+    # England; a remainder of 10 is no digit, and no number has it
     if len(plain) == 10:
         return (11 - sum(n * (10 - at) for at, n in enumerate(numbers[:9])) % 11) % 11 == numbers[9]
+    # France: 1 or 2 in front is the sex
     return len(plain) == 15 and plain[0] in "12" and 97 - int(plain[:13]) % 97 == int(plain[13:])
 
 

@@ -142,7 +142,7 @@ class Overlap:
         if not self.again:
             return alike
         times = "an earlier release" if self.releases == 1 else f"{self.releases} earlier releases"
-        left = (
+        people_left = (
             ""
             if self.few is None
             else f"; here all releases together leave {plural(self.few, 'person')} fewer than k, and {self.alone:,} nobody else"
@@ -150,7 +150,7 @@ class Overlap:
         return (
             f"{self.again:,} of {plural(self.people, 'person')} {verb_of(self.again, 'are')} in {times} from this owner's folder, by {self.by}: an attacker "
             "with all of them can intersect them, and then k no longer holds (a sensitive value was named right for 0.39 of the "
-            f"people from one draw, 0.48 from two, 0.53 from three, 0.62 from five, 0.75 from ten{left}); publish one of them only, "
+            f"people from one draw, 0.48 from two, 0.53 from three, 0.62 from five, 0.75 from ten{people_left}); publish one of them only, "
             + setting(
                 "earlier",
                 "or go on from the earlier one (earlier= in Python, earlier: in a flow), or measure it with af.attack(..., earlier=[...]); "
@@ -304,10 +304,10 @@ class Earlier:
             history, marks = history_with(self.path, table, release)
             if history is None or release.certificate is None:
                 return None, 0
-            left = history.people_left
+            people_left = history.people_left
         except (DataError, ParameterError):
             return None, 0
-        few, alone = (history.of(marks, left < least) for least in (release.certificate.k, 2))
+        few, alone = (history.of(marks, people_left < least) for least in (release.certificate.k, 2))
         return int(few.sum()), int(alone.sum())
 
     def check_left(self, table: Table, release: Drawn, folders: Any) -> ReleasedPeople:
@@ -554,9 +554,8 @@ class Earlier:
                 texts = {name: cells.map(partial(_respelled, spelled)) for name, cells in units.items()}
                 others = unit_marks(pd.DataFrame(texts), table.unit_columns, self.key())
                 in_earlier = among(others, before)
-                in_earlier[in_earlier] = ~np.isin(
-                    others[in_earlier], marks
-                )  # who is in the table as well, is somebody else
+                # who is in the table as well, is somebody else
+                in_earlier[in_earlier] = ~np.isin(others[in_earlier], marks)
                 is_alike |= in_earlier
         return np.unique(marks[at[is_alike]])
 
@@ -653,6 +652,7 @@ class Earlier:
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
                 if folder.is_symlink():
                     raise DataError(f"{folder}: the owner's folder is a link; put a folder there")
+                # whoever reads the key can look for people among the marks
                 if stat.S_IMODE(folder.stat().st_mode) & 0o077:
                     folder.chmod(0o700)
         except OSError as error:

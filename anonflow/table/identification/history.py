@@ -66,6 +66,7 @@ class History:
         places = [np.searchsorted(self.marks, release.marks) for release in self.releases]
         for presence, release, at in zip(present, self.releases, places, strict=True):
             presence[at[_listed(release)]] = True
+        # a track can only be that of a person who is in the same releases
         fate = equal_columns(present, u)
         past, codes, begin = np.zeros(u, bool), np.zeros(0, np.int64), 0
         if self.before is not None:
@@ -83,15 +84,17 @@ class History:
             alike = fate[track] == fate[person]
             track, person = track[alike], person[alike]
             code = np.sort(track * u + person, kind="stable")  # of tracks in order
+            # a pair stays if its track is not in this release, or its row there may be the person's
             codes = codes[~presence[codes // max(u, 1)] | among(codes, code)]
             track = code // max(u, 1)
             codes = np.concatenate([codes, code[~past[track]]])
             past |= presence
         track, person = codes // max(u, 1), codes % max(u, 1)
         graph = csr_array((np.ones(len(codes), np.int8), (track, person)), shape=(u, u))
+        # with everybody's own track a complete matching, exactly the pairs inside a strong component lie on one
         label = connected_components(graph, connection="strong")[1] if u else np.zeros(0, np.int32)
-        left = label[track] == label[person]
-        return track[left], person[left]
+        on_matching = label[track] == label[person]
+        return track[on_matching], person[on_matching]
 
     @cached_property
     def people_left(self) -> np.ndarray:

@@ -140,6 +140,7 @@ class KeySets:
         classes = np.bincount(self.alike) // np.maximum(np.arange(int(self.alike.max(initial=0)) + 1), 1)
         mean = intrusion(np.repeat(np.arange(len(classes)), classes), fraction)
         alone = self.alike == 1
+        # not a number differs from itself
         chances = np.where(alone, mean, 0.0) if mean == mean else np.full(len(alone), math.nan)
         if not 0 < mean < 1:
             return chances

@@ -169,7 +169,9 @@ def linkage(
             highest[name][rows] = _largest_share(f, start, size, people)
             with np.errstate(divide="ignore"):
                 logs += np.log(f)
+        # over the largest: products of many small chances would all be 0 in floats
         top = np.maximum.reduceat(logs, start)
+        # where all chances are 0: -inf - -inf is no number
         top = np.where(np.isfinite(top), top, 0.0)
         joint[rows] = _largest_share(np.exp(logs - np.repeat(top, size)), start, size, people)
     links = [Link(name, highest[name], form.uses) for name, (form, _) in fits.items()]
@@ -495,6 +497,7 @@ def _codings(texts: Sequence[str], codes: np.ndarray, domains: Sequence[Domain])
         yield _labelled([text[:length] for text in texts])
     digits = [re.search(r"\d+", text) for text in texts]
     if sum(match is not None for match in digits) > len(texts) / 2:
+        # a float holds 15 digits exactly
         first = np.array([-1.0 if match is None else float(match[0][:15]) for match in digits])
         yield np.unique(first, return_inverse=True)[1].astype(np.int64)
         yield from _coarser(first, counts)
@@ -564,6 +567,7 @@ def _curves(
     values, rank = np.unique(numbers, return_inverse=True)
     share = np.bincount(rank[codes], minlength=len(values)) / len(codes)
     ends = np.concatenate([[-np.inf], values[:-1] + np.diff(values) / 2, [np.inf]])
+    # a curve through all values has residuals of 0, and the scale divides
     least = 1e-9 * float(values[-1] - values[0])
     y = numbers[codes]
     group = left_out.own_group()

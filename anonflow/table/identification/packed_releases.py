@@ -69,6 +69,7 @@ def unpack(file: Path, name: str, place: Earlier, most: int | None = None) -> li
             )
         for part in releases:
             target = place.path / MEMORY / part
+            # a name has random digits: of the same name is the same release
             if not target.exists():
                 write_whole(target, partial(shutil.copyfile, home / part), OWNER_ONLY)
     return people

@@ -137,6 +137,7 @@ def zayatz(sizes: np.ndarray, fraction: float) -> Estimate:
         result: np.ndarray = counts[..., 0] * share / fraction
         return result
 
+    # a fixed seed: the same sample has the same interval
     rng = np.random.default_rng(0)
     resampled = uniques(rng.poisson(count, (_REPLICATES, len(count))).astype(np.float64))
     low, high = np.quantile(resampled, [0.025, 0.975]).tolist()
@@ -225,6 +226,7 @@ def pitman(sizes: np.ndarray, fraction: float) -> Estimate:
 
 def _pitman_parameters(at: np.ndarray) -> tuple[float, float]:
     """Return alpha in (0, 1) from its logit, and theta above 0 from its logarithm."""
+    # without a cut math.exp would raise an error above 709
     alpha = 1 / (1 + math.exp(-min(max(float(at[0]), -40.0), 40.0)))
     return alpha, math.exp(min(max(float(at[1]), -40.0), 40.0))
 

@@ -72,6 +72,7 @@ def are_dates(values: list[str]) -> bool:
 def is_number(text: str) -> bool:
     """Return whether a text is a finite number."""
     try:
+        # Python reads 1_000 as a number, files do not
         return math.isfinite(float(text)) and "_" not in text
     except ValueError:
         return False

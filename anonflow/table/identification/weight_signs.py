@@ -82,4 +82,5 @@ def scaled_weights(numbers: np.ndarray) -> bool:
 def _has_decimals(numbers: np.ndarray, count: int) -> bool:
     """Return whether most numbers have so many decimals or more."""
     shifted = numbers * 10.0 ** (count - 1)
+    # in floats 0.29 * 100 is no whole number
     return bool((np.abs(shifted - np.rint(shifted)) > 1e-9 * shifted).mean() >= 0.5)

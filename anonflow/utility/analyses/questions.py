@@ -45,9 +45,8 @@ def regression(comparison: Comparison, formula: str) -> dict[str, float]:
             estimates.append(design.fit(table))
         except ParameterError:  # its columns are the same in the release
             return {"": 0.0, "coverage": 0.0, "signs": 0.0}
-    if any(
-        estimate.isna().any() for estimate, _, _ in estimates
-    ):  # a value of the originals is in no row of the release
+    # a value of the originals is in no row of the release
+    if any(estimate.isna().any() for estimate, _, _ in estimates):
         return {"": 0.0, "coverage": 0.0, "signs": 0.0}
     population = combine(estimates, target="population")
     originals = combine(estimates, target="originals")
