@@ -129,7 +129,7 @@ RUNS: dict[str, Run] = {
     "two-phase chains entropy": of("two-phase", n=70, loss="entropy", rounds=1, kicks=1, threads=1),
     "two-phase sparse": of("two-phase", start="sparse", candidates=8, **QUICK),
     "two-phase sparse, sorted pairs": of_sorted_pairs,
-    "two-phase reciprocal": of("two-phase", reciprocal=True, rounds=2),
+    "two-phase reciprocal": of("two-phase", reciprocal=True, **QUICK),
     "two-phase cycles": of("two-phase", n=70, improve="cycles", p=2_000, threads=1),
     "k-concealment": of("k-concealment"),
     "k-concealment not randomized": of("k-concealment", randomized=False),
