@@ -267,6 +267,14 @@ def test_views_are_drawn_in_light_and_dark(page: Any, lab: Lab, theme: str) -> N
     page.screenshot(path=OUT / f"jupyterlab-{name}.png")
 
 
+def test_the_dashboard_has_the_theme_of_the_notebook(page: Any, lab: Lab) -> None:
+    lab.theme("JupyterLab Dark")
+    run_all(page, lab.notebook("dark-dashboard", "import anonflow as af\naf.dashboard()"))
+    page.locator(".af-app.af-dark").wait_for()
+    page.get_by_role("button", name="Dark mode").click()
+    page.locator(".af-app:not(.af-dark)").wait_for()
+
+
 def test_the_dashboard_is_shown_in_a_cell(page: Any, lab: Lab) -> None:
     """All of it comes with the cell: no other host is asked, and clicks are answered."""
     lab.theme("JupyterLab Light")
@@ -289,6 +297,18 @@ def test_the_dashboard_is_shown_in_a_cell(page: Any, lab: Lab) -> None:
     protect = page.locator("button[data-step]").filter(has_text="Protect")
     click_until(page, protect, page.get_by_text("How strong is the protection to be?"))
     assert not page.get_by_text("Nothing answers here").is_visible()
+    # words have room in a narrow window, and a screen that is opened from below the one before begins at its top
+    page.set_viewport_size({"width": 980, "height": 800})
+    page.locator(".af-unfold button").click()
+    slider = page.locator(".af-k")
+    assert slider.bounding_box()["width"] > 350
+    assert page.get_by_label("or type k").bounding_box()["y"] > slider.bounding_box()["y"] + 50
+    page.locator(".af-next button").click()
+    page.locator("button[data-step][aria-current=step]", has_text="Compare").wait_for()
+    page.wait_for_function(
+        "() => document.querySelector('.jp-OutputArea-output').getBoundingClientRect().top > 0"
+    )
+    page.locator(".af-back button").wait_for()
     # a saved notebook, opened without its kernel, says what to do
     saved = lab.home / "dashboard.ipynb"
     for _ in range(20):

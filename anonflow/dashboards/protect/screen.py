@@ -246,7 +246,10 @@ class ProtectScreen(pn.viewable.Viewer):
         tabs = pn.Tabs(("Methods", self._methods_page()), *late.items(), sizing_mode="stretch_width")
         details = stack(
             card(
-                "How many each record hides among", self.risk, pn.Row(self.k, self.exact), labelled(self.more)
+                "How many each record hides among",
+                self.risk,
+                in_lines(self.k, self.exact),
+                labelled(self.more),
             ),
             self.verdict,
             card(

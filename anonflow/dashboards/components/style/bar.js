@@ -421,7 +421,9 @@ export function render({ model, el, view }) {
     }
     drawTheme();
   });
-  model.on("step", () => { window.scrollTo({ top: 0 }); });
+  model.on("step", () => { if (model.page) window.scrollTo({ top: 0 }); });
+  // a screen begins where it is read from: the buttons below a long one are far from the next one's beginning
+  model.on("screen", () => { if (!model.page) view.el.scrollIntoView({ block: "nearest" }); });
 
   // Each screen has its address, so that Back moves between screens and a page that is loaded anew shows the same one.
   // Not after a "#": Panel pushes such an address once more when it changes, and nothing would be forward of it.
@@ -500,12 +502,16 @@ export function render({ model, el, view }) {
   drawStatus();
   drawTables();
   drawNumbers();
+  let wanted = model.dark;
   if (model.page) {
     let stored = null;
     try { stored = localStorage.getItem("anonflow-theme"); } catch { /* a private window */ }
-    const wanted = stored === null ? matchMedia("(prefers-color-scheme: dark)").matches : stored === "dark";
-    if (wanted !== model.dark) model.dark = wanted;
+    wanted = stored === null ? matchMedia("(prefers-color-scheme: dark)").matches : stored === "dark";
+  } else if (model.heard === "") {
+    // when it is first drawn, it has the theme of its notebook: JupyterLab's, or that of VS Code
+    wanted = document.body.dataset.jpThemeLight === "false" || document.body.classList.contains("vscode-dark");
   }
+  if (wanted !== model.dark) model.dark = wanted;
   queueMicrotask(drawTheme);
   return top;
 }
