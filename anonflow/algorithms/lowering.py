@@ -10,7 +10,14 @@ import numpy as np
 
 from anonflow.algorithms.method import Outcome, Partition
 from anonflow.algorithms.set_options import columns_of, promise_of_sets, qis_of, sets_of
-from anonflow.criteria.matching.graph import Bipartite, DistinctRows, covered_pairs, merge, runs
+from anonflow.criteria.matching.graph import (
+    Bipartite,
+    DistinctRows,
+    consistency_graph,
+    covered_pairs,
+    merge,
+    runs,
+)
 from anonflow.criteria.matching.max_flow import cyclic_edges
 from anonflow.criteria.set_counts import on_columns
 from anonflow.generalization import Generalization
@@ -115,8 +122,11 @@ def for_sets(
     )
     cells = joined.take(np.arange(records.n))
     lowering.run(part.loss, [float((importance or {}).get(name, 0)) for name in names])
+    visible = lowering.cells
+    if not follows_patterns:  # their cells are values or hidden
+        visible = narrowed_for_sets(records.take(rows), visible, chosen, k)
     for part_of in ("lo", "hi", "bits"):
-        getattr(cells, part_of)[:, rows] = getattr(lowering.cells, part_of)
+        getattr(cells, part_of)[:, rows] = getattr(visible, part_of)
     facts = outcome.facts | {
         "guarantee": promise_of_sets(sets, chosen, "matches"),
         "lowered_cells": sum(int(_differ(cells, outcome.generalization, at).sum()) for at in lowering.qis),
@@ -338,18 +348,79 @@ class _Lowering:
         self._publish(now)
 
     def _short(self, columns: Sequence[int]) -> np.ndarray:
-        """Return whose rows, or people of whose row, on complete matchings of a set are fewer than k, shape (n,), bool.
+        """Return whose rows, or people of whose row, on complete matchings of a set are fewer than k, shape (n,), bool."""
+        return _lacks(_on_matchings(self._graph(columns)), self.k)
 
-        Everybody's own row makes a complete matching, and cycles lead from it to all others.
-        """
-        graph = self._graph(columns)
-        u, v = graph.originals.size, graph.published.size
-        pair = graph.box.astype(np.int64) * u + graph.end
-        used = np.isin(pair, graph.published.label * u + graph.originals.label)
-        of_person, of_row = graph.only(cyclic_edges(u, v, graph.end, graph.box, used)).degrees()
-        return np.asarray(
-            (of_person[graph.originals.label] < self.k) | (of_row[graph.published.label] < self.k)
-        )
+
+def narrowed_for_sets(
+    records: Records,
+    cells: Generalization,
+    chosen: Sequence[Sequence[str]],
+    k: int,
+    rows: str = "matches",
+    exempt: np.ndarray | None = None,
+) -> Generalization:
+    """Return cells whose intervals end at values that some record shows, wherever each set of columns allows it.
+
+    Somebody whose value is hidden may need the row of a wide interval; such an interval stays, and the release warns of it.
+
+    Parameters
+    ----------
+    records : Records
+        n records.
+    cells : Generalization
+        Of these records; each covers its own.
+    chosen : sequence of sequence of str
+        Sets of columns.
+    k : int
+    rows : {"matches", "compatible"}, optional
+        Which rows and people count on a set.
+    exempt : numpy.ndarray, shape (n,), bool, optional
+        Records that need no company.
+
+    Returns
+    -------
+    Generalization
+        All intervals of a column are tried together first, then one by one as far as the size of the table allows.
+    """
+
+    def graph_of(rows_there: Generalization, columns: Sequence[str]) -> Bipartite:
+        graph = consistency_graph(*on_columns(records, rows_there, columns))
+        return _on_matchings(graph) if rows == "matches" else graph
+
+    narrowed = cells.narrowed(records)
+    needs = np.ones(records.n, bool) if exempt is None else ~exempt
+    tries = MOST_TRIES // (records.n * len(chosen))
+    for t, a in enumerate(cells.layout.ranges.tolist()):
+        changed = (narrowed.lo[t] != cells.lo[t]) | (narrowed.hi[t] != cells.hi[t])
+        if not changed.any():
+            continue
+        sets = [columns for columns in chosen if cells.domains[a].column in columns]
+        interval = equal_columns([cells.lo[t], cells.hi[t]], cells.n)
+        several = [changed & (interval == label) for label in np.unique(interval[changed])[:tries].tolist()]
+        for at in [changed, *several]:
+            lo, hi = cells.lo.copy(), cells.hi.copy()
+            lo[t, at], hi[t, at] = narrowed.lo[t, at], narrowed.hi[t, at]
+            trial = replace(cells, lo=lo, hi=hi)
+            if not any((_lacks(graph_of(trial, columns), k) & needs).any() for columns in sets):
+                cells = trial
+            if at is changed and cells is trial:
+                break
+    return cells
+
+
+def _lacks(graph: Bipartite, k: int) -> np.ndarray:
+    """Return who has fewer than k rows, or whose row fewer than k people, shape (n,), bool."""
+    of_person, of_row = graph.degrees()
+    return np.asarray((of_person[graph.originals.label] < k) | (of_row[graph.published.label] < k))
+
+
+def _on_matchings(graph: Bipartite) -> Bipartite:
+    """Return the edges that lie on complete matchings: everybody's own row makes one, and cycles lead from it to all others."""
+    u, v = graph.originals.size, graph.published.size
+    pair = graph.box.astype(np.int64) * u + graph.end
+    used = np.isin(pair, graph.published.label * u + graph.originals.label)
+    return graph.only(cyclic_edges(u, v, graph.end, graph.box, used))
 
 
 def _wide(

@@ -128,6 +128,13 @@ def test_rows_of_patterns_that_hide_few_columns(rows: list[list[str]], data: st.
         )
 
 
+def test_a_column_that_is_never_hidden_does_not_let_rows_hide_all_others() -> None:
+    people = table([["a", "a", "a"]] * 3 + [["a", "b", "b"]])
+    anon = af.anonymize(people, "pattern-guided", k=2, of=2, patterns={"at-most": 1, "never": ["c0"]})
+    assert af.verify(people, anon, ["covers", "guarantee", "pattern"], k=2)
+    assert int((anon.frame()[~anon.suppressed] == "*").sum(axis=1).max()) <= 1
+
+
 def test_weights_of_patterns_are_prices() -> None:
     people = table(ROWS)
     dear = af.anonymize(people, "pattern-guided", k=3, of=2, weights={"c0": 9, "c1": 9})

@@ -222,7 +222,9 @@ def _hidden_alone(allowed: PatternSet) -> np.uint64 | None:
     """Return the QIs that patterns hide, as a mask, if each may be hidden or not by itself, whatever a row hides besides; else None."""
     parts = allowed.masks[allowed.masks != allowed.everything]
     hidden = np.bitwise_or.reduce(parts, initial=np.uint64(0))
-    free = len(np.unique(np.append(parts, hidden))) == 1 << int(np.bitwise_count(hidden))
+    if hidden == allowed.everything:  # a row that hides all columns is suppressed, which needs no pattern
+        parts = np.append(parts, hidden)
+    free = len(np.unique(parts)) == 1 << int(np.bitwise_count(hidden))
     return hidden if free else None
 
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from anonflow.algorithms.lowering import write_cells
+from anonflow.algorithms.lowering import narrowed_for_sets, write_cells
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
 from anonflow.algorithms.recoding.full_domain import Widths
 from anonflow.algorithms.recoding.key_set_search import CellLevels, KeySetSearch
@@ -155,7 +155,10 @@ def local_suppression(
         facts["matching_cells"] = search.matching_cells
     if not generalize and all(column.highest == column.whole or column.constant for column in cells):
         facts["hidden_cells_bound"] = _fewest(search)
-    return Outcome(generalization.with_suppressed(suppressed), suppressed=suppressed, facts=facts)
+    exempt = suppressed & (suppressed.sum() < k)
+    generalization = generalization.with_suppressed(suppressed)
+    generalization = narrowed_for_sets(records, generalization, chosen, k, rows, exempt)
+    return Outcome(generalization, suppressed=suppressed, facts=facts)
 
 
 @dataclass(frozen=True, eq=False)

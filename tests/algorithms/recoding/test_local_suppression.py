@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import anonflow as af
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.engine.search.space import Space
 from anonflow.errors import InfeasibleError, ParameterError
+from anonflow.release import ReleaseWarning
 from tests.cases.column_sets import COLUMNS, ROWS, TABLES, kinds, may_be, table
 from tests.cases.runs import shell
 from tests.naive.compatible import fewest, is_shown, names_nobody
@@ -347,3 +349,19 @@ def test_sets_of_the_shell_are_read_as_the_release_promises(
     status, out, _ = shell(capsys, "verify", *files, "--keys", "income")
     assert status == 0
     assert "income: every person is matched with at least" in out
+
+
+def test_an_interval_ends_at_a_hidden_value_only_where_somebody_needs_it() -> None:
+    ages = [33, 32, 30, 64, 103, 31, 26, 98, 58, 109, 60, 49, 62, 95]
+    frame = pd.DataFrame({"age": ages, "town": list("RRPQPPPPPRRQQB"), "sex": list("fmmfmfmffmfmmf")})
+    qi = {"role": "quasi-identifier"}
+    kinds = {"age": "numeric", "town": "suppression", "sex": "suppression"}
+    table = af.Table(frame, {name: {**qi, "kind": kind} for name, kind in kinds.items()})
+    anon = af.anonymize(table, "local-suppression", k=2, of=2, generalize=True, widths={"age": [10, 40]})
+    assert set(anon.frame()["age"]) == {"30-33", "49-62", "95-109", "*"}  # 64, 95 and 109 are hidden
+    assert af.verify(table, anon)
+    narrower = replace(anon, generalization=anon.generalization.narrowed(table.records))
+    assert set(narrower.frame()["age"]) == {"30-33", "49-62", "98-103", "*"}
+    assert not af.verify(table, narrower)
+    with pytest.warns(ReleaseWarning, match="that is hidden in every row"):
+        anon.release(seed=2**127)
