@@ -20,6 +20,7 @@ from anonflow.criteria.matching.graph import (
 )
 from anonflow.criteria.matching.max_flow import cyclic_edges
 from anonflow.criteria.set_counts import on_columns
+from anonflow.errors import DataError
 from anonflow.generalization import Generalization
 from anonflow.kernels.classes.lowering import lower_cells_jit
 from anonflow.loss import cell_costs
@@ -384,12 +385,16 @@ def narrowed_for_sets(
         All intervals of a column are tried together first, then one by one as far as the size of the table allows.
     """
 
-    def graph_of(rows_there: Generalization, columns: Sequence[str]) -> Bipartite:
-        graph = consistency_graph(*on_columns(records, rows_there, columns))
-        return _on_matchings(graph) if rows == "matches" else graph
-
     narrowed = cells.narrowed(records)
     needs = np.ones(records.n, bool) if exempt is None else ~exempt
+
+    def names_nobody(trial: Generalization, columns: Sequence[str]) -> bool:
+        try:
+            graph = consistency_graph(*on_columns(records, trial, columns))
+        except DataError:  # more pairs than can be listed: the interval stays, as the release says
+            return False
+        return not (_lacks(_on_matchings(graph) if rows == "matches" else graph, k) & needs).any()
+
     tries = MOST_TRIES // (records.n * len(chosen))
     for t, a in enumerate(cells.layout.ranges.tolist()):
         changed = (narrowed.lo[t] != cells.lo[t]) | (narrowed.hi[t] != cells.hi[t])
@@ -402,7 +407,7 @@ def narrowed_for_sets(
             lo, hi = cells.lo.copy(), cells.hi.copy()
             lo[t, at], hi[t, at] = narrowed.lo[t, at], narrowed.hi[t, at]
             trial = replace(cells, lo=lo, hi=hi)
-            if not any((_lacks(graph_of(trial, columns), k) & needs).any() for columns in sets):
+            if all(names_nobody(trial, columns) for columns in sets):
                 cells = trial
             if at is changed and cells is trial:
                 break

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import anonflow as af
 from anonflow.algorithms.registry import REGISTRY
+from anonflow.criteria.matching import graph
 from anonflow.engine.search.space import Space
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.release import ReleaseWarning
@@ -365,3 +366,19 @@ def test_an_interval_ends_at_a_hidden_value_only_where_somebody_needs_it() -> No
     assert not af.verify(table, narrower)
     with pytest.warns(ReleaseWarning, match="that is hidden in every row"):
         anon.release(seed=2**127)
+
+
+def test_more_pairs_than_can_be_listed_keep_intervals_wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A method that worked must not end because of a check that it does not need."""
+    frame = pd.DataFrame({"age": [21, 22, 23, 24, 25, 29, 50, 51], "town": list("PPPPPQQQ")})
+    table = af.Table(
+        frame,
+        {
+            "age": {"role": "quasi-identifier", "kind": "numeric"},
+            "town": {"role": "quasi-identifier", "kind": "suppression"},
+        },
+    )
+    options: dict[str, Any] = {"k": 2, "of": 2, "generalize": True, "widths": {"age": [10]}}
+    assert set(af.anonymize(table, "local-suppression", **options).frame()["age"]) == {"21-25", "50-51", "*"}
+    monkeypatch.setattr(graph, "EDGE_LIMIT", 1)
+    assert set(af.anonymize(table, "local-suppression", **options).frame()["age"]) == {"21-29", "50-51", "*"}
