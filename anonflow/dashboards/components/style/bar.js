@@ -167,6 +167,13 @@ function changeTablesInTime() {
   if (!table || table.changesInTime) return;
   table.changesInTime = true;
   const shown = window.Bokeh.Models.get("panel.models.tabulator.DataTabulator").prototype.default_view.prototype;
+  // a part that appears is drawn in a later task: until then there is no table that could change, and it is drawn as it is by then
+  const connect = shown.connect_signals;
+  shown.connect_signals = function () {
+    this.on_change = (properties, change) => Object.getPrototypeOf(this).on_change.call(this, properties, () => this.tabulator && change());
+    connect.call(this);
+    delete this.on_change;
+  };
   const setData = shown.setData;
   shown.setData = function () {
     const built = this.tabulator.initialized && !this._building;
