@@ -70,13 +70,16 @@ class Remedies(pn.viewable.Viewer):
         heading = html(
             Markup("<h4>{}</h4>").format("Apply one of these to the settings of this run, and run it again")
         )
-        self._whole = stack(heading, self.buttons, self.price, self.refusal, visible=False)
+        self._inside = [heading, self.buttons, self.price, self.refusal]
+        self._whole = stack(visible=False)
 
     def show(self, card: ReleaseCard | None, run: int | None, pricing: bool = False) -> None:
         """Show the remedies of a run's card; none without a card, or without a line that fails."""
         remedies = [] if card is None else [remedy for line in card.failing for remedy in line.remedies]
         changes = [remedy for remedy in remedies if remedy.change]
         self.refusal.visible = False
+        if changes and not len(self._whole):
+            self._whole[:] = self._inside
         self._whole.visible = run is not None and bool(changes)
         self.price.label, self.price.disabled = (PRICING if pricing else PRICE), pricing
         self.price.visible = not any(remedy.price is not None for remedy in remedies)
