@@ -68,10 +68,7 @@ def test_no_set_names_anybody_and_frequent_values_stay(
     cells, joined = anon.frame().to_numpy(), classes.frame().to_numpy()
     values = np.array(rows, object)
     assert ((cells == "*") | (cells == values)).all() or method in ("k-member", "mondrian")
-    if (
-        method != "pattern-guided"
-    ):  # which searches for sets by other steps than for classes: once in some hundred tables it hides a cell more
-        assert anon.loss() <= classes.loss() + 1e-12
+    assert anon.loss() <= classes.loss() + 1e-12 or (left and method == "pattern-guided")
     several = [len(set(column)) > 1 for column in zip(*rows, strict=True)]
     if method == "pattern-guided":
         assert anon.facts["suppressed_entries"] == (cells == "*")[:, several].sum()
@@ -133,6 +130,15 @@ def test_a_column_that_is_never_hidden_does_not_let_rows_hide_all_others() -> No
     anon = af.anonymize(people, "pattern-guided", k=2, of=2, patterns={"at-most": 1, "never": ["c0"]})
     assert af.verify(people, anon, ["covers", "guarantee", "pattern"], k=2)
     assert int((anon.frame()[~anon.suppressed] == "*").sum(axis=1).max()) <= 1
+
+
+def test_sets_hide_no_more_than_classes() -> None:
+    """The search for sets hid a cell more here, which hypothesis found."""
+    people = table([list(row) for row in ("aaaa", "aaaa", "aaab", "abbc", "acca", "baaa")])
+    classes = af.anonymize(people, "pattern-guided", k=2)
+    anon = af.anonymize(people, "pattern-guided", k=2, of=2)
+    assert af.verify(people, anon, ["covers", "guarantee", "pattern"], k=2)
+    assert anon.loss() <= classes.loss()
 
 
 def test_weights_of_patterns_are_prices() -> None:

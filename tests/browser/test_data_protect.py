@@ -31,6 +31,13 @@ def people(path: Path, rows: int = 600) -> Path:
     return path
 
 
+def open_people(page: Any, serve: Callable[..., Any], folder: Path) -> None:
+    page.goto(serve().url)
+    ready(page)
+    upload(page, people(folder / "people.csv"))
+    page.get_by_text("are unique on these quasi-identifiers").wait_for()
+
+
 def cell(page: Any, table: str, row: int, field: str) -> Any:
     return page.locator(f"{table} .tabulator-row").nth(row).locator(f"[tabulator-field='{field}']")
 
@@ -53,10 +60,7 @@ def choose(page: Any, row: int, field: str, word: str) -> None:
 def test_a_file_is_uploaded_and_its_roles_are_chosen_in_the_table(
     page: Any, serve: Callable[..., Any], tmp_path: Path
 ) -> None:
-    page.goto(serve().url)
-    ready(page)
-    upload(page, people(tmp_path / "people.csv"))
-    page.get_by_text("are unique on these quasi-identifiers").wait_for()
+    open_people(page, serve, tmp_path)
     ready(page)
     assert cell(page, ".af-columns", 1, "kind").inner_text() == "numeric"
     assert cell(page, ".af-columns", 4, "role").inner_text() == "sensitive"
@@ -129,10 +133,7 @@ def test_columns_that_come_before_a_table_is_drawn_are_no_error(
     page: Any, serve: Callable[..., Any], tmp_path: Path
 ) -> None:
     """An upload shows its table and then gives it its columns: now and then the page stopped there."""
-    page.goto(serve().url)
-    ready(page)
-    upload(page, people(tmp_path / "people.csv"))
-    page.get_by_text("are unique on these quasi-identifiers").wait_for()
+    open_people(page, serve, tmp_path)
     drawn = page.evaluate("""() => {
       const parts = (view) => [view, ...(view.child_views ?? []).flatMap(parts)];
       const view = [...Bokeh.index.roots].flatMap(parts).find((part) => part.tabulator);
@@ -146,10 +147,7 @@ def test_columns_that_come_before_a_table_is_drawn_are_no_error(
 
 
 def test_protect_by_mouse_and_keyboard(page: Any, serve: Callable[..., Any], tmp_path: Path) -> None:
-    page.goto(serve().url)
-    ready(page)
-    upload(page, people(tmp_path / "people.csv"))
-    page.get_by_text("are unique on these quasi-identifiers").wait_for()
+    open_people(page, serve, tmp_path)
     step(page, "Protect")
     page.get_by_text("Ready to run").wait_for()
     ready(page)

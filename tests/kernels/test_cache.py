@@ -305,9 +305,9 @@ def test_bodies_are_compared_by_what_they_do() -> None:
 
 @pytest.mark.slow
 def test_signatures_compiled_at_once_stay_apart(tmp_path: Path) -> None:
-    """numba's index named one signature's file for another, if two processes wrote it at once: of three, two meet."""
+    """numba's index named one signature's file for another, if two processes wrote it at once."""
     (tmp_path / "total.py").write_text(TOTAL)
-    kinds = ["int8", "float64", "complex128"]
+    kinds = ["int8", "int64", "float32", "float64", "complex128", "uint16"]
     with ThreadPoolExecutor(len(kinds)) as pool:
         compiled = list(pool.map(lambda kind: run(tmp_path, TOTALS, kind), kinds))
     assert compiled == [[[24, 1]]] * len(kinds)

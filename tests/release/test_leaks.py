@@ -98,10 +98,7 @@ def test_a_run_and_all_it_writes(tmp_path: Path, scheduler: str) -> None:
     flow_in(tmp_path)
     # a seed: by chance a file of a few thousand bytes has any three in one of some thousand draws
     (tmp_path / "seed").write_text("5eed" * 8)
-    # one worker: what goes to several and comes back goes to the first already
-    done = shell(
-        tmp_path, "run", "flow.yaml", "--seed-file", "seed", "--scheduler", scheduler, "--workers", "1"
-    )
+    done = shell(tmp_path, "run", "flow.yaml", "--seed-file", "seed", "--scheduler", scheduler)
     assert done.returncode == 0, done.stderr
     clean(done.stdout + done.stderr, "the shell")
     clean((tmp_path / "out" / "r.html").read_text(), "the report")

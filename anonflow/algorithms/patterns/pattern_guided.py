@@ -46,7 +46,7 @@ Weights = Annotated[Any, Option("Weights of columns", in_form=False)]
 Fallback = Annotated[FallbackWord | None, Option("Rows that no pattern fits", in_form=False)]
 
 LARGEST = 30_000_000
-"""Patterns times row types up to which a local search is made."""
+"""Patterns times row types up to which a local search is made, and classes are compared with a search for sets."""
 
 ORDERS = 1000
 """The most orders of patterns of equal cost that may be tried."""
@@ -107,8 +107,8 @@ def pattern_guided(
         which each may also hide less, and without levels.
 
         Where patterns let each QI be hidden or not by itself, and `fallback` is not ``strict``, there are no classes, and neither a local
-        search nor orders: as :func:`anonflow.algorithms.recoding.local_suppression.local_suppression`. Under other patterns as
-        :func:`anonflow.algorithms.lowering.for_sets`.
+        search nor orders: as :func:`anonflow.algorithms.recoding.local_suppression.local_suppression`. Under other patterns, and where
+        classes hide fewer entries (without `importance`, where there are few patterns), as :func:`anonflow.algorithms.lowering.for_sets`.
     of : int, optional
         Instead of sets: all sets of so many columns.
     importance : mapping, optional
@@ -152,12 +152,17 @@ def pattern_guided(
         if hidden is not None and not strict and part.n >= k:
             promise = promise_of_sets(sets, chosen, "matches")
             outcome = _hidden_for_sets(part.records, k, allowed, hidden, chosen, importance, promise)
+            if not importance and _is_small(part.records, allowed):
+                # classes that hide fewer entries keep the promise, too: the search ends where no single cell can be shown
+                classes = pattern_guided(part, k, patterns=patterns, weights=weights, fallback=fallback)
+                if _cost(part.records, classes, allowed) < _cost(part.records, outcome, allowed):
+                    outcome = for_sets(part, k, classes, sets, of, importance, NAME, follows_patterns=True)
             return _counted(part.records, outcome, allowed, weights)
     if local_search and not strict:
         # that is suppression, which needs no k rows
         allowed = allowed.take(allowed.masks != allowed.everything)
     masks, costs, columns = allowed.masks, allowed.costs, allowed.shown(part.records)
-    small = len(masks) * len(np.unique(part.records.classes())) <= LARGEST
+    small = _is_small(part.records, allowed)
     if local_search and not small:
         raise ParameterError(
             f"{len(masks)} patterns are too many for a local search in {part.n} records; "
@@ -202,14 +207,28 @@ def pattern_guided(
     )
 
 
-def _counted(records: Records, outcome: Outcome, allowed: PatternSet, weights: Any) -> Outcome:
-    """Return an outcome for sets of columns with its facts of hidden entries."""
+def _is_small(records: Records, allowed: PatternSet) -> bool:
+    """Return whether there are few enough patterns for as many distinct records."""
+    return len(allowed.masks) * len(np.unique(records.classes())) <= LARGEST
+
+
+def _hides(records: Records, outcome: Outcome) -> np.ndarray:
+    """Return which cells an outcome hides, shape (q, n), bool."""
     hides = outcome.generalization.whole() & ~Generalization.of(records).whole()
     hides[:, outcome.suppressed] = True
-    hidden = hides.sum(axis=1)
-    outcome.facts["suppressed_entries"] = int(hides[_entries(records)].sum())
+    return hides
+
+
+def _cost(records: Records, outcome: Outcome, allowed: PatternSet) -> int:
+    """Return what the hidden cells of an outcome cost, in the patterns' units."""
+    return int(_hides(records, outcome).sum(axis=1) @ allowed.whole)
+
+
+def _counted(records: Records, outcome: Outcome, allowed: PatternSet, weights: Any) -> Outcome:
+    """Return an outcome for sets of columns with its facts of hidden entries."""
+    outcome.facts["suppressed_entries"] = int(_hides(records, outcome)[_entries(records)].sum())
     if weights is not None:
-        outcome.facts["cost"] = int(hidden @ allowed.whole) / allowed.unit
+        outcome.facts["cost"] = _cost(records, outcome, allowed) / allowed.unit
     return outcome
 
 

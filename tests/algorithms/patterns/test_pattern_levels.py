@@ -118,10 +118,6 @@ def greedy(
     return out
 
 
-# some tables have intervals that end at the age of a hidden row
-@pytest.mark.filterwarnings(
-    "ignore:intervals of 'age' end at a value that is hidden:anonflow.release.ReleaseWarning"
-)
 @examples(60)
 @given(ROWS, st.integers(2, 3), st.lists(st.sampled_from(PATTERNS), min_size=1, max_size=5, unique=True))
 def test_rows_are_placed_as_the_heuristic_says(

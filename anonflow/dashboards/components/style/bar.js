@@ -170,7 +170,7 @@ function changeTablesInTime() {
   // a part that appears is drawn in a later task: until then there is no table that could change, and it is drawn as it is by then
   const connect = shown.connect_signals;
   shown.connect_signals = function () {
-    this.on_change = (properties, change) => Object.getPrototypeOf(this).on_change.call(this, properties, () => this.tabulator && change());
+    this.on_change = (properties, change) => Object.getPrototypeOf(this).on_change.call(this, properties, (...news) => this.tabulator && change(...news));
     connect.call(this);
     delete this.on_change;
   };
