@@ -2,20 +2,85 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from anonflow.kernels.costs import move, widen
 from anonflow.kernels.greedy import least
 from anonflow.kernels.jit import NO_NANS, jit
+from anonflow.kernels.prices import run_cost, set_cost
 from anonflow.kernels.row_costs import join_row
-from anonflow.kernels.state import ENTROPY, Index, Plan, State
+from anonflow.kernels.state import ENTROPY, LINEAR, Index, Plan, State
 
 BLOCK = 128
-"""Slots that are priced at a time: fewer cost more calls, more are priced in vain (64 to 256 take equally long on Adult)."""
+"""Records of a block at most: fewer need more bounds, of more many are priced in vain (64 to 256 take equally long on Adult)."""
+
+_NONE = np.uint64(0)
+
+
+class Blocks(NamedTuple):
+    """Records without a cluster in blocks of :data:`BLOCK` slots, with bounds of what joins with a cluster cost.
+
+    Block b has its records in the first ``filled[b]`` of its slots, from b BLOCK on; ``lo, hi, bits, wide, blank`` are those of
+    the records that it had when it was packed.
+
+    Attributes
+    ----------
+    ids : numpy.ndarray, shape (n,), int64
+        The record in each slot.
+    filled : numpy.ndarray, shape (B,), int64
+    lo, hi : numpy.ndarray, shape (r, B), float64
+        The least first and the greatest last value.
+    bits : numpy.ndarray, shape (w, B), uint64
+        The union of the sets.
+    wide, blank : numpy.ndarray, shape (r, B), int64
+        1 where a record has several values, as a missing one has, or none, as a code among numbers; else 0. A set of an original
+        always has one value.
+    near : numpy.ndarray, shape (B,), float64
+        At most the least cost of a join with the present cluster.
+    far : numpy.ndarray, shape (B,), float64
+        At least the greatest cost of a join with the first record of the present cluster.
+    shared, fresh : numpy.ndarray, shape (B,), uint64
+        Working memory of :func:`bound`.
+    """
+
+    ids: np.ndarray
+    filled: np.ndarray
+    lo: np.ndarray
+    hi: np.ndarray
+    bits: np.ndarray
+    wide: np.ndarray
+    blank: np.ndarray
+    near: np.ndarray
+    far: np.ndarray
+    shared: np.ndarray
+    fresh: np.ndarray
+
+
+def empty_blocks(plan: Plan, n: int) -> Blocks:
+    """Return room for n records."""
+    r, size = len(plan.range_form), (n + BLOCK - 1) // BLOCK
+    return Blocks(
+        ids=np.zeros(n, np.int64),
+        filled=np.zeros(size, np.int64),
+        lo=np.zeros((r, size)),
+        hi=np.zeros((r, size)),
+        bits=np.zeros((plan.word_at[-1], size), np.uint64),
+        wide=np.zeros((r, size), np.int64),
+        blank=np.zeros((r, size), np.int64),
+        near=np.zeros(size),
+        far=np.zeros(size),
+        shared=np.zeros(size, np.uint64),
+        fresh=np.zeros(size, np.uint64),
+    )
+
+
+empty_blocks_jit = jit(empty_blocks)
 
 
 def drop(work: State, ids: np.ndarray, at: int, m: int) -> None:
-    """Remove the record in slot `at` from the first `m`: the last one moves into its slot."""
+    """Remove the record in slot `at` from those before slot `m`: the last one moves into its slot."""
     if at != m - 1:
         move(work, at, m - 1, work)
         ids[at] = ids[m - 1]
@@ -24,16 +89,162 @@ def drop(work: State, ids: np.ndarray, at: int, m: int) -> None:
 drop_jit = jit(drop, borrows=True)
 
 
-def lowest_of_blocks(costs: np.ndarray, m: int, lows: np.ndarray) -> None:
-    """Write to ``lows[b]`` the least of the costs ``costs[:m]`` in block b."""
-    for b in range((m + BLOCK - 1) // BLOCK):
-        low = np.inf
-        for s in range(b * BLOCK, min((b + 1) * BLOCK, m)):
-            low = costs[s] if costs[s] < low else low
-        lows[b] = low
+def pack(plan: Plan, work: State, blocks: Blocks, count: int) -> int:
+    """Move the records of the first `count` blocks together; return the number of blocks that they fill."""
+    r = len(plan.range_form)
+    m = 0
+    for b in range(count):
+        for s in range(b * BLOCK, b * BLOCK + blocks.filled[b]):
+            if s != m:
+                move(work, m, s, work)
+                blocks.ids[m] = blocks.ids[s]
+            m += 1
+    count = (m + BLOCK - 1) // BLOCK
+    for b in range(count):
+        start = b * BLOCK
+        stop = start + BLOCK if start + BLOCK < m else m
+        blocks.filled[b] = stop - start
+        for t in range(r):
+            lo = np.inf
+            hi = -np.inf
+            wide = False
+            blank = False
+            for s in range(start, stop):
+                lo = min(lo, work.lo[t, s])
+                hi = max(hi, work.hi[t, s])
+                wide |= work.lo[t, s] < work.hi[t, s]
+                blank |= work.lo[t, s] > work.hi[t, s]
+            blocks.lo[t, b] = lo
+            blocks.hi[t, b] = hi
+            blocks.wide[t, b] = wide
+            blocks.blank[t, b] = blank
+        for w in range(plan.word_at[-1]):
+            word = _NONE
+            for s in range(start, stop):
+                word |= work.bits[w, s]
+            blocks.bits[w, b] = word
+    return count
 
 
-lowest_of_blocks_jit = jit(lowest_of_blocks, fastmath=NO_NANS, borrows=True)
+pack_jit = jit(pack, borrows=True)
+
+
+def bound(
+    plan: Plan, heads: State, c: Index, blocks: Blocks, count: int, near: np.ndarray, far: np.ndarray
+) -> None:
+    """Write for each block what a join with the generalized record `c` costs at least, and at most.
+
+    The cost of a join is a sum over QIs. In each of them the value that is nearest in the block costs least, and the one
+    that is furthest, or all of them together where a record has several, costs most. O(count q).
+
+    Parameters
+    ----------
+    plan : Plan
+        Without entropy.
+    heads : State
+    c : int
+    blocks : Blocks
+    count : int
+        Blocks that are filled.
+    near, far : numpy.ndarray, shape (at least count,), float64
+        Written.
+    """
+    r = len(plan.range_form)
+    # unsigned indexes cannot count from the end, so that the loops without branches become SIMD loops
+    end = np.uint64(count)
+    for b in range(end):
+        near[b] = 0.0
+        far[b] = 0.0
+    for t in range(r):
+        lo = heads.lo[t, c]
+        hi = heads.hi[t, c]
+        present = run_cost(plan, t, lo, hi)
+        if plan.range_form[t] == LINEAR:
+            for b in range(end):
+                down = lo - blocks.lo[t, b]
+                up = blocks.hi[t, b] - hi
+                down = down if down > 0.0 else 0.0
+                up = up if up > 0.0 else 0.0
+                greater = down if down > up else up
+                far[b] += present + (down + up if blocks.wide[t, b] > 0 else greater)
+                above = blocks.lo[t, b] - hi
+                below = lo - blocks.hi[t, b]
+                gap = above if above > below else below
+                near[b] += present + (gap if gap > 0.0 else 0.0)
+        else:
+            for b in range(end):
+                first = blocks.lo[t, b]
+                last = blocks.hi[t, b]
+                down = run_cost(plan, t, min(lo, first), max(hi, first))
+                up = run_cost(plan, t, min(lo, last), max(hi, last))
+                both = run_cost(plan, t, min(lo, first), max(hi, last))
+                far[b] += both if blocks.wide[t, b] > 0 else max(down, up)
+                apart = first > hi or last < lo
+                near[b] += min(down, up) if apart and blocks.blank[t, b] == 0 else present
+    for t in range(len(plan.set_form)):
+        members = heads.count[t, c]
+        present = set_cost(plan, t, members, 0.0, 0.0)
+        wider = set_cost(plan, t, members + 1, 0.0, 0.0)
+        for b in range(end):
+            blocks.shared[b] = _NONE
+            blocks.fresh[b] = _NONE
+        for w in range(plan.word_at[t], plan.word_at[t + 1]):
+            word = heads.bits[w, c]
+            for b in range(end):
+                blocks.shared[b] |= blocks.bits[w, b] & word
+                blocks.fresh[b] |= blocks.bits[w, b] & ~word
+        for b in range(end):
+            near[b] += wider if blocks.shared[b] == _NONE else present
+            far[b] += present if blocks.fresh[b] == _NONE else wider
+
+
+bound_jit = jit(bound, fastmath=NO_NANS, borrows=True)
+
+
+def furthest(
+    plan: Plan, origin: State, i: Index, work: State, blocks: Blocks, count: int, out: np.ndarray
+) -> int:
+    """Return the slot of the record that costs most to join with the original `i`, the lowest id among equals.
+
+    Only blocks are priced whose bound `far` reaches the greatest cost that is found, that with the greatest bound first.
+
+    Parameters
+    ----------
+    plan : Plan
+    origin : State
+    i : int
+    work : State
+        The records in the blocks' slots; at least one.
+    blocks : Blocks
+    count : int
+        Blocks that are filled.
+    out : numpy.ndarray, shape (n,), float64
+        Working memory.
+
+    Returns
+    -------
+    int
+    """
+    first = 0
+    for b in range(1, count):
+        first = b if blocks.far[b] > blocks.far[first] else first
+    best = -np.inf
+    at = -1
+    for turn in range(-1, count):
+        b = first if turn < 0 else turn
+        if turn == first or blocks.far[b] < best:
+            continue
+        start = b * BLOCK
+        stop = start + blocks.filled[b]
+        join_row(plan, origin, i, work, start, stop, out)
+        for s in range(start, stop):
+            if out[s] > best or (out[s] == best and blocks.ids[s] < blocks.ids[at]):
+                best = out[s]
+                at = s
+    return at
+
+
+furthest_jit = jit(furthest, fastmath=NO_NANS, borrows=True)
 
 
 def nearest(
@@ -41,19 +252,16 @@ def nearest(
     heads: State,
     c: Index,
     work: State,
-    ids: np.ndarray,
-    m: int,
+    blocks: Blocks,
+    count: int,
     fits: np.ndarray,
+    begins: bool,
     out: np.ndarray,
-    lows: np.ndarray,
 ) -> int:
     """Return the slot of the record that costs least to join with the generalized record `c`, the lowest id among equals.
 
-    A cluster only grows, so what a join cost before is a lower bound of what it costs now: a block is priced again only
-    where its lower bound does not exceed the least cost that is found. The block with the least bound comes first.
-
-    The record that moves into the slot of one that has joined changes no bound: that of its block is at most the present
-    cost of the cluster, and every join costs at least that.
+    Only blocks are priced whose bound `near` does not exceed the least cost that is found, that with the least bound first.
+    A block's bound becomes the least cost of its joins: a cluster only grows, so later joins cost no less.
 
     Parameters
     ----------
@@ -61,42 +269,49 @@ def nearest(
     heads : State
     c : int
     work : State
-        Candidates in the slots below `m`.
-    ids : numpy.ndarray, shape (n,), int64
-    m : int
-        At least 1.
+        The records in the blocks' slots.
+    blocks : Blocks
+    count : int
+        Blocks that are filled.
     fits : numpy.ndarray, shape (n,), bool
         Per id: whether the record may be taken.
+    begins : bool
+        Whether the cluster has one record. Then the bound `far` of a block that is priced becomes the greatest cost.
     out : numpy.ndarray, shape (n,), float64
         Working memory.
-    lows : numpy.ndarray, shape (blocks,), float64
-        Per block of slots: at most the least cost of a join. Raised to it where the block is priced.
 
     Returns
     -------
     int
         -1 where no candidate fits.
     """
-    blocks = (m + BLOCK - 1) // BLOCK
     first = 0
-    for b in range(1, blocks):
-        first = b if lows[b] < lows[first] else first
+    for b in range(1, count):
+        first = b if blocks.near[b] < blocks.near[first] else first
     best = np.inf
     at = -1
-    for turn in range(-1, blocks):
+    for turn in range(-1, count):
         b = first if turn < 0 else turn
-        if turn == first or lows[b] > best:
+        if turn == first or blocks.near[b] > best:
             continue
         start = b * BLOCK
-        stop = start + BLOCK if start + BLOCK < m else m
+        stop = start + blocks.filled[b]
         join_row(plan, heads, c, work, start, stop, out)
         low = np.inf
+        high = -np.inf
         for s in range(start, stop):
             low = out[s] if out[s] < low else low
-        lows[b] = low
+            high = out[s] if out[s] > high else high
+        blocks.near[b] = low
+        if begins:
+            blocks.far[b] = high
         if low <= best:
             for s in range(start, stop):
-                if out[s] <= best and fits[ids[s]] and (out[s] < best or at < 0 or ids[s] < ids[at]):
+                if (
+                    out[s] <= best
+                    and fits[blocks.ids[s]]
+                    and (out[s] < best or at < 0 or blocks.ids[s] < blocks.ids[at])
+                ):
                     best = out[s]
                     at = s
     return at
@@ -119,10 +334,10 @@ def k_member_clusters(
 ) -> int:
     """Label each record with its cluster; return the number of clusters. O(n^2 (q + c)).
 
-    Records without a cluster are stored side by side in `work`, so that all are priced in one row of joins: once a cluster,
-    with its first record. From these prices follow the next first record, the one that is furthest, and bounds for
-    :func:`nearest`. While a cluster lacks different values of a column, only records with a value of it that is new to the
-    cluster may join.
+    Records without a cluster lie in blocks, in the order in which they are given: if near ones are side by side, bounds
+    leave most blocks unpriced. A bound decides what is priced and never what is chosen. When half of the records have a
+    cluster, blocks are packed anew. While a cluster lacks different values of a column, only records with a value of it that
+    is new to the cluster may join.
 
     Parameters
     ----------
@@ -159,11 +374,9 @@ def k_member_clusters(
     Entropy may fall when a cluster grows, so no cost of it is a bound for later: there every search prices all records.
     """
     n, columns = values.shape
-    # per slot: the cost of the join with the first record of the last cluster, negative
-    closeness = np.empty(n)
     out = np.empty(n)
-    lows = np.empty((n + BLOCK - 1) // BLOCK)  # per block of slots: at most the least cost of a join
-    ids = np.empty(n, np.int64)
+    blocks = empty_blocks(plan, n)
+    near = np.empty(len(blocks.near))
     sizes = np.zeros(n // k, np.int64)
     seen_in = np.full(stop, -1)
     lacks = np.empty(columns, np.int64)
@@ -176,23 +389,27 @@ def k_member_clusters(
         monotone &= form != ENTROPY
     for i in range(n):
         move(work, i, i, origin)
-        ids[i] = i
+        blocks.ids[i] = i
         labels[i] = -1
+    for b in range(len(blocks.filled)):
+        blocks.filled[b] = min(BLOCK, n - b * BLOCK)
+    count = pack(plan, work, blocks, len(blocks.filled))
+    packed = n
     m = n
     c = 0
     whole = True
-    join_row(plan, origin, first, work, start, m, closeness)
-    for s in range(m):
-        closeness[s] = -closeness[s]
+    blocks.far[:] = np.inf  # the first one is sought in all blocks
+    head = np.int64(first)
     while m >= k and whole:
-        at = least(closeness, ids, m)
+        at = furthest(plan, origin, head, work, blocks, count, out)
+        head = blocks.ids[at]
         size = 0
         lacking = np.int64(0)
         for t in range(columns):
             lacks[t] = distinct[t]
             lacking += lacks[t]
         while True:
-            i = ids[at]
+            i = blocks.ids[at]
             labels[i] = c
             if size == 0:
                 move(heads, c, at, work)
@@ -204,26 +421,38 @@ def k_member_clusters(
                     if lacks[t] > 0:
                         lacks[t] -= 1
                         lacking -= 1
+            b = at // BLOCK
+            drop(work, blocks.ids, at, b * BLOCK + blocks.filled[b])
+            blocks.filled[b] -= 1
             m -= 1
-            drop(work, ids, at, m + 1)
-            closeness[at] = closeness[m]
             size += 1
             if size == 1:
-                join_row(plan, heads, c, work, start, m, closeness)
-                lowest_of_blocks(closeness, m, lows)
-                for s in range(m):
-                    closeness[s] = -closeness[s]
-            # earlier prices are no lower bounds where a loss may fall: every block is priced again
-            elif not monotone:
-                lows[:] = -np.inf
+                if 2 * m <= packed:
+                    count = pack(plan, work, blocks, count)
+                    packed = m
+                if monotone:
+                    bound(plan, heads, c, blocks, count, blocks.near, blocks.far)
+                else:
+                    # every block is priced
+                    blocks.near[:] = -np.inf
+                    blocks.far[:] = np.inf
             if size >= k and lacking == 0:
                 break
-            for s in range(m if columns > 0 else 0):
-                fits[ids[s]] = lacking == 0
-                for t in range(columns):
-                    fits[ids[s]] |= lacks[t] > 0 and seen_in[values[ids[s], t]] != c
-            # The cluster's size is the same for every candidate: least increase is least cost of the join.
-            at = nearest(plan, heads, c, work, ids, m, fits, out, lows)
+            if size > 1 and monotone:
+                bound(plan, heads, c, blocks, count, near, out)
+                for b in range(count):
+                    blocks.near[b] = max(blocks.near[b], near[b])
+            elif size > 1:
+                # what a join costs may have fallen
+                blocks.near[:] = -np.inf
+            if columns > 0:
+                for b in range(count):
+                    for s in range(b * BLOCK, b * BLOCK + blocks.filled[b]):
+                        i = blocks.ids[s]
+                        fits[i] = lacking == 0
+                        for t in range(columns):
+                            fits[i] |= lacks[t] > 0 and seen_in[values[i, t]] != c
+            at = nearest(plan, heads, c, work, blocks, count, fits, size == 1, out)
             if at < 0:
                 whole = False
                 break

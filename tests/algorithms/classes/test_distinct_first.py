@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import anonflow as af
+from anonflow import loss
 from anonflow.algorithms.classes.greedy_cka import greedy_cka
 from anonflow.algorithms.classes.k_member import k_member_labels
 from anonflow.algorithms.diversity.target import SensitiveValues, Targets, target_of
@@ -21,6 +22,7 @@ from anonflow.algorithms.method import Partition
 from anonflow.errors import InfeasibleError
 from anonflow.kernels.classes import clusters
 from anonflow.kernels.row_costs import join_row_jit
+from anonflow.kernels.state import Plan, State
 from anonflow.table.records import Records
 from tests.cases import costs as cost_cases
 from tests.cases.flow_files import flow_text
@@ -28,7 +30,7 @@ from tests.cases.freeform import DYADIC, dyadic
 from tests.cases.plain_kernels import KERNELS, plainly
 from tests.naive import clusters as naive
 from tests.naive import loss as naive_loss
-from tests.strategies import examples, loop
+from tests.strategies import examples, loop, seeded
 
 
 def sensitive(rng: np.random.Generator, n: int, needs: list[int]) -> SensitiveValues:
@@ -104,36 +106,62 @@ def test_plain_and_compiled_agree(seed: int, kinds: list[str], measure: str, nee
     assert (other.classes == usual.classes).all()
 
 
-@examples(40)
-@given(st.integers(0, 2**32), st.sampled_from(["ncp", "entropy", "height"]), st.integers(1, 2))
-def test_no_block_left_out_has_a_nearer_record(seed: int, measure: str, need: int) -> None:
-    """Whatever has joined: the bound of each block is at most each cost in it, and the least cost wins."""
-    rng = np.random.default_rng(seed)
-    n = int(rng.integers(20, 60))
-    # frequent and rare values: the entropy of a set falls where a frequent one joins
-    frame = pd.DataFrame(
-        {name: rng.geometric(share, n).clip(max=9).astype(str) for name, share in (("a", 0.3), ("b", 0.8))}
-    )
-    kinds = {name: {"role": "quasi-identifier", "kind": "categorical"} for name in frame}
-    records = af.Table(frame, kinds).records
-    # few records have a second value: the one that joins for it is far, and nearer ones follow
-    target = target_of("p-sensitivity", {"p": need}, np.full(2, 1 / 2))
-    values = SensitiveValues(Targets((target,)), (rng.random((n, 1)) < 0.15).astype(np.int64))
-    search = clusters.nearest
+@seeded(8, 2)
+@loop("kind", [None, *cost_cases.KINDS])
+@loop("measure", loss.MEASURES)
+def test_no_block_left_out_has_a_better_record(seeds: range, kind: str | None, measure: str) -> None:
+    """Whatever has joined: bounds of each block enclose each cost in it; the least cost, and at first the greatest, wins."""
+    for seed in seeds:
+        compare_with_all_records(np.random.default_rng(seed), kind, measure)
 
-    def checked(*arguments: Any) -> int:
-        plan, heads, c, work, ids, m, fits, _, lows = arguments
-        prices = np.empty(m)
-        join_row_jit(plan, heads, c, work, 0, m, prices)
-        assert (lows[np.arange(m) // clusters.BLOCK] <= prices).all()
-        at: int = search(*arguments)
-        fitting = [(prices[s], ids[s], s) for s in range(m) if fits[ids[s]]]
-        assert at == (min(fitting)[2] if fitting else -1)
+
+def compare_with_all_records(rng: np.random.Generator, kind: str | None, measure: str) -> None:
+    n = int(rng.integers(20, 60))
+    if kind is None:
+        # frequent and rare values: the entropy of a set falls where a frequent one joins
+        frame = pd.DataFrame(
+            {
+                name: rng.geometric(share, n).clip(max=9).astype(str)
+                for name, share in (("a", 0.3), ("b", 0.8))
+            }
+        )
+        columns = {name: {"role": "quasi-identifier", "kind": "categorical"} for name in frame}
+        records = af.Table(frame, columns).records
+    else:
+        records = cost_cases.table(rng, n, [kind, kind], [5, 70])
+    # few records have a second value: the one that joins for it is far, and nearer ones follow
+    target = target_of("p-sensitivity", {"p": int(rng.integers(1, 3))}, np.full(2, 1 / 2))
+    values = SensitiveValues(Targets((target,)), (rng.random((n, 1)) < 0.15).astype(np.int64))
+    near, far = clusters.nearest, clusters.furthest
+
+    def priced(plan: Plan, A: State, i: int, work: State, blocks: clusters.Blocks, count: int) -> list[Any]:
+        prices = np.empty(n)
+        join_row_jit(plan, A, i, work, 0, n, prices)
+        return [
+            (b, prices[s], blocks.ids[s], s)
+            for b in range(count)
+            for s in range(b * clusters.BLOCK, b * clusters.BLOCK + blocks.filled[b])
+        ]
+
+    def nearest(*arguments: Any) -> int:
+        blocks, fits = arguments[4], arguments[6]
+        prices = priced(*arguments[:6])
+        assert all(blocks.near[b] <= price for b, price, *_ in prices)
+        at: int = near(*arguments)
+        assert at == min([(price, i, s) for _, price, i, s in prices if fits[i]], default=(0, 0, -1))[2]
+        return at
+
+    def furthest(*arguments: Any) -> int:
+        prices = priced(*arguments[:6])
+        assert all(arguments[4].far[b] >= price for b, price, *_ in prices)
+        at: int = far(*arguments)
+        assert at == min((-price, i, s) for _, price, i, s in prices)[2]
         return at
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(clusters, "BLOCK", 3)
-        patch.setattr(clusters, "nearest", checked)
+        patch.setattr(clusters, "nearest", nearest)
+        patch.setattr(clusters, "furthest", furthest)
         plainly(k_member_labels, partition(records, values, measure), int(rng.integers(2, 12)), values)
 
 
