@@ -25,7 +25,7 @@ from anonflow.release import Earlier, ReleaseWarning
 from anonflow.table.identification.earlier import KEY_FILE, MEMORY
 from anonflow.table.row_marks import unit_marks
 from tests.cases.flow_files import REPORTED, write_flow
-from tests.cases.released_twice import NAMED, people
+from tests.cases.released_twice import NAMED, SCHEMA, people
 from tests.cases.runs import shell
 
 RELEASE = """
@@ -74,6 +74,24 @@ def test_people_whose_names_are_written_otherwise_are_told_of(tmp_path: Path) ->
     assert memory.overlap(af.Table(twins, NAMED)).alike == 0
     others = frame.assign(name=written.where(frame.index > 0, "PERSON 1"))
     assert memory.overlap(af.Table(others, NAMED)).alike == 0, "person 1 is there, too"
+
+
+def test_people_known_by_quasi_identifiers_are_counted_at_least(tmp_path: Path) -> None:
+    """The first release codes ages at the top, the second does not: most of the old people are others, and nothing said so."""
+    frame = people(60).drop(columns="name")
+    coded = af.Schema(SCHEMA, prepare=[{"top-code": {"column": "age", "at": 40}}])
+    memory = Earlier(tmp_path / "owner")
+    first, second = af.Table(frame, coded), af.Table(frame, SCHEMA)
+    af.anonymize(first, "mondrian", k=5).release(seed=2**127, owner=memory.path)
+    overlap = memory.overlap(second)
+    assert 0 < overlap.again < 60
+    at_least = (
+        "at least, because people with other values of 'age', 'work' in that release are not recognized"
+    )
+    assert at_least in overlap.sentence()
+    named = people(60)
+    af.anonymize(af.Table(named, NAMED), "mondrian", k=5).release(seed=2**127, owner=tmp_path / "named")
+    assert "at least" not in Earlier(tmp_path / "named").overlap(af.Table(named, NAMED)).sentence()
 
 
 def test_people_whose_numbers_are_written_otherwise_are_told_of(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import anonflow as af
@@ -246,6 +246,32 @@ def test_what_the_cells_hide_the_description_hides(
     schema = {"q": quasi(kind, **more), "s": {"role": "sensitive"}}
     frames = [pd.DataFrame({"q": values, "s": ["x", "x"]}) for values in (item, two)]
     _leaks(*frames, schema, tmp_path)
+
+
+VALUES = st.one_of(
+    st.none(), st.booleans(), st.integers(-2, 2), st.sampled_from([-0.0, 0.5, 1.0, 1e16]), st.sampled_from(ODD_NAMES),
+    st.sampled_from(["*", "1", "1.0", "True", "\r", "007"]), st.dates(), st.sampled_from(["2020-01-01", "2020-01-01T03:04"]).map(pd.Timestamp),
+)  # fmt: skip
+
+
+@examples(60)
+@given(st.lists(VALUES, min_size=3, max_size=6), VALUES, VALUES)
+@example([1, 1, 0], True, "a")
+def test_what_a_suppressed_person_has_changes_nothing_of_the_others(
+    tmp_path_factory: Any, cells: list[Any], value: Any, other: Any
+) -> None:
+    """Attack: read off the others' cells, their types or the description what sort of value the hidden one is."""
+    schema = {"q": quasi("categorical"), "s": {"role": "sensitive"}}
+    published = []
+    for hidden in (value, other):
+        frame = pd.DataFrame({"q": ["a", *"b" * len(cells)], "s": pd.Series([hidden, *cells])})
+        path = tmp_path_factory.mktemp("r") / "r.csv"
+        release = one_class(frame, schema, [True] + [False] * len(cells))
+        release.write(path)
+        # each of them is shuffled by other random numbers
+        rows = release.frame.sort_values(["q", "s"], ignore_index=True)
+        published.append((rows.to_csv(), description_of(path), str(release.to_arrow().schema)))
+    assert published[0] == published[1]
 
 
 @pytest.mark.parametrize(

@@ -276,10 +276,12 @@ def _hidden_for_sets(
     search.suppress_rest()
     cells = Generalization.of(records)
     everything = cells.with_suppressed(np.ones(records.n, bool))
-    for a, level in enumerate(search.level):
-        write_cells(cells, everything, [a], np.flatnonzero(level > 0))
     # rows that no pattern helps are hidden in all columns, also where others have one value
     suppressed = np.asarray((search.level > 0).all(axis=0))
+    for a, level in enumerate(search.level):
+        # a missing number has no level below, but its cell need not be hidden: a code may stand in its place
+        hides = (level > 0) & (suppressed | (records.codes[:, a] >= 0))
+        write_cells(cells, everything, [a], np.flatnonzero(hides))
     return Outcome(cells, suppressed=suppressed, facts={"guarantee": promise})
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterable
+from decimal import Decimal
 from functools import cache
 from typing import Any
 
@@ -13,6 +14,8 @@ import pyarrow as pa
 
 from anonflow.errors import DataError
 from anonflow.hierarchy import number_text
+
+_BOOLS = bool | np.bool_
 
 
 def value_text(value: object) -> str:
@@ -25,7 +28,7 @@ def value_text(value: object) -> str:
     """
     if isinstance(value, np.timedelta64):  # numpy takes it for a whole number
         return str(value)
-    if isinstance(value, bool | np.bool_):
+    if isinstance(value, _BOOLS):
         return str(bool(value))
     if isinstance(value, int | float | np.integer | np.floating):
         return number_text(value)
@@ -67,9 +70,28 @@ def factorized(cells: Any, name: str, *, with_missing: bool = False) -> tuple[np
         If cells are lists, or have no single value otherwise.
     """
     try:
-        return pd.factorize(cells, use_na_sentinel=not with_missing)
+        at, distinct = pd.factorize(cells, use_na_sentinel=not with_missing)
     except (TypeError, NotImplementedError):  # the second from Arrow
         raise DataError(f"column {name!r}: has lists or other values that are no single value") from None
+    return (
+        (at, distinct) if distinct.dtype != object else _bools_apart(np.asarray(cells, object), at, distinct)
+    )
+
+
+def _bools_apart(cells: np.ndarray, at: np.ndarray, distinct: Any) -> tuple[np.ndarray, Any]:
+    """Return the same with bools apart from numbers: pandas takes True for 1, and whichever comes first stands for both."""
+    if not pd.api.types.infer_dtype(cells, skipna=True).startswith("mixed"):
+        return at, distinct
+    values = list(distinct)
+    for number, value in enumerate(distinct):
+        if not isinstance(value, bool | int | float | Decimal | np.generic) or value not in (0, 1):
+            continue
+        rows = np.flatnonzero(at == number)
+        others = rows[[isinstance(cell, _BOOLS) != isinstance(value, _BOOLS) for cell in cells[rows]]]
+        if len(others):
+            at[others] = len(values)
+            values.append(cells[others[0]])
+    return at, pd.Index(values, dtype=object, tupleize_cols=False)
 
 
 @cache

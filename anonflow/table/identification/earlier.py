@@ -119,6 +119,8 @@ class Overlap:
         Further people of the table whose identifiers are in an earlier release but for spaces and capitals; at least.
     rewritten : int
         Those of `again` whose identifiers were written differently and read as the same number, as ``007`` and ``7``; at least.
+    by_values : bool
+        Whether quasi-identifiers identify people, so that those with other values are not recognized.
     """
 
     people: int
@@ -129,6 +131,7 @@ class Overlap:
     alone: int = 0
     alike: int = 0
     rewritten: int = 0
+    by_values: bool = False
 
     def __bool__(self) -> bool:
         return self.again + self.alike > 0
@@ -147,8 +150,14 @@ class Overlap:
             if self.few is None
             else f"; here all releases together leave {plural(self.few, 'person')} fewer than k, and {self.alone:,} nobody else"
         )
+        least = (
+            f" (at least, because people with other values of {self.by} in that release are not recognized; give a column that "
+            "identifies people the role identifier)"
+            if self.by_values and self.again < self.people
+            else ""
+        )
         return (
-            f"{self.again:,} of {plural(self.people, 'person')} {verb_of(self.again, 'are')} in {times} from this owner's folder, by {self.by}: an attacker "
+            f"{self.again:,} of {plural(self.people, 'person')} {verb_of(self.again, 'are')} in {times} from this owner's folder, by {self.by}{least}: an attacker "
             "with all of them can intersect them, and then k no longer holds (a sensitive value was named right for 0.39 of the "
             f"people from one draw, 0.48 from two, 0.53 from three, 0.62 from five, 0.75 from ten{people_left}); publish one of them only, "
             + setting(
@@ -250,7 +259,8 @@ class Earlier:
         if most < people and before:
             alike = len(self.alike(table, np.concatenate([then.marks for then in before])))
         rewritten = self.rewritten(table, before) if most else 0
-        return Overlap(people, most, times, _column_list(table.unit_columns), few, alone, alike, rewritten)
+        by = _column_list(table.unit_columns)
+        return Overlap(people, most, times, by, few, alone, alike, rewritten, _by_values(table))
 
     def has_others_alone(self, table: Table) -> bool:
         """Return whether all releases kept here are of other people than a table's, each known by the same identifiers.
@@ -262,7 +272,7 @@ class Earlier:
         DataError
             If what is kept cannot be read.
         """
-        if not self.kept or table.n > MOST_PEOPLE or not set(table.unit_columns).isdisjoint(table.qi_columns):
+        if not self.kept or table.n > MOST_PEOPLE or _by_values(table):
             return False
         by = _column_list(table.unit_columns)
         return all(release.by == by for release in self.releases()) and not self.overlap(table)
@@ -859,6 +869,11 @@ def _respelled(spelled: Callable[[str], str], cell: Any) -> Any:
 def _nameless(table: Table) -> np.ndarray:
     """Return which rows have no identifier: two of them may be two people, shape (n,), bool."""
     return table.units.isna().all(axis=1).to_numpy(bool)
+
+
+def _by_values(table: Table) -> bool:
+    """Return whether quasi-identifiers identify a table's people."""
+    return not set(table.unit_columns).isdisjoint(table.qi_columns)
 
 
 def _column_list(columns: Sequence[str]) -> str:

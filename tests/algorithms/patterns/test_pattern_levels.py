@@ -408,3 +408,50 @@ steps:
     assert result.anonymization is not None
     assert sorted(result.anonymization.frame()["age"]) == ["*", *["20-27"] * 8, *["60-74"] * 15]
     assert result.measures["ncp"] == pytest.approx(result.anonymization.loss())
+
+
+SUPPRESSED_FOR_DIVERSITY = """
+flow: levels
+version: 1
+table:
+  source: {csv: people.csv}
+  columns: {age: {role: quasi-identifier, kind: numeric}, town: {role: quasi-identifier, kind: suppression}, ill: {role: sensitive}}
+partition: {size: 9}
+steps:
+  - anonymize: {algorithm: METHOD, k: 3, patterns: [{levels: {age: width 20}}]}
+  - diversify: {criterion: p-sensitivity, p: 2, column: ill}
+  - draw: {}
+  - verify: [covers, guarantee, pattern]
+  - measure: [ncp]
+"""
+
+
+@pytest.mark.parametrize("method", ["pattern-guided", "pattern-guided-optimal"])
+def test_no_interval_ends_at_a_value_of_people_who_are_suppressed_for_diversity(
+    method: str, tmp_path: Path
+) -> None:
+    """All in B have one illness, and so have all in C: they are suppressed, and nobody else is 39."""
+    ages, towns = [*range(22, 28), *range(45, 51), *[39] * 6], [*"P" * 12, *"BBBCCC"]
+    frame = pd.DataFrame({"age": ages, "town": towns, "ill": [*"xy" * 6, *"xxxyyy"]})
+    frame.to_csv(tmp_path / "people.csv", index=False)
+    qi = {"role": "quasi-identifier"}
+    schema = {
+        "age": {**qi, "kind": "numeric"},
+        "town": {**qi, "kind": "suppression"},
+        "ill": {"role": "sensitive"},
+    }
+    anon = af.anonymize(
+        af.Table(frame, schema), method, k=3, patterns=[{"levels": {"age": "width 20"}}], seed=2**127
+    )
+    assert set(anon.frame()["age"]) == {"22-39", "45-50"}
+    diverse = af.diversify(anon, "p-sensitivity", p=2, seed=2**127)
+    assert diverse.suppressed.tolist() == [False] * 12 + [True] * 6
+    assert set(diverse.frame()["age"]) == {"22-27", "45-50", "*"}
+    diverse.release(seed=2**127)  # would warn
+    (tmp_path / "flow.yaml").write_text(SUPPRESSED_FOR_DIVERSITY.replace("METHOD", method), encoding="utf-8")
+    run = af.run(tmp_path / "flow.yaml", seed=2**127)
+    assert run.ok
+    (result,) = run.results
+    assert result.anonymization is not None
+    assert set(result.anonymization.frame()["age"]) == {"22-27", "45-50", "*"}
+    assert result.measures["ncp"] == pytest.approx(result.anonymization.loss())

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 import anonflow as af
 from anonflow.errors import DataError
 from anonflow.hierarchy import number_text
+from anonflow.release import ReleaseWarning
 from anonflow.release.rows import PlainColumn
 from anonflow.table.forms.text_columns import value_text
 from anonflow.table.published.published_cells import Range, range_pattern, reads_as_number
@@ -78,6 +79,26 @@ def test_a_value_reads_the_same_everywhere(value: Any, text: str) -> None:
 )
 def test_any_value_reads_the_same_everywhere(value: Any) -> None:
     assert everywhere(value) == [value_text(value)] * 3
+
+
+@pytest.mark.parametrize("cells", [[True, 1, 1, 0], [1, True, 0, 1], [np.True_, 1, 1.0, 0], [1, 0, True, decimal.Decimal(1)]])  # fmt: skip
+def test_a_bool_is_no_number_in_any_column(cells: list[Any]) -> None:
+    """pandas takes both for one value: whoever came first, also a suppressed person, changed how the others' cells read."""
+    texts = ["0", "1", "1", "True"]
+    frame = pd.DataFrame({"sex": ["f"] * 4, "x": pd.Series(cells, dtype=object)})
+    schema = {"sex": {"role": "quasi-identifier", "kind": "suppression"}, "x": {"role": "sensitive"}}
+    table = af.Table(frame, schema)
+    with pytest.warns(ReleaseWarning, match="nearly unique"):
+        release = af.anonymize(table, "mondrian", k=2, seed=2**127).release(seed=2**127)
+    assert sorted(release.frame["x"]) == texts
+    assert af.verify(table, release, ["covers"])
+    merged = release.frame.assign(x=["0", "1", "1", "1"])
+    assert not af.verify(table, merged, ["covers"])
+    for kind in ("categorical", "suppression"):
+        coded = af.Table(frame[["x"]], {"x": {"role": "quasi-identifier", "kind": kind}})
+        assert sorted(coded.domains[0].labels) == ["0", "1", "True"]
+    with pytest.raises(DataError, match="1 value is no number"):
+        af.Table(frame[["x"]], {"x": {"role": "quasi-identifier", "kind": "numeric"}}).domains  # noqa: B018
 
 
 def test_spans_of_time_are_seen_by_attackers() -> None:
