@@ -87,6 +87,77 @@ def test_transport_files(tmp_path: Path, ending: str) -> None:
     assert [str(name).lower() for name in frame.columns] == ["sex", "age", "pay", "city"]
 
 
+def test_periods_and_dates_of_stata_in_any_format_are_dates(tmp_path: Path) -> None:
+    """What is counted from 1960 was published as its count where pyreadstat does not know the format; pandas says the same of the periods."""
+    stats = pytest.importorskip("pyreadstat")
+    file = tmp_path / "periods.dta"
+    starts = {"tm": "MS", "tq": "QS", "th": "6MS", "tw": "7D", "td": "D", "tc": "D"}
+    frame = pd.DataFrame(
+        {name: pd.date_range("1959-01-01", periods=9, freq=step) for name, step in starts.items()}
+    )
+    frame.iloc[3] = None
+    frame.to_stata(file, convert_dates={name: name for name in starts}, write_index=False)
+    read, other = read_frame(file), pd.read_stata(file)
+    for name in starts:
+        assert pd.to_datetime(read[name]).tolist()[:3] == other[name].tolist()[:3]
+        assert read[name].isna().tolist() == other[name].isna().tolist()
+    days = pd.DataFrame({"day": [-1.0, 20000.0, None]})
+    for form in ("%tdDD/NN/CCYY", "%-td", "%dD_m_Y", "%d"):
+        stats.write_dta(days, file, variable_format={"day": form})
+        assert read_frame(file)["day"].tolist() == [
+            datetime.date(1959, 12, 31),
+            datetime.date(2014, 10, 4),
+            None,
+        ]
+    stats.write_dta(
+        pd.DataFrame({"at": [1.7e12 + 250]}), file, variable_format={"at": "%tcDDmonCCYY_HH:MM:SS"}
+    )
+    assert read_frame(file)["at"].tolist() == [
+        pd.Timestamp("2023-11-13 22:13:20.250") - pd.DateOffset(years=10)
+    ]
+
+
+@pytest.mark.parametrize("ending", [".sav", ".por", ".xpt"])
+def test_months_and_durations_are_not_their_counts_or_cut(tmp_path: Path, ending: str) -> None:
+    """A stay of two days was published as 00:00:00, and a month as the seconds since 1582, or the days since 1960."""
+    stats = pytest.importorskip("pyreadstat")
+    file = tmp_path / f"stays{ending}"
+    day = 86_400
+    if ending == ".xpt":
+        write, months, form, duration = stats.write_xport, [20_000.0, 20_031.0], "MONYY7", "TIME12.2"
+    else:
+        write = stats.write_sav if ending == ".sav" else stats.write_por
+        origin = (datetime.date(2014, 10, 4) - datetime.date(1582, 10, 14)).days - 20_000
+        months, form, duration = [(origin + 20_000.0) * day, (origin + 20_031.0) * day], "MOYR8", "DTIME12"
+    frame = pd.DataFrame({"MONTH": months, "STAY": [2.0 * day, 3600.5], "CLOCK": [3600.25, day - 1.0]})
+    write(frame, file, variable_format={"MONTH": form, "STAY": duration, "CLOCK": "TIME8"})
+    read = read_frame(file)
+    assert read["MONTH"].tolist() == [datetime.date(2014, 10, 4), datetime.date(2014, 11, 4)]
+    assert read["STAY"].tolist() == [2 * day, 3600.5]  # seconds
+    assert read["CLOCK"].tolist() == [datetime.time(1, 0, 0, 250_000), datetime.time(23, 59, 59)]
+
+
+def test_a_date_of_no_year_is_one_sentence(tmp_path: Path) -> None:
+    stats = pytest.importorskip("pyreadstat")
+    file = tmp_path / "far.sav"
+    for far in (1e13, -1e13, 1e300):
+        stats.write_sav(pd.DataFrame({"born": [13e9, far]}), file, variable_format={"born": "DATE11"})
+        with pytest.raises(
+            DataError, match=r"^column 'born': has a date before the year 1 or after 9999; correct"
+        ):
+            read_frame(file)
+
+
+def test_two_codes_with_one_label_stay_two_values(tmp_path: Path) -> None:
+    stats = pytest.importorskip("pyreadstat")
+    file = tmp_path / "answers.sav"
+    labels = {"answer": {1.0: "yes", 8.0: "other", 9.0: "other"}}
+    stats.write_sav(pd.DataFrame({"answer": [1.0, 8.0, 9.0]}), file, variable_value_labels=labels)
+    assert read_frame(file)["answer"].tolist() == [1, 8, 9]
+    stats.write_sav(pd.DataFrame({"answer": [1.0, 8.0, 8.0]}), file, variable_value_labels=labels)
+    assert read_frame(file)["answer"].tolist() == ["yes", "other", "other"]
+
+
 def write_sas_people(path: Path, repeats: int = 6) -> Path:
     """A SAS table on several pages where there are many rows."""
     ages = [20.0, None, "A", 42.5]
