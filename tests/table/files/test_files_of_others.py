@@ -346,6 +346,45 @@ def small_workbook(folder: Path) -> Path:
     return packed(file, parts)
 
 
+def test_a_formula_that_no_program_computed_is_not_a_blank(tmp_path: Path) -> None:
+    """openpyxl writes formulas without their values: a column of them was published as missing without a word."""
+    rows: list[list[Any]] = [["age", "double", None, "=A2"], [20, "=A2*2"], [31, 62], [44, "=A4*2"]]
+    file = write_workbook(tmp_path / "people.xlsx", {"Data": rows})
+    with pytest.raises(
+        DataError,
+        match=r"2 formulas without a stored value \(such as B2\), as .*; open it in a spreadsheet and",
+    ):
+        read_frame(file)
+    computed = tmp_path / "computed.xlsx"
+    stored = b'<c r="B2" t="str"><f>A2</f><v></v></c>'  # a formula with an empty text, as Excel writes it
+    with zipfile.ZipFile(file) as old, zipfile.ZipFile(computed, "w") as new:
+        for part in old.namelist():
+            content = old.read(part)
+            content = content.replace(b'<c r="B2"><f>A2*2</f><v /></c>', stored)
+            new.writestr(part, content.replace(b"<f>A4*2</f><v />", b"<f>A4*2</f><v>88</v>"))
+    assert read_frame(computed)["double"].isna().tolist() == [True, False, False]
+    assert read_frame(computed)["double"].tolist()[1:] == [62, 88]
+
+
+def test_merged_cells_below_the_header_are_refused(tmp_path: Path) -> None:
+    """A ward that is written once for its patients was missing for all but the first."""
+    openpyxl = pytest.importorskip("openpyxl")
+    file = write_workbook(
+        tmp_path / "people.xlsx",
+        {"Data": [["Wards"], ["age", "ward"], [20, "surgery"], [31, None], [44, "eye"]]},
+    )
+    book = openpyxl.load_workbook(file)
+    book["Data"].merge_cells("A1:B1")
+    book.save(file)
+    assert read_frame(file, shape=CsvShape(skip=1))["ward"].tolist()[0] == "surgery"
+    book["Data"].merge_cells("B3:B4")
+    book.save(file)
+    with pytest.raises(
+        DataError, match=r"1 range of merged cells below the header \(such as B3:B4\), of which .*; unmerge"
+    ):
+        read_frame(file, shape=CsvShape(skip=1))
+
+
 def test_a_sheet_is_read_to_its_end_whatever_size_it_claims(tmp_path: Path) -> None:
     """Other programs than Excel write the size of a sheet before they know it."""
     file = repacked(
