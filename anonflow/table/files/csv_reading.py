@@ -22,7 +22,15 @@ from anonflow.errors import DataError, setting
 from anonflow.hierarchy.wording import plural, some
 from anonflow.option import check_text, check_texts
 from anonflow.strict_yaml import shorten
-from anonflow.table.files.csv_form import AUTO, BEGINNING, CsvForm, complete_lines, form_of
+from anonflow.table.files.csv_form import (
+    AUTO,
+    BEGINNING,
+    CsvForm,
+    NoCsvError,
+    complete_lines,
+    form_of,
+    refuse_others,
+)
 from anonflow.table.files.csv_head import PLAIN, CsvHead, CsvShape, head_of, is_total
 from anonflow.table.files.opening import Opener, check_count, check_fits, must_exist, open_file
 from anonflow.whole_file import as_path
@@ -141,6 +149,7 @@ def csv_batches(
                 if whole:
                     check_fits(name, [size])
                 if not started:
+                    refuse_others(block)
                     check_count(name, _header_count(block, delimiter, encoding))
                     beginning = complete_lines(block, encoding, len(block) < BEGINNING)
                 started = True
@@ -179,6 +188,8 @@ def csv_batches(
             batches = (_named_columns(name, part, head, shape) for part in parts)
             for batch in _without_footer(name, batches, shape):
                 yield _blanked(batch, blank)
+    except NoCsvError as error:
+        raise DataError(f"{name}: " + error.args[0]) from None
     except UnicodeError:
         raise _not_encoded(name, encoding) from None
     except pa.ArrowInvalid as error:
@@ -187,7 +198,7 @@ def csv_batches(
             raise _not_encoded(name, encoding) from None
         raise DataError(f"{name}: is not a readable CSV file; check its quotes and delimiter") from None
     except (pa.ArrowException, OSError) as error:
-        raise DataError(f"{name}: cannot be read ({type(error).__name__})") from None
+        raise _unreadable(path, error) from None
     if ragged:
         lines, halves = _ragged_lines(path, encoding, opener, head, shape)
         look = ", as decimal commas without quotes make them" if halves else ""
@@ -223,6 +234,8 @@ def _parsed(
 
 def _named_columns(name: str, batch: pa.RecordBatch, head: CsvHead, shape: CsvShape) -> pa.RecordBatch:
     """Return the columns that are read with their names, without rows that are comments."""
+    if batch.num_columns > 1:
+        batch = _without_empty_rows(batch)
     if shape.comment:
         batch = batch.filter(pc.invert(pc.starts_with(batch.column(0), shape.comment)))
     for at in head.blank:
@@ -235,6 +248,17 @@ def _named_columns(name: str, batch: pa.RecordBatch, head: CsvHead, shape: CsvSh
     return pa.RecordBatch.from_arrays(
         [batch.column(at) for at in chosen], names=[head.names[at] for at in chosen]
     )
+
+
+def _without_empty_rows(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return the rows with something in a cell: others, which spreadsheets write below the last one, are no people among whom one could hide."""
+    empty = None
+    for column in batch.columns:
+        cells = pc.equal(column, "")
+        empty = cells if empty is None else pc.and_(empty, cells)
+        if not pc.any(empty).as_py():
+            return batch
+    return batch.filter(pc.invert(empty))
 
 
 _TAIL = 100
@@ -292,6 +316,13 @@ def _ragged_lines(
 _WHOLE = re.compile(r" *[+-]?[0-9]{1,15}")
 
 
+def _unreadable(path: str | PathLike[str], error: Exception) -> DataError:
+    advice = (
+        "; check that the file is complete and packed by gzip" if Path(path).suffix.lower() == ".gz" else ""
+    )
+    return DataError(f"{fspath(path)}: cannot be read ({type(error).__name__}){advice}")
+
+
 def _not_encoded(name: str, encoding: str) -> DataError:
     return DataError(f"{name}: is not {encoding}; " + setting("encoding", "name its encoding in the source"))
 
@@ -328,8 +359,10 @@ def csv_form(
     try:
         with _unpacked(path, opener) as stream:
             return form_of(stream, delimiter, encoding, shape)
+    except NoCsvError as error:
+        raise DataError(f"{fspath(path)}: " + error.args[0]) from None
     except (pa.ArrowException, OSError) as error:
-        raise DataError(f"{fspath(path)}: cannot be read ({type(error).__name__})") from None
+        raise _unreadable(path, error) from None
 
 
 def _header_count(block: bytes, delimiter: str, encoding: str) -> int:

@@ -72,7 +72,8 @@ def _as_numbers(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return decimals, as which DuckDB returns sums of integers and numbers with a point, as floats; as they are if floats would round some."""
     if not pa.types.is_decimal(column.type):
         return column
-    numbers = column.cast(pa.float64())
+    # pyarrow's own cast is one bit off for some: 0.3333333333 would be published as 0.33333333330000003
+    numbers = column.cast(pa.string()).cast(pa.float64())
     try:
         exact = pc.all(pc.equal(numbers.cast(column.type), column)).as_py()
     except pa.ArrowInvalid:  # a rounded number has a digit more than the column

@@ -505,6 +505,34 @@ def test_decimals_of_a_query_stay_as_they_are_where_floats_would_round_them(tmp_
     assert read["pay"].tolist() == [0.1, 12.3]
 
 
+def test_a_decimal_of_a_query_is_the_number_that_is_written(tmp_path: Path) -> None:
+    """0.3333333333 was published as 0.33333333330000003."""
+    pytest.importorskip("duckdb")
+    sql = "select (i / 3.0)::decimal(30, 10) as share from range(300) numbers(i)"
+    shares = read_query(sql, write_database(tmp_path / "p.duckdb"))["share"].tolist()
+    assert shares == [float(f"{number / 3:.10f}") for number in range(300)]
+
+
+@pytest.mark.parametrize(
+    ("sql", "words"),
+    [
+        (
+            "select date 'infinity' as died",
+            "column 'died': has a date before the year 1 or after 9999; correct it",
+        ),
+        (
+            "select interval 3 month as stay",
+            "column 'stay': holds intervals of months and days; write them as numbers",
+        ),
+    ],
+)
+def test_values_that_no_column_has_are_one_sentence(tmp_path: Path, sql: str, words: str) -> None:
+    """The first ended in a traceback, the second was published as `<DateOffset: months=3>`."""
+    pytest.importorskip("duckdb")
+    with pytest.raises(DataError, match=words):
+        read_query(sql, write_database(tmp_path / "p.duckdb"))
+
+
 def flow(
     folder: Path,
     source: str,
