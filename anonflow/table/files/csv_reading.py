@@ -31,7 +31,7 @@ from anonflow.table.files.csv_form import (
     form_of,
     refuse_others,
 )
-from anonflow.table.files.csv_head import PLAIN, CsvHead, CsvShape, head_of, is_total
+from anonflow.table.files.csv_head import PLAIN, TAIL, CsvHead, CsvShape, check_last, head_of
 from anonflow.table.files.opening import Opener, check_count, check_fits, must_exist, open_file
 from anonflow.whole_file import as_path
 
@@ -261,10 +261,6 @@ def _without_empty_rows(batch: pa.RecordBatch) -> pa.RecordBatch:
     return batch.filter(pc.invert(empty))
 
 
-_TAIL = 100
-"""Rows at the end among which a row of totals is looked for."""
-
-
 def _without_footer(
     name: str, batches: Iterable[pa.RecordBatch], shape: CsvShape
 ) -> Iterator[pa.RecordBatch]:
@@ -272,9 +268,7 @@ def _without_footer(
     rest: list[pa.RecordBatch] = []
     tail: list[pa.RecordBatch] = []
     for batch in batches:
-        tail = [*(tail if batch.num_rows < _TAIL else []), batch.slice(max(0, batch.num_rows - _TAIL))][
-            -_TAIL:
-        ]
+        tail = [*(tail if batch.num_rows < TAIL else []), batch.slice(max(0, batch.num_rows - TAIL))][-TAIL:]
         if not shape.footer:
             yield batch
             continue
@@ -282,12 +276,9 @@ def _without_footer(
         ready = max(0, table.num_rows - shape.footer)
         rest = table.slice(ready).to_batches()
         yield from table.slice(0, ready).to_batches() or [batch.slice(0, 0)]
-    rows = [list(row.values()) for part in tail for row in part.to_pylist()][-_TAIL:]
-    if shape.footer is None and rows and is_total(rows[-1], rows[:-1]):
-        raise DataError(
-            f"{name}: its last row looks like a total and not like a record; "
-            + setting("footer", "set footer: 1 in the source to leave it out, or footer: 0 to read it")
-        )
+    rows = [list(row.values()) for part in tail for row in part.to_pylist()][-TAIL:]
+    if shape.footer is None and rows:
+        check_last(name, rows)
 
 
 def _ragged_lines(

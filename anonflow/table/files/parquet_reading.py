@@ -175,7 +175,7 @@ def parquet_files(path: str | PathLike[str]) -> list[Path]:
     Raises
     ------
     DataError
-        If there is none, or some are in folders such as ``year=2021``: their rows would be left out.
+        If there is none, or some are in folders of a partitioned table (``sex=m``): their rows would be left out.
     """
     place = Path(path)
     must_be_there(place)

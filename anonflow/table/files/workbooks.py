@@ -15,6 +15,7 @@ import pandas as pd
 
 from anonflow.errors import AnonflowError, DataError, setting
 from anonflow.hierarchy.wording import plural
+from anonflow.table.files.csv_head import TAIL, check_last
 from anonflow.table.forms.text_columns import text_type
 
 ENDINGS = (".xlsx", ".xlsm")
@@ -37,6 +38,7 @@ def read_workbook(
     *,
     sheet: str | None = None,
     skip: int = 0,
+    footer: int | None = None,
     opener: Callable[[Path], Any] | None = None,
     fits: Callable[[Iterable[int]], None],
     tell_sheets: Callable[[Sequence[str]], None] = lambda names: None,
@@ -51,6 +53,8 @@ def read_workbook(
         Its name; the first one without it.
     skip : int
         Rows above the header that are not read, such as titles.
+    footer : int, optional
+        Rows at the end that are not read; without it a last row that looks like a total is refused.
     opener : callable, optional
         Opens the file.
     fits : callable
@@ -102,6 +106,10 @@ def read_workbook(
             with zipfile.ZipFile(stream) as packed:
                 _refuse_lost_cells(name, packed.read(worksheet._worksheet_path), first[0][0], len(header))
             book.close()
+            texts = [[None if cell is None else _cell_text(cell) for cell in row] for row in cells[-TAIL:]]
+            if footer is None and texts:
+                check_last(name, texts)
+            del cells[max(0, len(cells) - (footer or 0)) :]
             columns = {
                 title: _typed_column([row[at] if at < len(row) else None for row in cells])
                 for at, title in enumerate(header)

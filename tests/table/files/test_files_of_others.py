@@ -366,6 +366,33 @@ def test_a_formula_that_no_program_computed_is_not_a_blank(tmp_path: Path) -> No
     assert read_frame(computed)["double"].tolist()[1:] == [62, 88]
 
 
+def test_a_total_below_a_sheet_is_no_person(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows: list[list[Any]] = [
+        ["town", "people", "share"],
+        ["Ulm", 2, 0.5],
+        ["Bonn", 2, 0.5],
+        ["Total", 4, 1.0],
+    ]
+    file = write_workbook(tmp_path / "people.xlsx", {"Data": rows})
+    with pytest.raises(
+        DataError, match=r"its last row looks like a total .*; set footer: 1 in the source to leave"
+    ):
+        read_frame(file)
+    assert read_frame(file, shape=CsvShape(footer=1))["town"].tolist() == ["Ulm", "Bonn"]
+    assert read_frame(file, shape=CsvShape(footer=0))["people"].tolist() == [2, 2, 4]
+    assert len(read_frame(file, shape=CsvShape(footer=4))) == 0
+    assert shell(capsys, "schema", file, "--source", "footer=1")[0] == 0
+    _, source = read_upload(file, Limits(), shape=CsvShape(footer=1))
+    assert source.model_dump(exclude_defaults=True) == {"excel": "people.xlsx", "footer": 1}
+    columns = "town: {role: sensitive}, people: {role: quasi-identifier, kind: numeric}"
+    flow = tmp_path / "flow.yaml"
+    flow.write_text(
+        "flow: totals\nversion: 1\ntable:\n  source: {excel: people.xlsx, footer: 1}\n"
+        f"  columns: {{{columns}}}\nsteps: [{{anonymize: {{algorithm: mondrian, k: 2}}}}]\n"
+    )
+    assert af.run(flow).runs["records"].tolist() == [2]
+
+
 def test_merged_cells_below_the_header_are_refused(tmp_path: Path) -> None:
     """A ward that is written once for its patients was missing for all but the first."""
     openpyxl = pytest.importorskip("openpyxl")
