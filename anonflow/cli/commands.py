@@ -33,7 +33,7 @@ SourceKeys = Annotated[
     list[str] | None,
     typer.Option(
         "--source",
-        help="A key of a CSV source, instead of what a flow says: header, names, skip (of a workbook, too), footer, comment, index, decimal or "
+        help="A key of a CSV source, instead of what a flow says: header, names, skip and footer (of a workbook, too), comment, index, decimal or "
         "thousands, such as skip=2; may repeat.",
         metavar="KEY=VALUE",
     ),

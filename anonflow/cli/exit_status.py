@@ -25,6 +25,7 @@ COMMAND_LINE: type[Exception] = typer.BadParameter.__mro__[-4]
 
 SOURCE_WORDS = {
     "comment": "give --source comment={}",
+    "encoding": "give --encoding NAME, such as cp1251 or latin-1",
     "footer": "give --source footer=1 to leave it out, or footer=0 to read it",
     "header": "give --source header=false, or header=true if it has the names",
     "index": "give --source index=drop to leave it out, or index=NAME to name it",

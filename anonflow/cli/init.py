@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -139,9 +140,11 @@ def init(
     write_new(output, text)
     try:
         load_flow(output)
-    except FlowError:
+    except FlowError as error:
         output.unlink()
-        raise
+        # the flow is no longer there, so that its lines would say nothing
+        texts = (re.sub(r":[0-9]+:[0-9]+: ", ": ", problem, count=1) for problem in error.problems)
+        raise FlowError.collected(f"{output}: is not written", list(dict.fromkeys(texts))) from None
     guessed = [name for name, entry in entries.items() if entry["role"] in UNPUBLISHED and name not in named]
     if guessed and not asks:
         columns = ", ".join(printable(name) for name in guessed)

@@ -117,17 +117,35 @@ def exact_frame(table: pa.Table, *, split_blocks: bool = False) -> pd.DataFrame:
     split_blocks : bool
         Whether columns stay apart: numbers in one piece, none of them missing, are then not copied, and cannot be changed.
 
+    Raises
+    ------
+    DataError
+        If a date is none of the years 1 to 9999.
+
     Notes
     -----
     Whole numbers beside missing ones become floats otherwise, and 2^53 + 1 would be published as 2^53.
     """
     table = as_written(table)
+    for field, column in zip(table.schema, table.columns, strict=True):
+        if pa.types.is_date(field.type):
+            _check_years(field.name, column)
     frame = table.to_pandas(split_blocks=split_blocks)
     for at, field in enumerate(table.schema):
         dtype = _WIDE.get(str(field.type))
         if dtype is not None and frame.iloc[:, at].dtype.kind == "f" and _has_wide(table.column(at)):
             frame.isetitem(at, pd.array(table.column(at).to_pylist(), dtype=dtype))
     return frame
+
+
+def _check_years(name: str, days: pa.ChunkedArray) -> None:
+    """Refuse dates that Python does not know, such as DuckDB's `infinity`."""
+    ends = pc.min_max(days.cast(pa.date32()).cast(pa.int32()))
+    if (
+        ends["min"].as_py() is not None
+        and not -719_162 <= ends["min"].as_py() <= ends["max"].as_py() <= 2_932_896
+    ):
+        raise DataError(f"column {name!r}: has a date before the year 1 or after 9999; correct it")
 
 
 def as_written(table: pa.Table) -> pa.Table:
@@ -184,6 +202,11 @@ def check_nested(subject: str, fields: pa.Schema, named: Collection[str] | None)
         if pa.types.is_nested(field.type)
         and not pa.types.is_run_end_encoded(field.type)
         and (named is None or field.name in named)
+    ]
+    nested += [
+        f"column {field.name!r}: holds intervals of months and days; write them as numbers or text"
+        for field in fields
+        if pa.types.is_interval(field.type) and (named is None or field.name in named)
     ]
     nested += [
         f"column {field.name!r}: has a time zone that is not known here; write its times as UTC"

@@ -846,8 +846,9 @@ def _word(entry: Mapping[str, Any], key: str) -> str:
     word, choices = entry.get(key), COLUMN_OPTIONS[key].choices
     if word in choices:
         return str(word)
+    near = suggest(key, [str(other) for other in entry if other not in COLUMN_OPTIONS])
     raise _UnfitKey(
-        f"no {key}; say one of {', '.join(choices)}"
+        f"no {key}" + (f" (is it {near!r}?)" if near else "") + f"; say one of {', '.join(choices)}"
         if word is None
         else f"unknown {key} {short_form(word)}{did_you_mean(word, choices)}",
         key,

@@ -191,6 +191,8 @@ case("k is a fraction", 2, "whole number", flow(anonymize="{algorithm: greedy, k
 case("k is text", 2, "whole number", flow(anonymize="{algorithm: greedy, k: ten}"))
 case("k is true", 2, "whole number", flow(anonymize="{algorithm: greedy, k: true}"))
 case("k is missing", 2, "'k' is missing", flow(anonymize="{algorithm: greedy}"))
+case("K for k", 2, "'k' is missing (is it 'K'?)", flow(anonymize="{algorithm: greedy, K: 3}"))
+case("algoritm", 2, "'algorithm' is missing (is it 'algoritm'?)", flow(anonymize="{algoritm: greedy, k: 3}"))
 case("k greater than the table", 1, "60 records cannot hide among k = 61", flow(
     partition="{}", anonymize="{algorithm: greedy, k: 61}"
 ))  # fmt: skip

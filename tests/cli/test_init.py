@@ -169,6 +169,10 @@ def test_the_form_of_a_file_and_its_place_are_in_the_flow(
         (["people.csv", "--k", "1"], "--k"),
         (["people.csv", "--algorithm", "greed"], "did you mean 'greedy'?"),
         (["people.csv", "--publish", "out/people.xyz"], "people.xyz"),
+        (
+            ["people.csv", "--publish", "people2.csv"],
+            "anonflow: people.flow.yaml: the owner's folder would lie inside the folder that is published to; publish to",
+        ),
     ],
 )
 def test_wrong_words_leave_no_file(

@@ -224,7 +224,8 @@ def test_a_part_keeps_the_domains(table: Table) -> None:
     ("entry", "words"),
     [
         ("numeric", "needs a mapping"),
-        ({"kind": "numeric"}, "no role"),
+        ({"kind": "numeric"}, "no role; say one of"),
+        ({"rol": "quasi-identifier", "kind": "numeric"}, r"no role \(is it 'rol'\?\); say one of"),
         ({"role": "sensitve"}, "did you mean 'sensitive'"),
         ({"role": "sensitive", "kind": "numeric"}, "only for the role"),
         ({"role": "insensitive", "hierarchy": "x.csv"}, "only for the role"),

@@ -20,6 +20,7 @@ from anonflow.dashboards.session.draft_spec import DraftSpec, written
 from anonflow.dashboards.session.files.folders import SessionFolder
 from anonflow.dashboards.session.files.paths import check_confined, paths_in, safe_name
 from anonflow.dashboards.session.files.table_sources import (
+    WORKBOOK_KEYS,
     bring,
     first_columns,
     load_dataset,
@@ -140,7 +141,7 @@ class Opener:
         name = source.file
         if name is None:
             raise DataError("no file is open that could be read again; open one first")
-        options = source.model_dump(include=source.model_fields_set & {"sheet", "skip"}) | options
+        options = source.model_dump(include=source.model_fields_set & WORKBOOK_KEYS) | options
         frame, source, advice = read_table(self._place.checked_files() / name, self._limits, **options)
         return partial(self._open_guessed, frame, source, advice, name.split(".")[0])
 

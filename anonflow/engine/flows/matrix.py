@@ -106,7 +106,9 @@ class Matrix:
             plain.take_own_options({key.partition(".")[2] for key in chosen})
             for key in ("algorithm", "k"):
                 if plain.settings.get(key) is None:
-                    plain.note("", f"'{key}' is missing")
+                    others = [str(other) for other in base if other not in AnonymizeSpec.model_fields]
+                    near = strict_yaml.names.suggest(key, others)
+                    plain.note("", f"'{key}' is missing" + (f" (is it {near!r}?)" if near else ""))
                     plain.settings.pop(key, None)
             spec, slices = plain.anonymize(), plain.partition()
             self._check(plain, spec, slices)

@@ -182,7 +182,7 @@ class Sections:
             },
             "parquet": {"parquet", "pieces"},
             "stats": {"stats", "labels", "codes", "pieces"},
-            "excel": {"excel", "sheet", "skip", "pieces"},
+            "excel": {"excel", "sheet", "skip", "footer", "pieces"},
             "sql": {"sql", "database", "pieces"},
             "dataset": {"dataset", "part", "complete", "n", "q", "sd", "seed", "pieces"},
         }[form]

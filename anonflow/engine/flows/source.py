@@ -136,7 +136,12 @@ def frame_of(flow: Flow, fingerprint: Fingerprint) -> pd.DataFrame | None:
         )
     if source.excel is not None and path is not None:
         return read_workbook(
-            path, sheet=source.sheet, skip=source.skip, opener=fingerprint.open, fits=must_fit(path)
+            path,
+            sheet=source.sheet,
+            skip=source.skip,
+            footer=source.footer,
+            opener=fingerprint.open,
+            fits=must_fit(path),
         )
     if source.sql is not None and path is not None:
         with fingerprint.source_read():

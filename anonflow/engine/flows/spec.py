@@ -155,7 +155,7 @@ class SourceSpec(_Spec):
     """Of a CSV file whose first column has no name: `drop` leaves that column out, another text is its name."""
 
     footer: Annotated[StrictInt, Field(ge=0)] | None = None
-    """Of a CSV file: the number of rows at its end that are not read. Without it, a last row that looks like a total is refused."""
+    """Of a CSV file or a workbook: the number of rows at its end that are not read. Without it, a last row that looks like a total is refused."""
 
     decimal: Literal[".", ","] | None = None
     """Of a CSV file: what stands before the fraction in columns of kind numeric and weights that do not say so themselves."""

@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from anonflow.errors import setting
 from anonflow.table.files.csv_head import (
     DELIMITERS,
     PLAIN,
@@ -47,6 +48,31 @@ _MAC = re.compile(rb"(?<=[a-z])[\x81\x87-\x8a\x8c-\x90\x9d\x9f]|(?<=[A-Z])[\x87-
 
 _LETTERS = re.compile(rb"[\xc0-\xff]")
 """Letters in Windows-1252, and mostly signs in Mac Roman."""
+
+_PAIRS = re.compile(rb"[\xc3-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
+"""What is a letter in UTF-8, and nearly never stands together in another encoding."""
+
+_BEYOND = re.compile(rb"[\x80-\x9f\xa1-\xff]+")
+"""Bytes beyond ASCII in a row, but for the no-break space."""
+
+_LONG = 4
+"""How many letters beyond ASCII in a row, of more than two kinds, are no word of western Europe."""
+
+
+_OTHERS = {
+    rb"\x1f\x8b": "is packed by gzip; let its name end in .csv.gz",
+    rb"PK\x03\x04": "is a workbook or an archive; let its name end in .xlsx, or unpack it",
+    rb"PAR1": "is a Parquet file; let its name end in .parquet",
+    rb"\xd0\xcf\x11\xe0": "is a workbook of an old version of Excel; save it as .xlsx or CSV",
+    # a writer of CSV puts a name with a quote into quotes
+    rb"(\xef\xbb\xbf)?\s*(\{|\[\s*\{)\s*\"": "is JSON; save it as CSV or Parquet",
+    rb"(?i)(\xef\xbb\xbf)?\s*<(!doctype|html|\?xml|table)\b": "is a page of the web or XML; save the table as CSV",
+}
+"""Beginnings of files that are no CSV, and what they are."""
+
+
+class NoCsvError(ValueError):
+    """A file is no CSV in an encoding that is looked for; the message says what it is."""
 
 
 @dataclass(frozen=True)
@@ -97,17 +123,24 @@ def form_of(stream: Any, delimiter: str = AUTO, encoding: str = AUTO, shape: Csv
     -------
     CsvForm
 
+    Raises
+    ------
+    NoCsvError
+        If it is another kind of file, or the encoding is asked for, and none that is looked for fits.
+
     Notes
     -----
     The encoding is what a byte order mark says; else UTF-8 if all bytes are; else UTF-16 if every second byte of the
     beginning is 0; else Mac Roman where bytes stand among letters that are no letters in Windows-1252; else Windows-1252,
-    or Latin-1 where a byte stands for nothing there. The delimiter is the one that Excel's line ``sep=`` names; else the one that
+    or Latin-1 where a byte stands for nothing there. Bytes of UTF-8 beside others are two encodings, and words of letters beyond ASCII alone are of
+    another script: both are refused. The delimiter is the one that Excel's line ``sep=`` names; else the one that
     cuts most of the first rows into equally many cells, of several the one with more cells: a comma inside a
     cell, or a decimal comma, does not occur equally in every row. O(size) time, a block is held.
     """
     sample = _filled(stream, SAMPLE)
     while sample.count(b"\n") < _LINES and len(sample) < BEGINNING and (block := _filled(stream, SAMPLE)):
         sample += block
+    refuse_others(sample)
     if encoding == AUTO:
         encoding = _encoding(sample, stream)
     try:
@@ -121,6 +154,19 @@ def form_of(stream: Any, delimiter: str = AUTO, encoding: str = AUTO, shape: Csv
     counts = cell_counts(body, delimiter)
     first = next(iter(counts), 0)
     return CsvForm(delimiter, encoding, first if first > 1 else max(first, usual_cells(counts)[1]))
+
+
+def refuse_others(beginning: bytes) -> None:
+    """Refuse a file that is no CSV by its first bytes: its content would be read as names of columns, and published.
+
+    Raises
+    ------
+    NoCsvError
+        If it is another kind of file.
+    """
+    for look, sentence in _OTHERS.items():
+        if re.match(look, beginning):
+            raise NoCsvError(sentence)
 
 
 def complete_lines(sample: bytes, encoding: str, ended: bool) -> str:
@@ -149,15 +195,23 @@ def _encoding(sample: bytes, rest: Any) -> str:
             return name
     decoder = codecs.getincrementaldecoder("utf-8")()
     is_utf8, windows = True, True
-    mac = letters = 0
+    mac = letters = pairs = strays = beyond = foreign = lines = bad = 0
     block = sample
     # the whole file: its first letter beyond ASCII may be in the last row
     while block:
         if is_utf8:
             try:
-                decoder.decode(block)
-            except UnicodeDecodeError:
-                is_utf8 = False
+                # letters beyond ASCII have more bytes than one; the last may go on in the next block
+                begun = len(decoder.getstate()[0])
+                pairs += begun + len(block) - len(decoder.decode(block)) - len(decoder.getstate()[0])
+            except UnicodeDecodeError as error:
+                is_utf8, bad = False, lines + error.object[: error.start].count(b"\n") + 1
+        lines += block.count(b"\n")
+        for row in [] if is_utf8 else _BEYOND.findall(block):
+            beyond += len(row)
+            foreign += len(row) if len(row) >= _LONG and len({*row}) > 2 else 0
+            is_pairs = not _PAIRS.sub(b"", row)
+            pairs, strays = pairs + is_pairs, strays + (not is_pairs)
         windows = windows and not any(byte in block for byte in _UNUSED)
         mac += len(_MAC.findall(block))
         letters += len(_LETTERS.findall(block))
@@ -168,6 +222,16 @@ def _encoding(sample: bytes, rest: Any) -> str:
             decoder.decode(b"", True)
             return "utf-8"
         except UnicodeDecodeError:
-            pass
+            bad = lines + 1
+    if pairs > strays:
+        raise NoCsvError(
+            f"is mostly UTF-8, and not so in line {bad}: two encodings are mixed in it; save it in one, or "
+            + setting("encoding", "set encoding in the source")
+        )
+    if foreign > beyond / 2:
+        raise NoCsvError(
+            "is not UTF-8, and its letters are not those of western Europe; "
+            + setting("encoding", "set encoding in the source, such as cp1251 (Cyrillic) or gbk")
+        )
     # what Windows' encoding lacks would be control signs in Latin-1, and no text has them
     return "mac-roman" if mac > letters or not windows else "cp1252"

@@ -45,6 +45,9 @@ _TOTALS = frozenset(
 ) | {"grand total"}
 """What stands in a row of totals, in small letters."""
 
+TAIL = 100
+"""Rows at the end among which a row of totals is looked for."""
+
 _ROWS = 100
 """Rows below the header that are looked at."""
 
@@ -350,6 +353,21 @@ def is_total(row: Sequence[str | None], others: Sequence[Sequence[str | None]]) 
         return False
     at = words.pop()
     return all((other[at] or "").strip() != cells[at] for other in others)
+
+
+def check_last(name: str, rows: Sequence[Sequence[str | None]]) -> None:
+    """Refuse a table, given by its last rows, whose last one looks like a total.
+
+    Raises
+    ------
+    DataError
+        If it does.
+    """
+    if is_total(rows[-1], rows[:-1]):
+        raise DataError(
+            f"{name}: its last row looks like a total and not like a record; "
+            + setting("footer", "set footer: 1 in the source to leave it out, or footer: 0 to read it")
+        )
 
 
 def _kind(cell: str) -> str:

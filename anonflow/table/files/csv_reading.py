@@ -22,8 +22,16 @@ from anonflow.errors import DataError, setting
 from anonflow.hierarchy.wording import plural, some
 from anonflow.option import check_text, check_texts
 from anonflow.strict_yaml import shorten
-from anonflow.table.files.csv_form import AUTO, BEGINNING, CsvForm, complete_lines, form_of
-from anonflow.table.files.csv_head import PLAIN, CsvHead, CsvShape, head_of, is_total
+from anonflow.table.files.csv_form import (
+    AUTO,
+    BEGINNING,
+    CsvForm,
+    NoCsvError,
+    complete_lines,
+    form_of,
+    refuse_others,
+)
+from anonflow.table.files.csv_head import PLAIN, TAIL, CsvHead, CsvShape, check_last, head_of
 from anonflow.table.files.opening import Opener, check_count, check_fits, must_exist, open_file
 from anonflow.whole_file import as_path
 
@@ -141,6 +149,7 @@ def csv_batches(
                 if whole:
                     check_fits(name, [size])
                 if not started:
+                    refuse_others(block)
                     check_count(name, _header_count(block, delimiter, encoding))
                     beginning = complete_lines(block, encoding, len(block) < BEGINNING)
                 started = True
@@ -179,6 +188,8 @@ def csv_batches(
             batches = (_named_columns(name, part, head, shape) for part in parts)
             for batch in _without_footer(name, batches, shape):
                 yield _blanked(batch, blank)
+    except NoCsvError as error:
+        raise DataError(f"{name}: " + error.args[0]) from None
     except UnicodeError:
         raise _not_encoded(name, encoding) from None
     except pa.ArrowInvalid as error:
@@ -187,7 +198,7 @@ def csv_batches(
             raise _not_encoded(name, encoding) from None
         raise DataError(f"{name}: is not a readable CSV file; check its quotes and delimiter") from None
     except (pa.ArrowException, OSError) as error:
-        raise DataError(f"{name}: cannot be read ({type(error).__name__})") from None
+        raise _unreadable(path, error) from None
     if ragged:
         lines, halves = _ragged_lines(path, encoding, opener, head, shape)
         look = ", as decimal commas without quotes make them" if halves else ""
@@ -223,6 +234,8 @@ def _parsed(
 
 def _named_columns(name: str, batch: pa.RecordBatch, head: CsvHead, shape: CsvShape) -> pa.RecordBatch:
     """Return the columns that are read with their names, without rows that are comments."""
+    if batch.num_columns > 1:
+        batch = _without_empty_rows(batch)
     if shape.comment:
         batch = batch.filter(pc.invert(pc.starts_with(batch.column(0), shape.comment)))
     for at in head.blank:
@@ -237,8 +250,15 @@ def _named_columns(name: str, batch: pa.RecordBatch, head: CsvHead, shape: CsvSh
     )
 
 
-_TAIL = 100
-"""Rows at the end among which a row of totals is looked for."""
+def _without_empty_rows(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return the rows with something in a cell: others, which spreadsheets write below the last one, are no people among whom one could hide."""
+    empty = None
+    for column in batch.columns:
+        cells = pc.equal(column, "")
+        empty = cells if empty is None else pc.and_(empty, cells)
+        if not pc.any(empty).as_py():
+            return batch
+    return batch.filter(pc.invert(empty))
 
 
 def _without_footer(
@@ -248,9 +268,7 @@ def _without_footer(
     rest: list[pa.RecordBatch] = []
     tail: list[pa.RecordBatch] = []
     for batch in batches:
-        tail = [*(tail if batch.num_rows < _TAIL else []), batch.slice(max(0, batch.num_rows - _TAIL))][
-            -_TAIL:
-        ]
+        tail = [*(tail if batch.num_rows < TAIL else []), batch.slice(max(0, batch.num_rows - TAIL))][-TAIL:]
         if not shape.footer:
             yield batch
             continue
@@ -258,12 +276,9 @@ def _without_footer(
         ready = max(0, table.num_rows - shape.footer)
         rest = table.slice(ready).to_batches()
         yield from table.slice(0, ready).to_batches() or [batch.slice(0, 0)]
-    rows = [list(row.values()) for part in tail for row in part.to_pylist()][-_TAIL:]
-    if shape.footer is None and rows and is_total(rows[-1], rows[:-1]):
-        raise DataError(
-            f"{name}: its last row looks like a total and not like a record; "
-            + setting("footer", "set footer: 1 in the source to leave it out, or footer: 0 to read it")
-        )
+    rows = [list(row.values()) for part in tail for row in part.to_pylist()][-TAIL:]
+    if shape.footer is None and rows:
+        check_last(name, rows)
 
 
 def _ragged_lines(
@@ -290,6 +305,13 @@ def _ragged_lines(
 
 
 _WHOLE = re.compile(r" *[+-]?[0-9]{1,15}")
+
+
+def _unreadable(path: str | PathLike[str], error: Exception) -> DataError:
+    advice = (
+        "; check that the file is complete and packed by gzip" if Path(path).suffix.lower() == ".gz" else ""
+    )
+    return DataError(f"{fspath(path)}: cannot be read ({type(error).__name__}){advice}")
 
 
 def _not_encoded(name: str, encoding: str) -> DataError:
@@ -328,8 +350,10 @@ def csv_form(
     try:
         with _unpacked(path, opener) as stream:
             return form_of(stream, delimiter, encoding, shape)
+    except NoCsvError as error:
+        raise DataError(f"{fspath(path)}: " + error.args[0]) from None
     except (pa.ArrowException, OSError) as error:
-        raise DataError(f"{fspath(path)}: cannot be read ({type(error).__name__})") from None
+        raise _unreadable(path, error) from None
 
 
 def _header_count(block: bytes, delimiter: str, encoding: str) -> int:

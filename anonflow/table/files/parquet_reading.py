@@ -175,7 +175,7 @@ def parquet_files(path: str | PathLike[str]) -> list[Path]:
     Raises
     ------
     DataError
-        If there is none.
+        If there is none, or some are in folders of a partitioned table (``sex=m``): their rows would be left out.
     """
     place = Path(path)
     must_be_there(place)
@@ -183,6 +183,13 @@ def parquet_files(path: str | PathLike[str]) -> list[Path]:
         must_exist(place)
         return [place]
     files = sorted(file for file in place.iterdir() if is_parquet(file) and file.name[0] not in "._")
+    # what is published may lie in a folder inside, but not under such a name
+    parts = sorted(file.parent.name for file in place.glob("*=*/[!._]*") if is_parquet(file))
+    if parts:
+        raise DataError(
+            f"{fspath(path)}: has .parquet files in folders such as {parts[0]}, which are not read; put all files into one folder, and what the "
+            "names of the folders say into a column"
+        )
     if not files:
         raise DataError(f"{fspath(path)}: is a folder without .parquet files; name one that has some")
     return files

@@ -58,7 +58,11 @@ def read_query(sql: str, database: str | PathLike[str]) -> pd.DataFrame:
     if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
         raise DataError(f"{name}: a source asks by one SELECT; leave other statements out")
     try:
-        with duckdb.connect(name, read_only=True, config=_CLOSED) as connection:
+        try:
+            connection = duckdb.connect(name, read_only=True, config=_CLOSED)
+        except duckdb.PermissionException:  # DuckDB would fetch what reads another kind of database
+            raise _no_database(name) from None
+        with connection:
             table = connection.sql(sql).to_arrow_table()
     except duckdb.Error as error:
         raise _failed(name, error) from None
@@ -72,7 +76,8 @@ def _as_numbers(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return decimals, as which DuckDB returns sums of integers and numbers with a point, as floats; as they are if floats would round some."""
     if not pa.types.is_decimal(column.type):
         return column
-    numbers = column.cast(pa.float64())
+    # pyarrow's own cast is one bit off for some: 0.3333333333 would be published as 0.33333333330000003
+    numbers = column.cast(pa.string()).cast(pa.float64())
     try:
         exact = pc.all(pc.equal(numbers.cast(column.type), column)).as_py()
     except pa.ArrowInvalid:  # a rounded number has a digit more than the column
@@ -90,10 +95,14 @@ _WHY = {
 }
 
 
+def _no_database(name: str) -> DataError:
+    return DataError(
+        f"{name}: is not a DuckDB database that can be opened; see that nobody else writes to it"
+    )
+
+
 def _failed(name: str, error: Exception) -> DataError:
     kind = type(error).__name__
     if kind == "IOException":
-        return DataError(
-            f"{name}: is not a DuckDB database that can be opened; see that nobody else writes to it"
-        )
+        return _no_database(name)
     return DataError(f"{name}: the query {_WHY.get(kind, 'fails')} ({kind}); try it in DuckDB first")

@@ -53,7 +53,7 @@ def read_frame(
     named : collection of str, optional
         Of a Parquet file (:func:`read_parquet`).
     shape : CsvShape
-        Of a CSV file: what is said about its header and the lines above it; of a workbook its ``skip`` alone.
+        Of a CSV file: what is said about its header and the lines above it; of a workbook its ``skip`` and ``footer`` alone.
     arrays : Arrays
         Where the columns of a CSV or Parquet file are; those of other files are in memory.
 
@@ -85,7 +85,7 @@ def read_frame(
         return read_statistics(file, labels=labels, user_missing=user_missing, fits=must_fit(file))
     if file.suffix.lower() in ENDINGS:
         must_be_there(file)
-        return read_workbook(file, sheet=sheet, skip=shape.skip, fits=must_fit(file))
+        return read_workbook(file, sheet=sheet, skip=shape.skip, footer=shape.footer, fits=must_fit(file))
     if _is_folder(file):
         return _read_parquet(file, named, arrays)
     raise DataError(

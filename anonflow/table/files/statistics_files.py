@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, Literal
@@ -31,6 +33,51 @@ PIECE = 1 << 28
 TEXT_OBJECT = 64
 """Bytes that a text takes besides its characters."""
 
+_SECOND = 1_000_000
+_DAY = 86_400 * _SECOND
+
+_SPSS_FORMATS = {
+    "date": "DATE ADATE EDATE JDATE SDATE MOYR QYR WKYR",
+    "datetime": "DATETIME YMDHMS",
+    "time": "TIME DTIME MTIME",
+}
+"""What a variable of SPSS is -> its formats, without width."""
+
+_SAS_FORMATS = {
+    "day": "B8601DA DATE DAY DDMMYY DDMMYYB DDMMYYC DDMMYYD DDMMYYN DDMMYYP DDMMYYS DOWNAME E8601DA IS8601DA JULDAY JULIAN MMDDYY MMDDYYB MMDDYYC MMDDYYD "
+    "MMDDYYN MMDDYYP MMDDYYS MMYY MMYYC MMYYD MMYYN MMYYP MMYYS MONNAME MONTH MONYY NLDATE NLDATEMN NLDATEW NLDATEYM NLDATEYQ QTR QTRR "
+    "WEEKDATE WEEKDATX WEEKDAY WORDDATE WORDDATX YEAR YYMM YYMMC YYMMD YYMMN YYMMP YYMMS YYMMDD YYMMDDB YYMMDDC YYMMDDD YYMMDDN YYMMDDP YYMMDDS "
+    "YYMON YYQ YYQC YYQD YYQN YYQP YYQR YYQS",
+    "date": "DTDATE DTMONYY DTYEAR DTYYQC E8601DN",
+    "datetime": "B8601DN B8601DT DATEAMPM DATETIME E8601DT IS8601DT MDYAMPM NLDATM",
+    "time": "B8601TM E8601TM HHMM HOUR IS8601TM MMSS NLTIME TIME TIMEAMPM TOD",
+}
+"""What a variable of SAS is -> its formats, without width: `day` counts days, the others seconds."""
+
+_FIRST, _LAST = np.datetime64("0001-01-01", "us"), np.datetime64("9999-12-31T23:59:59.999999", "us")
+_MOST_DAYS = 366 * 10_000
+
+_STATA_MONTHS = {"m": 1, "q": 3, "h": 6}
+"""Letter of a format of Stata that counts periods of the calendar -> their months."""
+
+
+@dataclass(frozen=True)
+class _Moment:
+    """What a variable with a format of dates or times counts from an origin.
+
+    Attributes
+    ----------
+    kind : str
+        ``date``, ``datetime``, ``time`` (of a day, or a duration), ``month`` or ``week``.
+    unit : int
+        Microseconds; of kind ``month`` months.
+    origin : str
+    """
+
+    kind: str
+    unit: int
+    origin: str
+
 
 def read_statistics(
     path: str | PathLike[str],
@@ -47,7 +94,7 @@ def read_statistics(
     path : path
     labels : bool
         Whether a column whose values all have a label becomes the labels; one where only some have, such as an age
-        with a label for "older", keeps its numbers.
+        with a label for "older", or two values have the same, keeps its numbers.
     user_missing : bool
         Whether codes that the file declares to be missing (SPSS: missing values; Stata and SAS: ``.a`` to ``.z``) are
         values, with their labels; they are missing without it.
@@ -59,7 +106,8 @@ def read_statistics(
     Returns
     -------
     pandas.DataFrame
-        Whole numbers without a fraction are integers; texts are texts, an empty one is missing.
+        Whole numbers without a fraction are integers; texts are texts, an empty one is missing. What its format says is a date is one, a month
+        or another period its first day; times of a day are times, and where some are longer, all are numbers of seconds.
 
     Raises
     ------
@@ -84,7 +132,8 @@ def read_statistics(
 
     def read_rows(**settings: Any) -> tuple[pd.DataFrame, Any]:
         with opener(file) if opener else file.open("rb") as stream:
-            return read(stream, **settings, **declared)
+            # pyreadstat knows some formats only, and cuts whole days off a duration
+            return read(stream, disable_datetime_conversion=True, **settings, **declared)
 
     columns: dict[str, pd.Series] = {}
     try:
@@ -97,7 +146,13 @@ def read_statistics(
             with opener(file) if opener else file.open("rb") as stream:
                 longest = _longest_shared_text(stream)
         rows = max(1, PIECE // sum(TEXT_OBJECT + (width or longest) for width in widths))
-        fits(_read_columns(read_rows, rows, metadata.variable_value_labels if labels else {}, columns))
+        moments = {
+            str(column): moment
+            for column, form in metadata.original_variable_types.items()
+            if (moment := _moment_of(str(form), file.suffix.lower())) is not None
+        }
+        named = metadata.variable_value_labels if labels else {}
+        fits(_read_columns(read_rows, rows, named, moments, columns))
         # pyreadstat reads Stata's 0.1 as 0.10000000149011612
         singles = {
             column: columns[column].astype(np.float32)
@@ -147,6 +202,7 @@ def _read_columns(
     read_rows: Callable[..., tuple[pd.DataFrame, Any]],
     rows: int,
     labels: Mapping[str, Mapping[Any, str]],
+    moments: Mapping[str, _Moment],
     columns: dict[str, pd.Series],
 ) -> Iterator[int]:
     """Read some rows at a time and put the columns into a mapping; yield the bytes that their cells take, before they are held."""
@@ -163,11 +219,15 @@ def _read_columns(
         )
         counts = cells.value_counts()
         named = labels.get(str(name), {})
-        if len(counts) and all(value in named for value in counts.index):
+        used = [named[value] for value in counts.index if value in named]
+        # a label of two codes would make them one value
+        if used and len(used) == len(counts) == len(set(used)):
             # the file has a label once, the table in every cell
             yield sum(len(str(named[value])) * int(count) for value, count in counts.items())
             columns[str(name)] = _labelled(cells, named)
         else:
+            if str(name) in moments:
+                cells = _as_moments(str(name), cells, moments[str(name)])
             columns[str(name)] = _read_as_parquet(cells)
 
 
@@ -181,6 +241,77 @@ def _labelled(cells: pd.Series, labels: Mapping[Any, str]) -> pd.Series:
     labelled = np.full(len(cells), None, object)
     labelled[cells.notna().to_numpy()] = [str(labels[value]) for value in cells.dropna()]
     return pd.Series(labelled, dtype=text_type())
+
+
+def _moment_of(form: str, ending: str) -> _Moment | None:
+    """Return what a variable of this format counts; None for a number."""
+    if ending == ".dta":
+        # business days (%tb) need a file of their calendar, and %ty is the year itself
+        match = re.match(r"%-?(?:t([cCdwmqh])|d)", form)
+        if match is None:
+            return None
+        unit = match[1] or "d"
+        if unit in _STATA_MONTHS:
+            return _Moment("month", _STATA_MONTHS[unit], "1960-01-01")
+        if unit in "cC":
+            is_time = re.fullmatch(r"%tcHH:MM(:SS)?", form)
+            return _Moment("time" if is_time else "datetime", _SECOND // 1000, "1960-01-01")
+        return _Moment("week" if unit == "w" else "date", 7 * _DAY if unit == "w" else _DAY, "1960-01-01")
+    is_sas = ending in (".sas7bdat", ".xpt")
+    match = re.fullmatch(r"([A-Z][A-Z0-9]*?[A-Z])\d*(\.\d*)?", form.upper())
+    for kind, names in (_SAS_FORMATS if is_sas else _SPSS_FORMATS).items():
+        if match is not None and match[1] in names.split():
+            unit_and_origin = (_DAY if kind == "day" else _SECOND, "1960-01-01" if is_sas else "1582-10-14")
+            return _Moment("date" if kind == "day" else kind, *unit_and_origin)
+    return None
+
+
+def _as_moments(name: str, cells: pd.Series, moment: _Moment) -> pd.Series:
+    """Return counts as the dates, times or both that they stand for; letters of missing codes stay.
+
+    Raises
+    ------
+    DataError
+        If one is no date of the years 1 to 9999.
+    """
+    numbers = pd.to_numeric(cells, errors="coerce").to_numpy(float)
+    there = np.isfinite(numbers)
+    numbers = np.where(there, numbers, 0)
+    whole = np.floor(numbers)
+    origin = np.datetime64(moment.origin, "us")
+    days = np.abs(whole) * (moment.unit / _DAY if moment.kind != "month" else 30 * moment.unit)
+    if (days < _MOST_DAYS).all():
+        counts = whole.astype(np.int64)
+        if moment.kind == "month":
+            stamps = (origin.astype("datetime64[M]") + counts * moment.unit).astype(origin.dtype)
+        elif moment.kind == "week":  # a year has 52, and the last one eight or nine days
+            stamps = (origin.astype("datetime64[Y]") + counts // 52).astype(origin.dtype)
+            stamps += counts % 52 * np.timedelta64(moment.unit, "us")
+        else:
+            parts = np.rint((numbers - whole) * moment.unit).astype(np.int64)
+            stamps = origin + (counts * moment.unit + parts).astype("timedelta64[us]")
+    if not (days < _MOST_DAYS).all() or (stamps < _FIRST).any() or (stamps > _LAST).any():
+        raise DataError(
+            f"column {name!r}: has a date before the year 1 or after 9999; correct it in the file"
+        )
+    kind = moment.kind
+    if kind == "time" and not ((stamps >= origin) & (stamps < origin + np.timedelta64(1, "D"))).all():
+        if moment.unit == _SECOND:
+            return cells
+        kind = "datetime"  # of Stata: its format leaves out the day
+    if kind == "datetime":
+        stamps[~there] = np.datetime64("NaT")
+        moments = pd.Series(stamps, index=cells.index)
+    elif kind == "time":
+        moments = pd.Series([stamp.time() for stamp in stamps.astype(object)], cells.index, object)
+    else:
+        moments = pd.Series(stamps.astype("datetime64[D]").astype(object), cells.index, object)
+    letters = ~there & cells.notna().to_numpy()
+    if kind != "datetime" or letters.any():
+        moments = moments.astype(object)
+        moments[~there] = None
+        moments[letters] = cells[letters]
+    return moments
 
 
 def _read_as_parquet(cells: pd.Series) -> pd.Series:

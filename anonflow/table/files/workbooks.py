@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, dropwhile, islice
@@ -14,6 +15,7 @@ import pandas as pd
 
 from anonflow.errors import AnonflowError, DataError, setting
 from anonflow.hierarchy.wording import plural
+from anonflow.table.files.csv_head import TAIL, check_last
 from anonflow.table.forms.text_columns import text_type
 
 ENDINGS = (".xlsx", ".xlsm")
@@ -24,12 +26,19 @@ MOST_ROWS = 1 << 20
 FIRST = 30
 """Rows by which a header is told from what stands above it."""
 
+_EMPTY_FORMULA = re.compile(
+    rb"<(?:\w+:)?c\b([^<>]*)>\s*<(?:\w+:)?f\b(?:[^<>]*/>|[^<>]*>[^<]*</(?:\w+:)?f>)\s*(?:<(?:\w+:)?v\b[^<>]*(?:/>|></)|</)"
+)
+_MERGED = re.compile(rb"<(?:\w+:)?mergeCell\b([^<>]*)>")
+_PLACE = re.compile(rb"\br(?:ef)?=[\"']([A-Z]{1,3}[0-9]{1,7}(?::[A-Z]{1,3}[0-9]{1,7})?)[\"']")
+
 
 def read_workbook(
     path: str | PathLike[str],
     *,
     sheet: str | None = None,
     skip: int = 0,
+    footer: int | None = None,
     opener: Callable[[Path], Any] | None = None,
     fits: Callable[[Iterable[int]], None],
     tell_sheets: Callable[[Sequence[str]], None] = lambda names: None,
@@ -44,6 +53,8 @@ def read_workbook(
         Its name; the first one without it.
     skip : int
         Rows above the header that are not read, such as titles.
+    footer : int, optional
+        Rows at the end that are not read; without it a last row that looks like a total is refused.
     opener : callable, optional
         Opens the file.
     fits : callable
@@ -92,7 +103,13 @@ def read_workbook(
             header = _header(name, first, len(names))
             cells: list[tuple[Any, ...]] = []
             fits(_read_cells(name, chain(first[1:], below), len(header), cells))
+            with zipfile.ZipFile(stream) as packed:
+                _refuse_lost_cells(name, packed.read(worksheet._worksheet_path), first[0][0], len(header))
             book.close()
+            texts = [[None if cell is None else _cell_text(cell) for cell in row] for row in cells[-TAIL:]]
+            if footer is None and texts:
+                check_last(name, texts)
+            del cells[max(0, len(cells) - (footer or 0)) :]
             columns = {
                 title: _typed_column([row[at] if at < len(row) else None for row in cells])
                 for at, title in enumerate(header)
@@ -204,6 +221,36 @@ def _read_cells(
             cells.append(row)
             # the workbook has a text once, the table in every cell
             yield sum(len(cell) if isinstance(cell, str) else 8 for cell in row)
+
+
+def _refuse_lost_cells(name: str, sheet: bytes, header: int, width: int) -> None:
+    """Refuse a sheet, given as XML, with cells that show something in a spreadsheet and would be read as missing."""
+    from openpyxl.utils import range_boundaries
+
+    def places(attributes: Iterable[bytes]) -> list[str]:
+        texts = [place[1].decode("ascii") for content in attributes if (place := _PLACE.search(content))]
+        bounds = [range_boundaries(text) for text in texts]
+        return [
+            text
+            for text, (column, row, *_) in zip(texts, bounds, strict=True)
+            if row > header and column <= width
+        ]
+
+    # a formula whose value is an empty text says so
+    formulas = places(
+        cell[1] for cell in _EMPTY_FORMULA.finditer(sheet) if not re.search(rb"\bt=.str.", cell[1])
+    )
+    if formulas:
+        raise DataError(
+            f"{name}: {plural(len(formulas), 'formula')} without a stored value (such as {formulas[0]}), as programs write that do not compute; "
+            "open it in a spreadsheet and save it"
+        )
+    merged = places(cell[1] for cell in _MERGED.finditer(sheet))
+    if merged:
+        raise DataError(
+            f"{name}: {plural(len(merged), 'range')} of merged cells below the header (such as {merged[0]}), of which only the first has the value; "
+            "unmerge them, and write the value into each cell"
+        )
 
 
 def _typed_column(cells: list[Any]) -> pd.Series:

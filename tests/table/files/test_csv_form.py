@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import re
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -74,6 +75,61 @@ def test_the_form_of_odd_files_is_detected() -> None:
     assert (known.delimiter, known.columns) == (",", 1)
 
 
+def test_letters_are_not_read_in_another_encoding_without_a_word(tmp_path: Path) -> None:
+    """One line of Windows in a file of UTF-8 made all others `KÃ¶ln`, and Cyrillic words became `Ìîñêâà`: both were published."""
+    file = tmp_path / "people.csv"
+    long = "\n".join(f"{age};Köln" for age in range(2 * SAMPLE // 10))
+    for text, line in (("20;Köln\n21;Zoë", 4), (long, long.count("\n") + 3)):
+        mixed = f"age;town\n{text}\n".encode() + "50;Köln\n".encode("cp1252")
+        file.write_bytes(mixed)
+        with pytest.raises(
+            DataError, match=f"mostly UTF-8, and not so in line {line}: two encodings .* save it in one"
+        ):
+            read_frame(file, delimiter="auto", encoding="auto")
+        assert read_frame(file, delimiter=";", encoding="cp1252")["town"].iloc[-1] == "Köln"
+    file.write_bytes("age;town\n20;Köln\n21;Zoë".encode()[:-1])  # cut inside a character
+    with pytest.raises(DataError, match=r"mostly UTF-8, and not so in line 3:"):
+        csv_form(file)
+    for encoding, towns in {
+        "cp1251": "Москва Тула",
+        "koi8-r": "Москва Тула",
+        "cp1253": "Αθήνα Πάτρα",
+        "gbk": "北京 上海",
+        "shift-jis": "東京 大阪",
+        "cp1255": "ירושלים חיפה",
+    }.items():
+        file.write_bytes(
+            ("age;town;sex\n" + "".join(f"20;{town};m\n" for town in towns.split())).encode(encoding)
+        )
+        with pytest.raises(
+            DataError, match=r"is not UTF-8, and its letters .* set encoding in the source, such as cp1251"
+        ):
+            csv_form(file)
+        assert read_frame(file, delimiter=";", encoding=encoding)["town"].tolist() == towns.split()
+    for word in ("————————", "Þórðæði", "naïve", "« été »", "12 °C", "«««««", "crème brûlée"):
+        assert form(f"a;b\n1;{word}\n2;Köln\n", "cp1252")[1] == "cp1252"
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b'{"age":52,"sex":"m"}\n{"age":54,"sex":"w"}\n', "is JSON; save it"),
+        (b'[{"age":52,\n"sex":"m"}]\n', "is JSON; save it"),
+        (b"<!DOCTYPE html>\n<html><td>age</td></html>\n", "is a page of the web or XML; save the table"),
+        (gzip.compress(b"age,sex\n52,m\n", mtime=0), r"is packed by gzip; let its name end in \.csv\.gz"),
+        (b"PK\x03\x04\x14\x00rest\n", "is a workbook or an archive"),
+        (b"PAR1\x15\x04rest\n", "is a Parquet file"),
+    ],
+)
+def test_another_kind_of_file_is_not_read_as_rows(tmp_path: Path, content: bytes, words: str) -> None:
+    """The first record of JSON became the names of the columns, which are published."""
+    file = tmp_path / "people.csv"
+    file.write_bytes(content)
+    for call in (csv_form, read_frame, partial(read_frame, encoding="latin-1")):
+        with pytest.raises(DataError, match=words):
+            call(file)
+
+
 def test_what_is_known_is_not_looked_for(tmp_path: Path) -> None:
     file = tmp_path / "people.csv.gz"
     file.write_bytes(gzip.compress(b"a;b\n1;2\n"))
@@ -82,7 +138,9 @@ def test_what_is_known_is_not_looked_for(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="does not exist"):
         csv_form(tmp_path / "nobody.csv")
     (tmp_path / "torn.csv.gz").write_bytes(file.read_bytes()[:12])
-    with pytest.raises(DataError, match="cannot be read"):
+    with pytest.raises(
+        DataError, match=r"cannot be read \(OSError\); check that the file is complete and packed by gzip$"
+    ):
         csv_form(tmp_path / "torn.csv.gz")
 
 

@@ -69,6 +69,19 @@ def test_files_of_many_shapes_are_the_same_table(tmp_path: Path, text: str, shap
     assert both(tmp_path, text, **shape) == TABLE, text
 
 
+def test_rows_without_a_cell_are_no_people(tmp_path: Path) -> None:
+    """Spreadsheets write `;;` below the last row: each was a person, published, and counted among the k."""
+    file = tmp_path / "people.csv"
+    file.write_text("age;town\n20;Ulm\n;\n31;\n" + '"";\n' + ";\n" * 300)
+    frame = read_csv(file, delimiter=";")
+    assert frame["age"].tolist() == ["20", "31"]
+    batches = pa.Table.from_batches(list(csv_batches(file, delimiter=";")))
+    assert batches.to_pandas().equals(frame)
+    assert read_csv(file, delimiter=";", shape=CsvShape(footer=1))["age"].tolist() == ["20"]
+    file.write_text('age\n20\n""\n')  # of one column it is a missing value
+    assert read_csv(file)["age"].isna().tolist() == [False, True]
+
+
 def test_names_where_the_file_has_none(tmp_path: Path) -> None:
     assert list(both(tmp_path, ROWS, header=False)) == ["column 1", "column 2"]
     assert both(tmp_path, "23,Ulm\n", header=False) == {"column 1": ["23"], "column 2": ["Ulm"]}

@@ -87,6 +87,77 @@ def test_transport_files(tmp_path: Path, ending: str) -> None:
     assert [str(name).lower() for name in frame.columns] == ["sex", "age", "pay", "city"]
 
 
+def test_periods_and_dates_of_stata_in_any_format_are_dates(tmp_path: Path) -> None:
+    """What is counted from 1960 was published as its count where pyreadstat does not know the format; pandas says the same of the periods."""
+    stats = pytest.importorskip("pyreadstat")
+    file = tmp_path / "periods.dta"
+    starts = {"tm": "MS", "tq": "QS", "th": "6MS", "tw": "7D", "td": "D", "tc": "D"}
+    frame = pd.DataFrame(
+        {name: pd.date_range("1959-01-01", periods=9, freq=step) for name, step in starts.items()}
+    )
+    frame.iloc[3] = None
+    frame.to_stata(file, convert_dates={name: name for name in starts}, write_index=False)
+    read, other = read_frame(file), pd.read_stata(file)
+    for name in starts:
+        assert pd.to_datetime(read[name]).tolist()[:3] == other[name].tolist()[:3]
+        assert read[name].isna().tolist() == other[name].isna().tolist()
+    days = pd.DataFrame({"day": [-1.0, 20000.0, None]})
+    for form in ("%tdDD/NN/CCYY", "%-td", "%dD_m_Y", "%d"):
+        stats.write_dta(days, file, variable_format={"day": form})
+        assert read_frame(file)["day"].tolist() == [
+            datetime.date(1959, 12, 31),
+            datetime.date(2014, 10, 4),
+            None,
+        ]
+    stats.write_dta(
+        pd.DataFrame({"at": [1.7e12 + 250]}), file, variable_format={"at": "%tcDDmonCCYY_HH:MM:SS"}
+    )
+    assert read_frame(file)["at"].tolist() == [
+        pd.Timestamp("2023-11-13 22:13:20.250") - pd.DateOffset(years=10)
+    ]
+
+
+@pytest.mark.parametrize("ending", [".sav", ".por", ".xpt"])
+def test_months_and_durations_are_not_their_counts_or_cut(tmp_path: Path, ending: str) -> None:
+    """A stay of two days was published as 00:00:00, and a month as the seconds since 1582, or the days since 1960."""
+    stats = pytest.importorskip("pyreadstat")
+    file = tmp_path / f"stays{ending}"
+    day = 86_400
+    if ending == ".xpt":
+        write, months, form, duration = stats.write_xport, [20_000.0, 20_031.0], "MONYY7", "TIME12.2"
+    else:
+        write = stats.write_sav if ending == ".sav" else stats.write_por
+        origin = (datetime.date(2014, 10, 4) - datetime.date(1582, 10, 14)).days - 20_000
+        months, form, duration = [(origin + 20_000.0) * day, (origin + 20_031.0) * day], "MOYR8", "DTIME12"
+    frame = pd.DataFrame({"MONTH": months, "STAY": [2.0 * day, 3600.5], "CLOCK": [3600.25, day - 1.0]})
+    write(frame, file, variable_format={"MONTH": form, "STAY": duration, "CLOCK": "TIME8"})
+    read = read_frame(file)
+    assert read["MONTH"].tolist() == [datetime.date(2014, 10, 4), datetime.date(2014, 11, 4)]
+    assert read["STAY"].tolist() == [2 * day, 3600.5]  # seconds
+    assert read["CLOCK"].tolist() == [datetime.time(1, 0, 0, 250_000), datetime.time(23, 59, 59)]
+
+
+def test_a_date_of_no_year_is_one_sentence(tmp_path: Path) -> None:
+    stats = pytest.importorskip("pyreadstat")
+    file = tmp_path / "far.sav"
+    for far in (1e13, -1e13, 1e300):
+        stats.write_sav(pd.DataFrame({"born": [13e9, far]}), file, variable_format={"born": "DATE11"})
+        with pytest.raises(
+            DataError, match=r"^column 'born': has a date before the year 1 or after 9999; correct"
+        ):
+            read_frame(file)
+
+
+def test_two_codes_with_one_label_stay_two_values(tmp_path: Path) -> None:
+    stats = pytest.importorskip("pyreadstat")
+    file = tmp_path / "answers.sav"
+    labels = {"answer": {1.0: "yes", 8.0: "other", 9.0: "other"}}
+    stats.write_sav(pd.DataFrame({"answer": [1.0, 8.0, 9.0]}), file, variable_value_labels=labels)
+    assert read_frame(file)["answer"].tolist() == [1, 8, 9]
+    stats.write_sav(pd.DataFrame({"answer": [1.0, 8.0, 8.0]}), file, variable_value_labels=labels)
+    assert read_frame(file)["answer"].tolist() == ["yes", "other", "other"]
+
+
 def write_sas_people(path: Path, repeats: int = 6) -> Path:
     """A SAS table on several pages where there are many rows."""
     ages = [20.0, None, "A", 42.5]
@@ -275,6 +346,72 @@ def small_workbook(folder: Path) -> Path:
     return packed(file, parts)
 
 
+def test_a_formula_that_no_program_computed_is_not_a_blank(tmp_path: Path) -> None:
+    """openpyxl writes formulas without their values: a column of them was published as missing without a word."""
+    rows: list[list[Any]] = [["age", "double", None, "=A2"], [20, "=A2*2"], [31, 62], [44, "=A4*2"]]
+    file = write_workbook(tmp_path / "people.xlsx", {"Data": rows})
+    with pytest.raises(
+        DataError,
+        match=r"2 formulas without a stored value \(such as B2\), as .*; open it in a spreadsheet and",
+    ):
+        read_frame(file)
+    computed = tmp_path / "computed.xlsx"
+    stored = b'<c r="B2" t="str"><f>A2</f><v></v></c>'  # a formula with an empty text, as Excel writes it
+    with zipfile.ZipFile(file) as old, zipfile.ZipFile(computed, "w") as new:
+        for part in old.namelist():
+            content = old.read(part)
+            content = content.replace(b'<c r="B2"><f>A2*2</f><v /></c>', stored)
+            new.writestr(part, content.replace(b"<f>A4*2</f><v />", b"<f>A4*2</f><v>88</v>"))
+    assert read_frame(computed)["double"].isna().tolist() == [True, False, False]
+    assert read_frame(computed)["double"].tolist()[1:] == [62, 88]
+
+
+def test_a_total_below_a_sheet_is_no_person(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows: list[list[Any]] = [
+        ["town", "people", "share"],
+        ["Ulm", 2, 0.5],
+        ["Bonn", 2, 0.5],
+        ["Total", 4, 1.0],
+    ]
+    file = write_workbook(tmp_path / "people.xlsx", {"Data": rows})
+    with pytest.raises(
+        DataError, match=r"its last row looks like a total .*; set footer: 1 in the source to leave"
+    ):
+        read_frame(file)
+    assert read_frame(file, shape=CsvShape(footer=1))["town"].tolist() == ["Ulm", "Bonn"]
+    assert read_frame(file, shape=CsvShape(footer=0))["people"].tolist() == [2, 2, 4]
+    assert len(read_frame(file, shape=CsvShape(footer=4))) == 0
+    assert shell(capsys, "schema", file, "--source", "footer=1")[0] == 0
+    _, source = read_upload(file, Limits(), shape=CsvShape(footer=1))
+    assert source.model_dump(exclude_defaults=True) == {"excel": "people.xlsx", "footer": 1}
+    columns = "town: {role: sensitive}, people: {role: quasi-identifier, kind: numeric}"
+    flow = tmp_path / "flow.yaml"
+    flow.write_text(
+        "flow: totals\nversion: 1\ntable:\n  source: {excel: people.xlsx, footer: 1}\n"
+        f"  columns: {{{columns}}}\nsteps: [{{anonymize: {{algorithm: mondrian, k: 2}}}}]\n"
+    )
+    assert af.run(flow).runs["records"].tolist() == [2]
+
+
+def test_merged_cells_below_the_header_are_refused(tmp_path: Path) -> None:
+    """A ward that is written once for its patients was missing for all but the first."""
+    openpyxl = pytest.importorskip("openpyxl")
+    file = write_workbook(
+        tmp_path / "people.xlsx",
+        {"Data": [["Wards"], ["age", "ward"], [20, "surgery"], [31, None], [44, "eye"]]},
+    )
+    book = openpyxl.load_workbook(file)
+    book["Data"].merge_cells("A1:B1")
+    book.save(file)
+    assert read_frame(file, shape=CsvShape(skip=1))["ward"].tolist()[0] == "surgery"
+    book["Data"].merge_cells("B3:B4")
+    book.save(file)
+    with pytest.raises(
+        DataError, match=r"1 range of merged cells below the header \(such as B3:B4\), of which .*; unmerge"
+    ):
+        read_frame(file, shape=CsvShape(skip=1))
+
+
 def test_a_sheet_is_read_to_its_end_whatever_size_it_claims(tmp_path: Path) -> None:
     """Other programs than Excel write the size of a sheet before they know it."""
     file = repacked(
@@ -393,6 +530,34 @@ def test_decimals_of_a_query_stay_as_they_are_where_floats_would_round_them(tmp_
     assert [*map(str, read["share"])] == ["0.12345678901234567891", "0.12345678901234567892"]
     assert read.dtypes[["pay", "total", "blank"]].tolist() == [np.float64] * 3
     assert read["pay"].tolist() == [0.1, 12.3]
+
+
+def test_a_decimal_of_a_query_is_the_number_that_is_written(tmp_path: Path) -> None:
+    """0.3333333333 was published as 0.33333333330000003."""
+    pytest.importorskip("duckdb")
+    sql = "select (i / 3.0)::decimal(30, 10) as share from range(300) numbers(i)"
+    shares = read_query(sql, write_database(tmp_path / "p.duckdb"))["share"].tolist()
+    assert shares == [float(f"{number / 3:.10f}") for number in range(300)]
+
+
+@pytest.mark.parametrize(
+    ("sql", "words"),
+    [
+        (
+            "select date 'infinity' as died",
+            "column 'died': has a date before the year 1 or after 9999; correct it",
+        ),
+        (
+            "select interval 3 month as stay",
+            "column 'stay': holds intervals of months and days; write them as numbers",
+        ),
+    ],
+)
+def test_values_that_no_column_has_are_one_sentence(tmp_path: Path, sql: str, words: str) -> None:
+    """The first ended in a traceback, the second was published as `<DateOffset: months=3>`."""
+    pytest.importorskip("duckdb")
+    with pytest.raises(DataError, match=words):
+        read_query(sql, write_database(tmp_path / "p.duckdb"))
 
 
 def flow(

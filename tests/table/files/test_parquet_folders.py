@@ -94,6 +94,22 @@ def test_else_the_column_both_types_and_both_files_are_named(
         assert says in str(caught.value), pieces
 
 
+def test_files_in_folders_below_are_not_left_out_without_a_word(tmp_path: Path) -> None:
+    """The rows of `people/year=2021/b.parquet` were left out."""
+    table = pa.table({"age": [1, 2]})
+    (tmp_path / "people" / "year=2021").mkdir(parents=True)
+    (tmp_path / "people" / "_temporary").mkdir()
+    pq.write_table(table, tmp_path / "people" / "_temporary" / "a.parquet")
+    pq.write_table(table, tmp_path / "people" / "a.parquet")
+    assert len(read_parquet(tmp_path / "people")) == 2
+    pq.write_table(table, tmp_path / "people" / "year=2021" / "b.parquet")
+    with pytest.raises(
+        DataError,
+        match=r"folders such as year=2021, which are not read; put all files into one",
+    ):
+        read_parquet(tmp_path / "people")
+
+
 def test_a_column_that_one_part_lacks_is_named(tmp_path: Path) -> None:
     folder = folder_of(tmp_path, whole(1, 2))
     pq.write_table(pa.table({"age": AGES}), folder / "1.parquet")

@@ -163,6 +163,10 @@ def _check_kind(path: Path, name: str) -> None:
         raise DataError(f"{name}: is {kind}, whatever its name says; a table is a CSV or Parquet file")
 
 
+WORKBOOK_KEYS = {"sheet", "skip", "footer"}
+"""Keys of a source that say which rows of a workbook are read."""
+
+
 def read_settings(name: str, form: Mapping[str, Any]) -> dict[str, Any]:
     """Return those settings of a form that belong to a file, by its name, and are filled in."""
     keys: tuple[str, ...] = ()
@@ -192,12 +196,24 @@ def read_upload(path: Path, limits: Limits, **options: Any) -> tuple[pd.DataFram
         elif path.name.lower().endswith(WORKBOOKS):
             sheet, sheets = options.get("sheet"), list[str]()
             skip = options.get("skip", options.get("shape", PLAIN).skip)
+            footer = options.get("footer", options.get("shape", PLAIN).footer)
             frame = read_workbook(
-                path, sheet=sheet, skip=skip, fits=_check_of_parts(path, limits), tell_sheets=sheets.extend
+                path,
+                sheet=sheet,
+                skip=skip,
+                footer=footer,
+                fits=_check_of_parts(path, limits),
+                tell_sheets=sheets.extend,
             )
             # of several, the one that was read is named: whoever opens it must see which
-            declared = {"sheet": sheet or (sheets[0] if len(sheets) > 1 else None), "skip": skip}
-            source = SourceSpec(excel=path.name, **{key: value for key, value in declared.items() if value})
+            declared = {
+                "sheet": sheet or (sheets[0] if len(sheets) > 1 else None),
+                "skip": skip or None,
+                "footer": footer,
+            }
+            source = SourceSpec(
+                excel=path.name, **{key: value for key, value in declared.items() if value is not None}
+            )
         elif _is_statistics(path.name, limits):
             declared = {key: options[key] for key in ("labels", "codes") if key in options}
             source = SourceSpec(stats=path.name, **declared)
