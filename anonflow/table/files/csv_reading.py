@@ -13,6 +13,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -185,7 +186,7 @@ def csv_batches(
         ended = pa.RecordBatch.from_pylist([], schema=fields)
         with _unpacked(path, opener) as stream:
             parts = _parsed(stream, options, whole, ended)
-            batches = (_named_columns(name, part, head, shape) for part in parts)
+            batches = (_named_columns(name, part, head) for part in _rows_of_people(parts, shape))
             for batch in _without_footer(name, batches, shape):
                 yield _blanked(batch, blank)
     except NoCsvError as error:
@@ -232,12 +233,8 @@ def _parsed(
         yield from rows
 
 
-def _named_columns(name: str, batch: pa.RecordBatch, head: CsvHead, shape: CsvShape) -> pa.RecordBatch:
-    """Return the columns that are read with their names, without rows that are comments."""
-    if batch.num_columns > 1:
-        batch = _without_empty_rows(batch)
-    if shape.comment:
-        batch = batch.filter(pc.invert(pc.starts_with(batch.column(0), shape.comment)))
+def _named_columns(name: str, batch: pa.RecordBatch, head: CsvHead) -> pa.RecordBatch:
+    """Return the columns that are read with their names."""
     for at in head.blank:
         if pc.any(pc.not_equal(pc.utf8_trim_whitespace(batch.column(at)), "")).as_py():
             raise DataError(
@@ -250,15 +247,31 @@ def _named_columns(name: str, batch: pa.RecordBatch, head: CsvHead, shape: CsvSh
     )
 
 
-def _without_empty_rows(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return the rows with something in a cell: others, which spreadsheets write below the last one, are no people among whom one could hide."""
-    empty = None
-    for column in batch.columns:
-        cells = pc.equal(column, "")
-        empty = cells if empty is None else pc.and_(empty, cells)
-        if not pc.any(empty).as_py():
-            return batch
-    return batch.filter(pc.invert(empty))
+def _rows_of_people(batches: Iterable[pa.RecordBatch], shape: CsvShape) -> Iterator[pa.RecordBatch]:
+    """Yield the batches without comments, and without the rows at the end that have nothing in any cell.
+
+    Spreadsheets write such rows below the last one: people who are not there would be published, and counted among k. Elsewhere
+    they are people of whom nothing is known; with `footer` 0 at the end, too.
+    """
+    rest: list[pa.RecordBatch] = []
+    for batch in batches:
+        if shape.comment:
+            batch = batch.filter(pc.invert(pc.starts_with(batch.column(0), shape.comment)))
+        ready = batch.num_rows
+        if (
+            ready
+            and shape.footer != 0
+            and batch.num_columns > 1
+            and not any(batch.slice(ready - 1).to_pylist()[0].values())
+        ):
+            lengths = [pc.binary_length(column).to_numpy(zero_copy_only=False) for column in batch.columns]
+            ready = int(np.flatnonzero(np.any(lengths, axis=0)).max(initial=-1)) + 1
+        if ready:
+            yield from rest
+            rest = []
+        yield batch.slice(0, ready)  # also without a row: it has the names of the columns
+        if ready < batch.num_rows:
+            rest.append(batch.slice(ready))
 
 
 def _without_footer(

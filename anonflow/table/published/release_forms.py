@@ -11,7 +11,7 @@ import pandas as pd
 from anonflow.errors import DataError
 from anonflow.hierarchy.wording import plural
 from anonflow.large_arrays import IN_MEMORY, Arrays
-from anonflow.table.files.csv_head import PLAIN, CsvShape
+from anonflow.table.files.csv_head import CsvShape
 from anonflow.table.files.metadata_file import read_metadata
 from anonflow.table.forms.date_forms import DateForm
 from anonflow.table.forms.text_forms import Form
@@ -68,7 +68,8 @@ def plain_release(
         If the file or the description cannot be read, or cells are not written as the description says.
     """
     metadata = read_metadata(as_path(path), ignore_others=True)
-    shape = PLAIN if metadata is None else CsvShape(header=True)
+    # every row is somebody's, also one whose cells are all missing
+    shape = CsvShape(header=None if metadata is None else True, footer=0)
     frame = read_published(path, delimiter=delimiter, encoding=encoding, shape=shape, arrays=arrays)
     forms = forms_of(metadata)
     if metadata is None and schema is not None:

@@ -69,17 +69,36 @@ def test_files_of_many_shapes_are_the_same_table(tmp_path: Path, text: str, shap
     assert both(tmp_path, text, **shape) == TABLE, text
 
 
-def test_rows_without_a_cell_are_no_people(tmp_path: Path) -> None:
+def test_rows_without_a_cell_at_the_end_are_no_people(tmp_path: Path) -> None:
     """Spreadsheets write `;;` below the last row: each was a person, published, and counted among the k."""
     file = tmp_path / "people.csv"
     file.write_text("age;town\n20;Ulm\n;\n31;\n" + '"";\n' + ";\n" * 300)
     frame = read_csv(file, delimiter=";")
-    assert frame["age"].tolist() == ["20", "31"]
+    assert frame["age"].fillna("").tolist() == ["20", "", "31"]
     batches = pa.Table.from_batches(list(csv_batches(file, delimiter=";")))
     assert batches.to_pandas().equals(frame)
-    assert read_csv(file, delimiter=";", shape=CsvShape(footer=1))["age"].tolist() == ["20"]
+    assert read_csv(file, delimiter=";", shape=CsvShape(footer=1))["age"].fillna("").tolist() == ["20", ""]
+    assert len(read_csv(file, delimiter=";", shape=CsvShape(footer=0))) == 304
     file.write_text('age\n20\n""\n')  # of one column it is a missing value
     assert read_csv(file)["age"].isna().tolist() == [False, True]
+    file.write_text("age;town\n;\n;\n")
+    assert list(read_csv(file, delimiter=";").columns) == ["age", "town"]
+
+
+def test_a_release_has_rows_of_people_of_whom_nothing_is_known(tmp_path: Path) -> None:
+    """They were left out where it was read, and then its verification failed."""
+    people = pd.DataFrame({"age": ["20", "31", None, None] * 3, "town": ["Ulm", "Bonn", None, None] * 3})
+    entry = {"role": "quasi-identifier", "kind": "categorical", "missing": "value"}
+    table = af.Table(people, {"age": entry, "town": entry})
+    for name in ("with.csv", "without.csv"):
+        release = af.anonymize(table, "mondrian", k=3).release(seed=2**127)
+        release.write(tmp_path / name)
+        if name == "without.csv":
+            for path in tmp_path.glob("without*"):
+                if path.name != name:
+                    path.unlink()
+        published = af.read_release(tmp_path / name, table.schema)
+        assert af.verify(table, published, k=3), name
 
 
 def test_names_where_the_file_has_none(tmp_path: Path) -> None:
