@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import panel as pn
+import param
 from markupsafe import Markup, escape
+from panel.layout.base import ListPanel
 
 WIDE = 7
 """Columns of a table beyond which it may be wider than the page: each is as wide as its text, and a shadow says that it goes on."""
@@ -51,12 +53,32 @@ def items(lines: Iterable[str | Markup], kind: str = "limits") -> Markup:
     return Markup("<ul class='{}'>{}</ul>").format(kind, listed)
 
 
+class _Late(ListPanel):
+    """Parts of which a page has models from their first showing on.
+
+    Every model takes some milliseconds of the event loop that all users share, and is walked through with each later
+    change of the page. Nothing beside the parts is placed anew: their place is there before.
+    """
+
+    def _get_objects(self, model: Any, *of_page: Any) -> tuple[list[Any], list[Any]]:
+        return super()._get_objects(model, *of_page) if self.visible or model.children else ([], [])
+
+    @param.depends("visible", watch=True)
+    def _show_parts(self) -> None:
+        if self.visible and any(len(self) > len(model.children) for model, _ in self._models.values()):
+            self.param.trigger("objects")
+
+
+class _Stack(_Late, pn.Column):
+    """Parts below each other."""
+
+
 def stack(*inside: Any, **params: Any) -> pn.Column:
-    """Return parts below each other, over the whole width."""
-    return pn.Column(*inside, **{"sizing_mode": "stretch_width", "margin": 0, **params})
+    """Return parts below each other, over the whole width; while it is hidden at first, a page has no models of them."""
+    return _Stack(*inside, **{"sizing_mode": "stretch_width", "margin": 0, **params})
 
 
-class _Lines(pn.Row):
+class _Lines(_Late, pn.Row):
     """Parts in lines: as wide as the widest at least, where a row is as wide as all of them."""
 
     _direction: ClassVar[str] = "vertical"
@@ -123,7 +145,7 @@ def titled(columns: Mapping[str, tuple[str, int, str]]) -> dict[str, Any]:
 def labelled(widget: Any, **params: Any) -> pn.Column:
     """Return a group of boxes below its label, which Panel gives to screen readers alone."""
     label = html(Markup('<span class="label" aria-hidden="true">{}</span>').format(widget.label))
-    return pn.Column(label, widget, margin=0, **params)
+    return _Stack(label, widget, margin=0, **params)
 
 
 def facts(header: Sequence[str], rows: Iterable[Sequence[Any]], numbers: Iterable[int] = ()) -> Markup:

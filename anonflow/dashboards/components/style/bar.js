@@ -277,9 +277,8 @@ function copyOf(event) {
 
 // Bokeh lays out everything, once for each part that appears or goes: here what is shown, once for all parts of a moment.
 function layOutWhatIsShown(app) {
-  const main = app.child_views[1];
-  if (main.laysOutWhatIsShown) return;
-  main.laysOutWhatIsShown = true;
+  if (app.laysOutWhatIsShown) return;
+  app.laysOutWhatIsShown = true;
   let due = false;
   const now = app.invalidate_layout;
   app.invalidate_layout = () => {
@@ -290,7 +289,15 @@ function layOutWhatIsShown(app) {
       now.call(app);
     });
   };
-  Object.defineProperty(main, "layoutable_views", { get: () => main.child_views.filter((screen) => screen.model.visible) });
+  let layout = app;
+  while (!Object.hasOwn(layout, "layoutable_views")) layout = Object.getPrototypeOf(layout);
+  if (layout.ofOurs) return;
+  layout.ofOurs = Object.getOwnPropertyDescriptor(layout, "layoutable_views").get;
+  Object.defineProperty(layout, "layoutable_views", { get() {
+    const parts = layout.ofOurs.call(this);
+    // a notebook has views of others
+    return this.root.laysOutWhatIsShown ? parts.filter((part) => part.model.visible) : parts;
+  } });
 }
 
 // Before any part beside the bar is made.
