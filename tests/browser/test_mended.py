@@ -178,6 +178,7 @@ def test_files_together_the_dark_and_what_is_left(
     page.locator("input[type=file]").first.set_input_files([table])
     page.get_by_text("80 records, 3 columns").first.wait_for()
     assert page.evaluate("window.flashes") == []
+    ready(page)  # until then the rows of the second file may take the place of the first file's
     # in the dark, the list that a cell opens is dark, too
     cell = page.locator(".af-columns .tabulator-row").nth(1).locator("[tabulator-field='role']")
     cell.scroll_into_view_if_needed()

@@ -133,6 +133,25 @@ def download(
     )
 
 
+class Table(pn.widgets.Tabulator):
+    """A table whose columns share the editors and formatters that are alike.
+
+    Panel gives each column two models of its own, and each change of the page walks over all of them.
+    """
+
+    def _get_column_definitions(self, *names_and_frame: Any) -> list[Any]:
+        columns = super()._get_column_definitions(*names_and_frame)
+        alike: dict[tuple[Any, ...], Any] = {}
+        for column in columns:
+            for part in ("editor", "formatter"):
+                model = getattr(column, part)
+                settings = model.properties_with_values(include_defaults=False)
+                setattr(
+                    column, part, alike.setdefault((type(model), *map(repr, sorted(settings.items()))), model)
+                )
+        return columns
+
+
 def titled(columns: Mapping[str, tuple[str, int, str]]) -> dict[str, Any]:
     """Return how a table of Tabulator shows columns, from the title, the width and the tooltip of each."""
     return {
