@@ -9,15 +9,31 @@ from typing import Any, ClassVar
 import panel as pn
 import param
 from markupsafe import Markup, escape
-from panel.layout.base import ListPanel
+from panel.layout.base import ListLike, ListPanel
 
 WIDE = 7
 """Columns of a table beyond which it may be wider than the page: each is as wide as its text, and a shadow says that it goes on."""
 
 
+class _NoLayout(ListLike):
+    """What stands in place of the row that Panel makes for each pane, for panes that stand in no layout."""
+
+    def __init__(self, *panes: Any, **params: Any) -> None:
+        """Keep nothing: not even what every parameterized object has."""
+
+
+class _LightPane(pn.pane.HTML):
+    """A pane of markup inside a layout: it has no row that is told of each of its changes."""
+
+    default_layout = _NoLayout
+
+    def _sync_layoutable(self, *events: Any) -> None:
+        """Tell nobody."""
+
+
 def html(text: str | Markup = "", *classes: str, **params: Any) -> pn.pane.HTML:
     """Return a pane of markup; plain text is escaped."""
-    return pn.pane.HTML(
+    return _LightPane(
         str(escape(text)),
         css_classes=list(classes),
         sizing_mode="stretch_width",
@@ -133,7 +149,7 @@ def download(
     )
 
 
-class Table(pn.widgets.Tabulator):
+class LightTable(pn.widgets.Tabulator):
     """A table whose columns share the editors and formatters that are alike.
 
     Panel gives each column two models of its own, and each change of the page walks over all of them.
@@ -145,10 +161,11 @@ class Table(pn.widgets.Tabulator):
         for column in columns:
             for part in ("editor", "formatter"):
                 model = getattr(column, part)
-                settings = model.properties_with_values(include_defaults=False)
-                setattr(
-                    column, part, alike.setdefault((type(model), *map(repr, sorted(settings.items()))), model)
-                )
+                # what Bokeh says of them in public takes longer than to make them
+                settings = map(repr, sorted(model._property_values.items()))
+                first = alike.setdefault((type(model), *settings), model)
+                if first is not model:
+                    setattr(column, part, first)
         return columns
 
 

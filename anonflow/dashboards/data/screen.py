@@ -16,7 +16,7 @@ from markupsafe import Markup
 from anonflow import datasets
 from anonflow.dashboards.components.at_work import AtWork
 from anonflow.dashboards.components.html import (
-    Table,
+    LightTable,
     button,
     card,
     download,
@@ -150,7 +150,7 @@ STEPS = """
 """The steps of the work."""
 
 
-class _ColumnTable(Table):
+class _ColumnTable(LightTable):
     """The table of columns, whose long texts take the room that is left.
 
     Panel has no least width of a column, and gives what a configuration says of one to its neighbour where rows have boxes to tick.
@@ -645,7 +645,7 @@ class DataScreen(pn.viewable.Viewer):
         self.guess = button("First guess again", self.choice.infer)
         self.code = button("Code the table", self.workspace.data.code_again, visible=False)
         self.sentence, self.bars, self.counts = html("", "af-unique"), html(), html()
-        self.first = Table(
+        self.first = LightTable(
             pd.DataFrame(),
             show_index=False,
             disabled=True,

@@ -16,7 +16,7 @@ from anonflow.algorithms.view import sizes_of
 from anonflow.dashboards.components.at_work import AtWork
 from anonflow.dashboards.components.clickable import Clickable
 from anonflow.dashboards.components.html import (
-    Table,
+    LightTable,
     badge,
     button,
     card,
@@ -207,7 +207,7 @@ class ExploreScreen(Screen):
         pn.bind(self._show_records, self.search, self.only_changed, watch=True)
         self.matching = html("")
         self.records = stack()
-        self.table: Table | None = None
+        self.table: LightTable | None = None
 
     def _show_records(self, *values: Any) -> None:
         say(self.matching, soft("Searching…", "status"))
@@ -355,8 +355,8 @@ class ExploreScreen(Screen):
             self.attacked.object = str(attacks_markup(model.attacks, k))
 
 
-def _record_table(frame: Any, groups: dict[str, list[str]], titles: dict[str, str]) -> Table:
-    table = Table(
+def _record_table(frame: Any, groups: dict[str, list[str]], titles: dict[str, str]) -> LightTable:
+    table = LightTable(
         frame,
         show_index=False,
         disabled=True,
