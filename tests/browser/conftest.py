@@ -198,7 +198,7 @@ def browser() -> Iterator[Any]:
 @pytest.fixture
 def new_page(browser: Any) -> Iterator[Callable[..., Any]]:
     """Make pages, each in a context of its own, as different people have them."""
-    contexts = []
+    contexts, pages = [], []
 
     def make(**settings: Any) -> Any:
         # colours at once: a fade that starts late on a busy machine is no colour of the page
@@ -209,6 +209,7 @@ def new_page(browser: Any) -> Iterator[Callable[..., Any]]:
         context.add_init_script(HEARD)
         contexts.append(context)
         page = context.new_page()
+        pages.append(page)
         page.requested, page.errors = [], []
         page.on("request", lambda request: page.requested.append(request.url))
         page.on("websocket", lambda socket: page.requested.append(socket.url))
@@ -222,6 +223,8 @@ def new_page(browser: Any) -> Iterator[Callable[..., Any]]:
     yield make
     for context in contexts:
         context.close()
+    # a page stands still where a change fails in it, mostly long before anybody notices
+    assert [error for page in pages for error in page.errors if "TypeError" in error] == []
 
 
 @pytest.fixture

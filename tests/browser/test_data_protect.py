@@ -129,23 +129,6 @@ def test_rows_that_come_before_a_table_is_built_are_shown(page: Any, serve: Call
     assert page.errors == []
 
 
-def test_columns_that_come_before_a_table_is_drawn_are_no_error(
-    page: Any, serve: Callable[..., Any], tmp_path: Path
-) -> None:
-    """An upload shows its table and then gives it its columns: now and then the page stopped there."""
-    open_people(page, serve, tmp_path)
-    drawn = page.evaluate("""() => {
-      const parts = (view) => [view, ...(view.child_views ?? []).flatMap(parts)];
-      const view = [...Bokeh.index.roots].flatMap(parts).find((part) => part.tabulator);
-      view.tabulator = undefined;
-      view.model.properties.columns.change.emit();
-      view.render();
-      return view.tabulator !== undefined;
-    }""")
-    assert drawn
-    assert page.errors == []
-
-
 def test_protect_by_mouse_and_keyboard(page: Any, serve: Callable[..., Any], tmp_path: Path) -> None:
     open_people(page, serve, tmp_path)
     step(page, "Protect")

@@ -178,6 +178,7 @@ def test_files_together_the_dark_and_what_is_left(
     page.locator("input[type=file]").first.set_input_files([table])
     page.get_by_text("80 records, 3 columns").first.wait_for()
     assert page.evaluate("window.flashes") == []
+    ready(page)  # until then the rows of the second file may take the place of the first file's
     # in the dark, the list that a cell opens is dark, too
     cell = page.locator(".af-columns .tabulator-row").nth(1).locator("[tabulator-field='role']")
     cell.scroll_into_view_if_needed()
@@ -239,3 +240,103 @@ def test_a_page_that_would_lose_something_says_so(
     page.reload()
     ready(page)
     assert messages == ["beforeunload"]
+
+
+EARLY = """async () => {
+  const get = (name) => Bokeh.Models.get(name), make = (name, set = {}) => new (get(name))(set), parent = [...Bokeh.index.roots][0];
+  const source = () => make("ColumnDataSource", { data: { x: [1] } });
+  const kinds = {
+    "panel.models.layout.Column": { children: [make("Div")] }, "panel.models.layout.Card": { children: [make("Div"), make("Div")] },
+    "Row": { children: [make("Div")] }, "panel.models.tabs.Tabs": { tabs: [make("TabPanel", { title: "first", child: make("Div") })] },
+    "panel.models.widgets.Button": {}, "panel.models.widgets.CustomSelect": { options: ["a", "b"], value: "a" }, "Select": { options: ["a"] },
+    "panel.models.widgets.TextInput": {}, "TextAreaInput": {}, "PasswordInput": {}, "Checkbox": {}, "CheckboxGroup": { labels: ["a"] },
+    "panel.models.widgets.RadioButtonGroup": { labels: ["a"] }, "RadioGroup": { labels: ["a"] }, "MultiChoice": { options: ["a"] },
+    "Slider": { start: 0, end: 2, value: 1 }, "RangeSlider": { start: 0, end: 2, value: [0, 1] }, "Spinner": {}, "AutocompleteInput": {},
+    "FileInput": {}, "panel.models.file_dropper.FileDropper": {}, "panel.models.widgets.FileDownload": {}, "panel.models.markup.HTML": {},
+    "panel.models.widgets.Progress": {}, "Progress": {}, "Switch": {}, "Toggle": {}, "DatePicker": {}, "Figure": {},
+    "panel.models.tabulator.DataTabulator": { source: source(), columns: [make("TableColumn", { field: "x" })] },
+  };
+  const errors = [];
+  for (const [name, set] of Object.entries(kinds)) {
+    const model = make(name, set), view = new model.default_view({ model, parent });
+    let heard = 0;
+    const change = (when) => {
+      for (const property of model) {
+        if (property.attr === "download" || property.attr.startsWith("_")) continue;  // files for the person
+        try { property.change.emit(); } catch (error) { errors.push(`${name}, ${property.attr} ${when}: ${error.message}`); }
+      }
+    };
+    view.initialize();
+    await view.lazy_initialize();
+    view.connect_signals();
+    view.on_change(model.properties.name, () => { heard += 1; });
+    change("before it is drawn");
+    change("once more");
+    if (heard !== 0) errors.push(`${name} hears before it is drawn`);
+    view.render();
+    view.r_after_render();
+    do await new Promise((done) => setTimeout(done)); while (view.unheard || view.tabulator?.initialized === false);
+    await null;
+    if (heard !== 2) errors.push(`${name} heard ${heard} of 2 changes when it was drawn`);
+    change("when it is drawn");
+    if (heard !== 3) errors.push(`${name} does not hear at once when it is drawn`);
+    view.remove();
+  }
+  return errors;
+}"""
+"""Make a view of each kind as Bokeh does, tell it of changes before it is drawn, and draw it: what went wrong."""
+
+
+def test_no_part_hears_of_a_change_before_it_is_drawn(page: Any, serve: Callable[..., Any]) -> None:
+    """Views listen before they are drawn: where parts beside them came late, a change failed in them, and the page stood still."""
+    page.goto(serve().url)
+    ready(page)
+    assert page.evaluate(EARLY) == []
+    assert page.errors == []
+
+
+LATE_PART = """async () => {
+  const make = (name, set = {}) => new (Bokeh.Models.get(name))(set), parent = [...Bokeh.index.roots][0];
+  const views = [], model = make("panel.models.layout.Column"), column = new model.default_view({ model, parent });
+  const idle = async () => { for (let task = 0; task < 5; task += 1) await new Promise((done) => setTimeout(done)); };
+  let goOn;
+  const late = new Promise((done) => { goOn = done; });
+  const part = (until) => {
+    const input = make("panel.models.widgets.TextInput"), shown = input.default_view;
+    input.default_view = class extends shown {
+      async lazy_initialize() { await super.lazy_initialize(); views.push(this); await until; }
+    };
+    return input;
+  };
+  column.initialize();
+  await column.lazy_initialize();
+  column.connect_signals();
+  column.render();
+  column.r_after_render();
+  const [gone, first, second, third] = [part(), part(late), part(), part()];
+  model.children = [gone, first, second];
+  await idle();
+  model.children = [first, second, third];
+  model.children = [third, second, first];
+  await idle();
+  second.disabled = true;
+  goOn();
+  await idle();
+  const order = [...column.shadow_el.children], places = column.child_views.map((view) => order.indexOf(view.el));
+  const seen = [views.length, views.filter((view) => !view.is_destroyed).length, places, column.child_views.map((view) => view.model.disabled)];
+  column.remove();
+  return seen;
+}"""
+"""Change the parts of a column while a part is made: the views made, those that listen at the end, where they stand, and which are disabled."""
+
+
+def test_parts_that_change_while_one_is_made_have_one_view_each(page: Any, serve: Callable[..., Any]) -> None:
+    """Changes that overlapped made a view each of the same part; those that were never drawn listened for ever."""
+    page.goto(serve().url)
+    ready(page)
+    views, listening, places, disabled = page.evaluate(LATE_PART)
+    assert (views, listening) == (4, 3)
+    assert places == sorted(places)
+    assert -1 not in places
+    assert disabled == [False, True, False]
+    assert page.errors == []

@@ -90,6 +90,33 @@ def test_the_old_screen_is_dim_until_the_server_answers(page: Any, tmp_path: Pat
     assert main.evaluate(looks) == calm
 
 
+LAID_OUT = """() => {
+  let views = Bokeh.index.roots[0];
+  const seen = window.laidOut = [];
+  while (!Object.hasOwn(views, "update_bbox") || !Object.hasOwn(views, "layoutable_views")) views = Object.getPrototypeOf(views);
+  const update = views.update_bbox;
+  views.update_bbox = function () { seen.push(this.el.checkVisibility()); return update.call(this); };
+}"""
+"""Note of each part that Bokeh lays out whether it is seen."""
+
+
+def test_a_tab_lays_out_what_is_shown_alone(page: Any, serve: Any, flow: Callable[..., str]) -> None:
+    """Bokeh lays out everything of a page, also what is hidden: of Protect most are the other tabs."""
+    page.goto(serve(flow()).url)
+    ready(page)
+    step(page, "Protect")
+    tabs = page.locator(".bk-tab").filter(visible=True)
+    for at in range(tabs.count()):
+        tabs.nth(at).click()
+        ready(page)
+    page.evaluate(LAID_OUT)
+    tabs.nth(1).click()
+    ready(page)
+    seen = page.evaluate("window.laidOut")
+    assert seen.count(True) > 20
+    assert seen.count(False) < seen.count(True), "a few that are folded, for the hundreds of the other tabs"
+
+
 def test_every_screen_fits_a_tablet_and_the_dark_and_asks_nobody_else(
     new_page: Callable[..., Any], serve: Any, flow: Callable[..., str]
 ) -> None:

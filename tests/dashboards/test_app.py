@@ -367,6 +367,46 @@ def test_a_step_changes_the_screens_in_one_message_and_never_shows_two(app: App)
     assert len(at_once) == 3, "the two screens, and the way back"
 
 
+def _hidden_layouts(place: Any) -> Iterator[Any]:
+    """Yield the models of a page that are hidden and hold others, from those that are shown; not the tabs that were seen."""
+    for model in getattr(place, "children", []):
+        if model.visible:
+            yield from _hidden_layouts(model)
+        elif getattr(model, "children", []):
+            yield model
+    for tab in getattr(place, "tabs", []):
+        if tab.child.visible:
+            yield from _hidden_layouts(tab.child)
+
+
+def test_what_is_hidden_has_no_models(app: App, workspace: Workspace) -> None:
+    """Each model of a page takes some milliseconds of the event loop that all users share, and is walked through with every later change."""
+    workspace.opener.open_dataset("census_like", n=60, seed=1)
+    workspace.start()
+    workspace.wait()
+    document, unseen = Document(), []
+    with set_curdoc(document):
+        document.add_root(root := app.__panel__().get_root(document))
+        for at, name in enumerate(STEPS):
+            app.step = at
+            shown, views = root.children[2].children[-1], [name]
+            if name == "Protect":
+                app._screens[at][1].clicks += 1
+                tabs = app._screens[at].select(pn.Tabs)[0]
+                views = list(range(len(tabs)))
+            for view in views:
+                if name == "Protect":
+                    tabs.active = view
+                # what is at work is shown, and then hidden again
+                hidden = [
+                    model
+                    for model in _hidden_layouts(shown)
+                    if "af-doing" not in model.children[0].css_classes
+                ]
+                unseen += [f"{name}, {view}: {model.children}" for model in hidden]
+    assert unseen == []
+
+
 def test_a_screen_that_cannot_be_shown_leaves_the_one_that_is(
     app: App, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -20,6 +20,7 @@ from anonflow.dashboards.components.clickable import Clickable
 from anonflow.dashboards.components.direction import arrow, directed, sentence
 from anonflow.dashboards.components.figure_files import figures_of_runs
 from anonflow.dashboards.components.html import (
+    LightTable,
     button,
     card,
     download,
@@ -201,7 +202,7 @@ class CompareScreen(Screen):
 
     def _make_results(self) -> None:
         numbers = {name: NumberFormatter(format=form, text_align="right") for name, form in _NUMBERS.items()}
-        self.table = pn.widgets.Tabulator(
+        self.table = LightTable(
             self.model.rows(),
             show_index=False,
             disabled=True,

@@ -7,15 +7,33 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import panel as pn
+import param
 from markupsafe import Markup, escape
+from panel.layout.base import ListLike, ListPanel
 
 WIDE = 7
 """Columns of a table beyond which it may be wider than the page: each is as wide as its text, and a shadow says that it goes on."""
 
 
+class _NoLayout(ListLike):
+    """What stands in place of the row that Panel makes for each pane, for panes that stand in no layout."""
+
+    def __init__(self, *panes: Any, **params: Any) -> None:
+        """Keep nothing: not even what every parameterized object has."""
+
+
+class _LightPane(pn.pane.HTML):
+    """A pane of markup inside a layout: it has no row that is told of each of its changes."""
+
+    default_layout = _NoLayout
+
+    def _sync_layoutable(self, *events: Any) -> None:
+        """Tell nobody."""
+
+
 def html(text: str | Markup = "", *classes: str, **params: Any) -> pn.pane.HTML:
     """Return a pane of markup; plain text is escaped."""
-    return pn.pane.HTML(
+    return _LightPane(
         str(escape(text)),
         css_classes=list(classes),
         sizing_mode="stretch_width",
@@ -51,12 +69,32 @@ def items(lines: Iterable[str | Markup], kind: str = "limits") -> Markup:
     return Markup("<ul class='{}'>{}</ul>").format(kind, listed)
 
 
+class _Late(ListPanel):
+    """Parts of which a page has models from their first showing on.
+
+    Every model takes some milliseconds of the event loop that all users share, and is walked through with each later
+    change of the page. Nothing beside the parts is placed anew: their place is there before.
+    """
+
+    def _get_objects(self, model: Any, *of_page: Any) -> tuple[list[Any], list[Any]]:
+        return super()._get_objects(model, *of_page) if self.visible or model.children else ([], [])
+
+    @param.depends("visible", watch=True)
+    def _show_parts(self) -> None:
+        if self.visible and any(len(self) > len(model.children) for model, _ in self._models.values()):
+            self.param.trigger("objects")
+
+
+class _Stack(_Late, pn.Column):
+    """Parts below each other."""
+
+
 def stack(*inside: Any, **params: Any) -> pn.Column:
-    """Return parts below each other, over the whole width."""
-    return pn.Column(*inside, **{"sizing_mode": "stretch_width", "margin": 0, **params})
+    """Return parts below each other, over the whole width; while it is hidden at first, a page has no models of them."""
+    return _Stack(*inside, **{"sizing_mode": "stretch_width", "margin": 0, **params})
 
 
-class _Lines(pn.Row):
+class _Lines(_Late, pn.Row):
     """Parts in lines: as wide as the widest at least, where a row is as wide as all of them."""
 
     _direction: ClassVar[str] = "vertical"
@@ -111,6 +149,26 @@ def download(
     )
 
 
+class LightTable(pn.widgets.Tabulator):
+    """A table whose columns share the editors and formatters that are alike.
+
+    Panel gives each column two models of its own, and each change of the page walks over all of them.
+    """
+
+    def _get_column_definitions(self, *names_and_frame: Any) -> list[Any]:
+        columns = super()._get_column_definitions(*names_and_frame)
+        alike: dict[tuple[Any, ...], Any] = {}
+        for column in columns:
+            for part in ("editor", "formatter"):
+                model = getattr(column, part)
+                # what Bokeh says of them in public takes longer than to make them
+                settings = map(repr, sorted(model._property_values.items()))
+                first = alike.setdefault((type(model), *settings), model)
+                if first is not model:
+                    setattr(column, part, first)
+        return columns
+
+
 def titled(columns: Mapping[str, tuple[str, int, str]]) -> dict[str, Any]:
     """Return how a table of Tabulator shows columns, from the title, the width and the tooltip of each."""
     return {
@@ -123,7 +181,7 @@ def titled(columns: Mapping[str, tuple[str, int, str]]) -> dict[str, Any]:
 def labelled(widget: Any, **params: Any) -> pn.Column:
     """Return a group of boxes below its label, which Panel gives to screen readers alone."""
     label = html(Markup('<span class="label" aria-hidden="true">{}</span>').format(widget.label))
-    return pn.Column(label, widget, margin=0, **params)
+    return _Stack(label, widget, margin=0, **params)
 
 
 def facts(header: Sequence[str], rows: Iterable[Sequence[Any]], numbers: Iterable[int] = ()) -> Markup:

@@ -77,19 +77,6 @@ class LatePart(ShownPart):
         return self._place
 
 
-def when_shown(part: pn.viewable.Viewable) -> pn.Column:
-    """Return the place of a part that may be hidden: a page has models of it from its first showing on, and nothing beside it is placed anew."""
-    place = stack()
-
-    def first(visible: bool) -> None:
-        if visible and not len(place):
-            place.append(part)
-
-    first(part.visible)
-    pn.bind(first, part.param.visible, watch=True)
-    return place
-
-
 class Screen(ShownPart):
     """A screen over a workspace; it is shown while its page is visible."""
 
@@ -98,9 +85,8 @@ class Screen(ShownPart):
     title: ClassVar[str] = ""
 
     def lay_out(self, lead: str, *inside: Any, badge: Markup | None = None) -> None:
-        """Make the page of its title, of what it is about, and of some parts; those that are hidden are built for it when they are shown."""
-        parts = (part if getattr(part, "visible", True) else when_shown(part) for part in inside)
-        self._page = pn.Column(head(self.title, lead, badge), *parts, sizing_mode="stretch_width")
+        """Make the page of its title, of what it is about, and of some parts."""
+        self._page = pn.Column(head(self.title, lead, badge), *inside, sizing_mode="stretch_width")
         self._page.link(self, visible="shown")
 
     def __panel__(self) -> pn.viewable.Viewable:

@@ -16,6 +16,7 @@ from markupsafe import Markup
 from anonflow import datasets
 from anonflow.dashboards.components.at_work import AtWork
 from anonflow.dashboards.components.html import (
+    LightTable,
     button,
     card,
     download,
@@ -31,7 +32,6 @@ from anonflow.dashboards.components.html import (
 )
 from anonflow.dashboards.components.markup import unique_bars
 from anonflow.dashboards.components.option_field import option_field
-from anonflow.dashboards.components.shown_part import when_shown
 from anonflow.dashboards.components.upload import DiskDropper
 from anonflow.dashboards.data.advice import QUICK, BlankPrices, DataAdvice
 from anonflow.dashboards.data.column_form import (
@@ -150,7 +150,7 @@ STEPS = """
 """The steps of the work."""
 
 
-class _ColumnTable(pn.widgets.Tabulator):
+class _ColumnTable(LightTable):
     """The table of columns, whose long texts take the room that is left.
 
     Panel has no least width of a column, and gives what a configuration says of one to its neighbour where rows have boxes to tick.
@@ -283,17 +283,15 @@ class DataScreen(pn.viewable.Viewer):
         for way, part in ways.items():
             part.visible = self.way.rx() == way
         self._about_dataset()
-        self._ways_in = stack(
-            self.way, *map(when_shown, ways.values()), visible=self.workspace.data.frame is None
-        )
+        self._ways_in = stack(self.way, *ways.values(), visible=self.workspace.data.frame is None)
         self.unfold = button(
             "Open another table",
             lambda: self._ways_in.param.update(visible=not self._ways_in.visible),
             visible=False,
         )
         self._source = card(
-            "Open a table", when_shown(self._question), AtWork(self.reading), self.waiting, self.without, self.unfold,
-            when_shown(self._ways_in), self.dropped, self.wrong,
+            "Open a table", self._question, AtWork(self.reading), self.waiting, self.without, self.unfold,
+            self._ways_in, self.dropped, self.wrong,
         )  # fmt: skip
 
     def _about_dataset(self, *names: str) -> None:
@@ -647,7 +645,7 @@ class DataScreen(pn.viewable.Viewer):
         self.guess = button("First guess again", self.choice.infer)
         self.code = button("Code the table", self.workspace.data.code_again, visible=False)
         self.sentence, self.bars, self.counts = html("", "af-unique"), html(), html()
-        self.first = pn.widgets.Tabulator(
+        self.first = LightTable(
             pd.DataFrame(),
             show_index=False,
             disabled=True,

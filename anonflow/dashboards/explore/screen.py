@@ -16,6 +16,7 @@ from anonflow.algorithms.view import sizes_of
 from anonflow.dashboards.components.at_work import AtWork
 from anonflow.dashboards.components.clickable import Clickable
 from anonflow.dashboards.components.html import (
+    LightTable,
     badge,
     button,
     card,
@@ -32,7 +33,7 @@ from anonflow.dashboards.components.html import (
 )
 from anonflow.dashboards.components.release_card import Remedies, card_lines, run_numbers
 from anonflow.dashboards.components.run_select import RunSelect
-from anonflow.dashboards.components.shown_part import Screen, when_shown
+from anonflow.dashboards.components.shown_part import Screen
 from anonflow.dashboards.explore.association_card import AssociationCard
 from anonflow.dashboards.explore.model import Attacks, ExploreModel, FoundRecords, called, in_plain_words
 from anonflow.dashboards.session.workspace import Workspace
@@ -72,7 +73,7 @@ class ExploreScreen(Screen):
             self.chosen,
             self._of_run("This run", self.facts),
             card("Loss by attribute and run", self.losses, lead="0% is the value itself, 100% is published as *: lower is better. ▶ is the run that is shown."),
-            when_shown(self.levels),
+            self.levels,
             self._of_run("Before and after: one column", self.column, self.distance, self.overlay, lead=("Blue bars: the originals. Orange line with diamonds: what is published, each range spread evenly over its width, each set "
     "over its members.")),
             AssociationCard(workspace),
@@ -206,7 +207,7 @@ class ExploreScreen(Screen):
         pn.bind(self._show_records, self.search, self.only_changed, watch=True)
         self.matching = html("")
         self.records = stack()
-        self.table: pn.widgets.Tabulator | None = None
+        self.table: LightTable | None = None
 
     def _show_records(self, *values: Any) -> None:
         say(self.matching, soft("Searching…", "status"))
@@ -354,8 +355,8 @@ class ExploreScreen(Screen):
             self.attacked.object = str(attacks_markup(model.attacks, k))
 
 
-def _record_table(frame: Any, groups: dict[str, list[str]], titles: dict[str, str]) -> pn.widgets.Tabulator:
-    table = pn.widgets.Tabulator(
+def _record_table(frame: Any, groups: dict[str, list[str]], titles: dict[str, str]) -> LightTable:
+    table = LightTable(
         frame,
         show_index=False,
         disabled=True,

@@ -87,9 +87,9 @@ class HierarchyBuilder(ShownPart):
         self.groups = stack(self.clicks, names, self.picked)
         self.of_way = {
             "intervals": in_lines(self.step, self.levels, self.fanout, self.origin),
-            "positions": pn.Row(self.hide),
-            "prefixes": pn.Row(self.lengths),
-            "calendar": pn.Row(self.periods),
+            "positions": in_lines(self.hide),
+            "prefixes": in_lines(self.lengths),
+            "calendar": in_lines(self.periods),
             "groups": self.groups,
             "file": stack(self.delimiter, self.dropper),
         }

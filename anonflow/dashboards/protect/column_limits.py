@@ -10,7 +10,7 @@ import panel as pn
 import param
 
 from anonflow.dashboards.components.draft_form import DraftForm
-from anonflow.dashboards.components.html import html, notice, say, soft, stack
+from anonflow.dashboards.components.html import LightTable, html, notice, say, soft, stack
 from anonflow.dashboards.session.draft_spec import written
 from anonflow.errors import ParameterError
 from anonflow.option import plain_number
@@ -38,7 +38,7 @@ class LimitTable(DraftForm, pn.viewable.Viewer):
 
     def __init__(self, workspace: Any, **params: Any) -> None:
         names = ["column", "kind", *FIELDS, "boundary"]
-        self.table = pn.widgets.Tabulator(
+        self.table = LightTable(
             pd.DataFrame(columns=names),
             show_index=False,
             sortable=False,

@@ -158,6 +158,7 @@ class DiversityForm(pn.viewable.Viewer):
         ways = {"make classes": "classes", "more rows for all (blind)": "blind"}
         self.way = param_field(of.way, "Against a draw that fails", 240, options=ways)
         self.meaning, self.feasible = html(), html()
+        self.first, self.second = in_lines(), in_lines()
         pn.bind(
             lambda column: None if column is None else choice.param.update(column=column),
             self.sensitive,
@@ -177,10 +178,9 @@ class DiversityForm(pn.viewable.Viewer):
             options=columns, value=choice.column if choice.column in columns else None
         )
         is_diverse = choice.criterion != NONE
-        for name, widget in self.numbers.items():
-            widget.visible = name in choice.needed
-        for widget in (self.sensitive, self.chance, self.way):
-            widget.visible = is_diverse
+        numbers = [widget for name, widget in self.numbers.items() if name in choice.needed]
+        self.first.objects = [self.criterion, *([self.sensitive, *numbers] if is_diverse else [])]
+        self.second.objects = [self.chance, self.way] if is_diverse else []
         price = PRICE if is_diverse else ""
         self.meaning.object = f"<p>{escape(CRITERIA[choice.criterion])} {escape(choice.distance)} {price}</p>"
         kind, text = "af-muted", ""
@@ -194,9 +194,4 @@ class DiversityForm(pn.viewable.Viewer):
         self.feasible.param.update(css_classes=[kind], object=text)
 
     def __panel__(self) -> pn.viewable.Viewable:
-        return stack(
-            in_lines(self.criterion, self.sensitive, *self.numbers.values()),
-            self.meaning,
-            self.feasible,
-            in_lines(self.chance, self.way),
-        )
+        return stack(self.first, self.meaning, self.feasible, self.second)

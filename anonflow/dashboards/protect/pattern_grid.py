@@ -111,7 +111,7 @@ class PatternBoard(ShownPart):
             self.rules,
             self.fallback,
         )
-        self.listing = pn.Row(self.add, self.fresh)
+        self.listing = in_lines(self.add, self.fresh)
         pn.bind(lambda number: choice.param.update(at_most=number), self.at_most, watch=True)
         pn.bind(self._set_never, self.never, watch=True)
         pn.bind(self._weighted, self.weighted, watch=True)

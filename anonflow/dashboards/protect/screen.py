@@ -19,7 +19,7 @@ from anonflow.dashboards.components.option_field import (
     option_value,
     param_field,
 )
-from anonflow.dashboards.components.shown_part import LatePart, when_shown
+from anonflow.dashboards.components.shown_part import LatePart
 from anonflow.dashboards.hierarchies.editor import HierarchyBuilder
 from anonflow.dashboards.hierarchies.form import HierarchyChoice
 from anonflow.dashboards.protect.column_limits import LimitTable
@@ -263,13 +263,14 @@ class ProtectScreen(pn.viewable.Viewer):
             visible=False,
         )
         self.unfold.on_click(lambda event: details.param.update(visible=not details.visible))
-        page = pn.Column(self.questions, self.unfold, when_shown(details), sizing_mode="stretch_width")
+        page = pn.Column(self.questions, self.unfold, details, sizing_mode="stretch_width")
 
         def turned(*events: Any) -> None:
-            for at, part in enumerate(late.values(), start=1):
-                part.shown = page.visible and details.visible and tabs.active == at
-            for at, place in enumerate(tabs):
-                place.visible = tabs.active == at  # Bokeh gives all tabs the height of the highest
+            with pn.io.hold():  # in one message, which a browser lays out once
+                for at, place in enumerate(tabs):
+                    place.visible = tabs.active == at  # Bokeh gives all tabs the height of the highest
+                for at, part in enumerate(late.values(), start=1):
+                    part.shown = page.visible and details.visible and tabs.active == at
 
         turned()
         pn.bind(turned, tabs.param.active, page.param.visible, details.param.visible, watch=True)

@@ -8,7 +8,8 @@ pytest.importorskip("panel", reason="the dashboards are an extra")
 import panel as pn
 import param
 
-from anonflow.dashboards.components.shown_part import LatePart, ShownPart, when_shown
+from anonflow.dashboards.components.html import stack
+from anonflow.dashboards.components.shown_part import LatePart, ShownPart
 
 
 class Numbers(param.Parameterized):
@@ -60,15 +61,18 @@ def test_a_late_part_is_built_when_it_is_first_shown_and_kept() -> None:
 
 def test_a_hidden_part_has_no_models_until_it_is_visible() -> None:
     """A page with its hidden parts opened on the event loop that all users share."""
-    hidden, beside = pn.pane.HTML("hidden", visible=False), pn.pane.HTML("beside")
-    place = when_shown(hidden)
-    root = pn.Column(place, beside).get_root()
-    assert (hidden._models, len(beside._models)) == ({}, 1)
-    below = root.children[1]
+    inside, beside = pn.pane.HTML("inside"), pn.pane.HTML("beside")
+    hidden = stack(inside, visible=False)
+    root = pn.Column(hidden, beside).get_root()
+    place, below = root.children
+    assert (place.children, inside._models) == ([], {})
+    hidden.append(second := pn.pane.HTML("second"))
+    assert place.children == []
     hidden.visible = True
-    assert len(hidden._models) == 1
-    assert root.children[1] is below, "whatever stands beside it stays as it is"
+    assert (len(place.children), len(inside._models), len(second._models)) == (2, 1, 1)
+    assert root.children == [place, below], "whatever stands beside it stays as it is"
+    first = place.children[0]
     hidden.visible = False
+    hidden.append(pn.pane.HTML("third"))
     hidden.visible = True
-    assert list(place) == [hidden]
-    assert list(when_shown(beside)) == [beside]
+    assert (len(place.children), place.children[0]) == (3, first)

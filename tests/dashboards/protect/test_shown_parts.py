@@ -88,7 +88,7 @@ def test_an_opening_builds_the_shown_tab_alone_and_each_other_tab_when_it_is_fir
     assert built == []
     assert page.select(pn.widgets.Tabulator) == []
     for at, (kind, parts) in enumerate(
-        ((TargetCard, 10), (HierarchyBuilder, 30), (PatternBoard, 20), (None, 15), (None, 3)), start=1
+        ((TargetCard, 10), (HierarchyBuilder, 30), (PatternBoard, 20), (None, 5), (None, 3)), start=1
     ):
         tabs.active = at
         assert built[at - 1 :] == [kind] * (kind is not None)

@@ -184,7 +184,8 @@ def test_k_and_methods_are_a_click_further(workspace: Workspace) -> None:
     screen = ProtectScreen(workspace=workspace)
     page = screen.__panel__()
     place = page[-1]
-    assert not place.select(lambda part: part is screen.k)
+    root = page.get_root()
+    assert root.children[-1].children == []
     screen.unfold.clicks += 1
-    assert place.select(lambda part: part is screen.k)
-    assert place[0].visible
+    assert place.visible
+    assert len(root.children[-1].children) == len(place)

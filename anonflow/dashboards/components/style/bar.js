@@ -160,6 +160,45 @@ function mend(root) {
   for (const node of root.querySelectorAll("*")) if (node.shadowRoot && node.getClientRects().length) mend(node.shadowRoot);
 }
 
+// A view listens to its model before it is drawn, and the parts beside it may come in a later task. A change in between fails in the view, and nobody
+// else hears of it: the page stands still. Here a view hears of it when it is drawn, since not every change is drawn by itself, new parts are not.
+// A change of parts while parts are built would build them twice, and the first ones would listen for ever: one build waits for the other.
+function hearWhenDrawn() {
+  let layout = window.Bokeh.Models.get("Row").prototype.default_view.prototype;
+  while (!Object.hasOwn(layout, "build_child_views")) layout = Object.getPrototypeOf(layout);
+  let any = layout;
+  while (!Object.hasOwn(any, "connect")) any = Object.getPrototypeOf(any);
+  if (any.hearsWhenDrawn) return;
+  any.hearsWhenDrawn = true;
+  const connect = any.connect, build = layout.build_child_views;
+  any.connect = function (signal, slot) {
+    if (!this._slots.has(slot)) this._slots.set(slot, (...news) => {
+      const hear = () => { if (!this.is_destroyed) this._await_ready(Promise.resolve(slot.apply(this, news))); };
+      let place = this;
+      while (place && !("layoutable_views" in place)) place = place.parent;
+      if (!place || (place._applied_stylesheets.length && !place.unheard)) return hear();
+      if (!place.unheard) {
+        place.unheard = [];
+        place.render = function () {
+          delete this.render;
+          this.render();
+          // after the task in which Tabulator builds a table
+          setTimeout(() => {
+            this.unheard.forEach((told) => queueMicrotask(told));
+            delete this.unheard;
+          });
+        };
+      }
+      place.unheard.push(hear);
+    });
+    return connect.call(this, signal, slot);
+  };
+  layout.build_child_views = function () {
+    const built = () => build.call(this);
+    return this.partsBuilt = (this.partsBuilt ?? Promise.resolve()).then(built, built);
+  };
+}
+
 // Panel may send rows or columns to a table that Tabulator builds in its next task: it drops them, or fails, and shows the old ones. It may send them
 // while somebody types in a cell, and the editor would be gone with the old row. All wait.
 function changeTablesInTime() {
@@ -167,13 +206,6 @@ function changeTablesInTime() {
   if (!table || table.changesInTime) return;
   table.changesInTime = true;
   const shown = window.Bokeh.Models.get("panel.models.tabulator.DataTabulator").prototype.default_view.prototype;
-  // a part that appears is drawn in a later task: until then there is no table that could change, and it is drawn as it is by then
-  const connect = shown.connect_signals;
-  shown.connect_signals = function () {
-    this.on_change = (properties, change) => Object.getPrototypeOf(this).on_change.call(this, properties, (...news) => this.tabulator && change(...news));
-    connect.call(this);
-    delete this.on_change;
-  };
   const setData = shown.setData;
   shown.setData = function () {
     const built = this.tabulator.initialized && !this._building;
@@ -245,9 +277,8 @@ function copyOf(event) {
 
 // Bokeh lays out everything, once for each part that appears or goes: here what is shown, once for all parts of a moment.
 function layOutWhatIsShown(app) {
-  const main = app.child_views[1];
-  if (main.laysOutWhatIsShown) return;
-  main.laysOutWhatIsShown = true;
+  if (app.laysOutWhatIsShown) return;
+  app.laysOutWhatIsShown = true;
   let due = false;
   const now = app.invalidate_layout;
   app.invalidate_layout = () => {
@@ -258,7 +289,20 @@ function layOutWhatIsShown(app) {
       now.call(app);
     });
   };
-  Object.defineProperty(main, "layoutable_views", { get: () => main.child_views.filter((screen) => screen.model.visible) });
+  let layout = app;
+  while (!Object.hasOwn(layout, "layoutable_views")) layout = Object.getPrototypeOf(layout);
+  if (layout.ofOurs) return;
+  layout.ofOurs = Object.getOwnPropertyDescriptor(layout, "layoutable_views").get;
+  Object.defineProperty(layout, "layoutable_views", { get() {
+    const parts = layout.ofOurs.call(this);
+    // a notebook has views of others
+    return this.root.laysOutWhatIsShown ? parts.filter((part) => part.model.visible) : parts;
+  } });
+}
+
+// Before any part beside the bar is made.
+export function initialize() {
+  hearWhenDrawn();
 }
 
 export function render({ model, el, view }) {
