@@ -414,8 +414,8 @@ def choose(
     share = MARGIN if method.ends_early and size is None else UNENDED
     takes, added = dict(start), 0.0
     if effort:
-        alone = model.expected(*table.cuts(cut or n, k).lengths, threads)
-        first, further = (unit * n * alone.wall / alone.seconds for unit in model.unit_seconds())
+        wall = model.effort_wall(*table.cuts(cut or n, k).lengths, threads, k)
+        first, further = (unit * n * wall for unit in model.unit_seconds())
         units, part, added = _units(first, further, max(share * seconds_left - base, 0.0))
         takes |= greatest if units else _between(least, greatest, part)
         takes[effort] = units

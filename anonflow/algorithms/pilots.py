@@ -63,7 +63,13 @@ SETTLED = 2_000
 """Records beyond which the time of a linear method (:class:`anonflow.algorithms.method.Algorithm`) grows in proportion."""
 
 A_THREAD = 2_048
-"""Records of a partition for each thread that a linear method gives work to, at least. Classes share out less: 500 of them are two blocks."""
+"""Records of a partition for each thread that a linear method gives work to, at least."""
+
+CLASSES = 256
+"""Classes for each thread that improves them, at least: a block of :mod:`anonflow.algorithms.classes.class_chains`."""
+
+FULL_BLOCKS = 1.3
+"""How many times as long a kick of class chains takes in a full block as in a stretch, which has fewer classes (1.0 to 1.6 on Adult)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,6 +239,25 @@ class PilotModel:
             int(at_once * self.memory(largest) + result_bytes),
             float((losses * lengths) @ counts / (lengths @ counts)),
         )
+
+    def effort_wall(self, lengths: np.ndarray, counts: np.ndarray, threads: int, k: int) -> float:
+        """Return the elapsed seconds for each second of the processor that an effort adds.
+
+        A method with threads shares its effort among them, also where its start is one thread's, as that of classes is.
+
+        Parameters
+        ----------
+        lengths, counts, threads
+            As :meth:`expected` takes them.
+        k : int
+        """
+        largest, total = int(lengths.max()), float(lengths @ counts)
+        of_classes = self.threaded and not self.linear
+        least = max(A_THREAD, CLASSES * k) if of_classes else A_THREAD
+        inner = max(1, min(threads, largest // least)) if self.threaded else 1
+        at_once = max(inner, min(threads, int(counts.sum())))
+        wall = self.load * max(largest / inner, total / at_once) / total
+        return wall * (FULL_BLOCKS if of_classes else 1.0)
 
     def _at(self, records: int, values: list[float], settled: int | None) -> float:
         sizes = np.array([float(pilot.records) for pilot in self.pilots])

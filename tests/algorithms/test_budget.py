@@ -156,6 +156,8 @@ def fit_effort(
     begin: float = 1e-3,
     unit: float = 5e-4,
     noise: float = 0.0,
+    linear: bool = True,
+    k: int = 2,
     **more: Any,
 ) -> Choice:
     """The choice for a method that takes 1 ms for a record and 0.5 ms for each record and unit of effort."""
@@ -166,11 +168,11 @@ def fit_effort(
         clock.now += part.n * (begin + unit * kicks) * (1.0 + noise * (next(calls) % 2))
         return one_class(part)
 
-    method = Algorithm("timed", run, "clustering", "", "k-anonymity", "", "", effort="kicks", linear=True)
+    method = Algorithm("timed", run, "clustering", "", "k-anonymity", "", "", effort="kicks", linear=linear)
     settings: dict[str, Any] = {"size": None, "options": {}} | more
     clock.now = 0.0
     return choose(
-        method, numbers(n).records, 2, budget, workers, order="lexicographic", loss="ncp", **settings
+        method, numbers(n).records, k, budget, workers, order="lexicographic", loss="ncp", **settings
     )
 
 
@@ -186,6 +188,16 @@ def test_as_many_kicks_as_fit(size: int | None, workers: int, clock: Clock) -> N
         assert choice.facts()["fits_budget"]
         assert kicks > before
         before = kicks
+
+
+@pytest.mark.parametrize(("k", "shared"), [(2, 2), (50, 1)])
+def test_threads_share_the_kicks_of_a_start_that_is_alone(k: int, shared: int, clock: Clock) -> None:
+    """As of k-member: kicks took half of a budget on two processors. A block of 256 classes is one thread's."""
+    for budget in (60.0, 160.0):
+        choice = fit_effort(clock, 20_000, budget, 2, linear=False, k=k)
+        kicks, left = choice.options["kicks"], budget - clock.now
+        assert 20_000 * (1e-3 + 5e-4 * kicks / shared) <= left
+        assert 20_000 * (1e-3 + 5e-4 * (kicks + 2) / shared) > 0.6 * left
 
 
 @pytest.mark.parametrize("budget", [30.0, 60.0, 150.0])
