@@ -60,10 +60,14 @@ _LONG = 4
 
 
 _OTHERS = {
+    rb"\x89PNG": "is a picture (PNG)",
+    rb"\xff\xd8\xff": "is a picture (JPEG)",
+    rb"GIF8": "is a picture (GIF)",
+    rb"%PDF": "is a PDF document; save the table as CSV",
     rb"\x1f\x8b": "is packed by gzip; let its name end in .csv.gz",
-    rb"PK\x03\x04": "is a workbook or an archive; let its name end in .xlsx, or unpack it",
+    rb"PK\x03\x04": "is an Excel workbook or an archive; let its name end in .xlsx, or unpack it",
     rb"PAR1": "is a Parquet file; let its name end in .parquet",
-    rb"\xd0\xcf\x11\xe0": "is a workbook of an old version of Excel; save it as .xlsx or CSV",
+    rb"\xd0\xcf\x11\xe0": "is an old Excel workbook or Word document; save it as .xlsx or CSV",
     # a writer of CSV puts a name with a quote into quotes
     rb"(\xef\xbb\xbf)?\s*(\{|\[\s*\{)\s*\"": "is JSON; save it as CSV or Parquet",
     rb"(?i)(\xef\xbb\xbf)?\s*<(!doctype|html|\?xml|table)\b": "is a page of the web or XML; save the table as CSV",

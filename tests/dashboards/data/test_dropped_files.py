@@ -254,7 +254,7 @@ def test_a_workbook_is_read_where_its_reader_is(
     send(screen.dropper, "people.csv", data, size=100_000)
     screen.replace.clicks += 1  # the run is given up
     screen.reading.wait(300)
-    assert "call it .xlsx" in screen.wrong.object
+    assert "let its name end in .xlsx" in screen.wrong.object
     assert "people.xlsx</b> is still open" in screen.wrong.object
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     send(screen.dropper, "other.xlsx", data, size=100_000)

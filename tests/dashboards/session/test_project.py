@@ -438,7 +438,7 @@ def bomb(name: str) -> bytes:
         ("a.csv.gz", "csv", "that is taken|at most"),
         ("a.xlsx", "excel", "that is taken|at most|workbook"),
         ("a.sav", "stats", "a table is a .csv, .parquet or .xlsx file"),
-        ("a.csv", "csv", "is a packed file"),
+        ("a.csv", "csv", "is packed by gzip"),
     ],
 )
 @pytest.mark.parametrize("is_table", [True, False])

@@ -117,7 +117,7 @@ def test_letters_are_not_read_in_another_encoding_without_a_word(tmp_path: Path)
         (b'[{"age":52,\n"sex":"m"}]\n', "is JSON; save it"),
         (b"<!DOCTYPE html>\n<html><td>age</td></html>\n", "is a page of the web or XML; save the table"),
         (gzip.compress(b"age,sex\n52,m\n", mtime=0), r"is packed by gzip; let its name end in \.csv\.gz"),
-        (b"PK\x03\x04\x14\x00rest\n", "is a workbook or an archive"),
+        (b"PK\x03\x04\x14\x00rest\n", "is an Excel workbook or an archive"),
         (b"PAR1\x15\x04rest\n", "is a Parquet file"),
     ],
 )

@@ -19,7 +19,7 @@ from anonflow.dashboards.session.files.paths import paths_in, safe_name
 from anonflow.dashboards.work.user_limits import Limits
 from anonflow.engine.flows.spec import SourceSpec
 from anonflow.errors import AnonflowError, DataError
-from anonflow.table.files.csv_form import AUTO
+from anonflow.table.files.csv_form import AUTO, SAMPLE, NoCsvError, refuse_others
 from anonflow.table.files.csv_head import PLAIN
 from anonflow.table.files.csv_reading import csv_form, is_csv
 from anonflow.table.files.opening import must_fit
@@ -35,21 +35,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 ENDINGS = (".csv", ".tsv", ".txt", ".data", ".csv.gz", *PARQUET_ENDINGS, *WORKBOOKS)
-
-KINDS = (
-    (b"\x89PNG", "a picture (PNG)"),
-    (b"\xff\xd8\xff", "a picture (JPEG)"),
-    (b"GIF8", "a picture (GIF)"),
-    (b"%PDF", "a PDF document"),
-    (
-        b"PK\x03\x04",
-        "an Excel workbook or another archive (of a workbook, call it .xlsx, or save its sheet as CSV)",
-    ),
-    (b"\xd0\xcf\x11\xe0", "an old Excel workbook or Word document (save it as CSV)"),
-    (b"PAR1", "a Parquet file (call it .parquet)"),
-    (b"\x1f\x8b", "a packed file (call it .csv.gz)"),
-)
-"""The first bytes of files that are not text, and their formats."""
 
 SPARSE = 10
 """How many times its size a workbook may unpack to: it is a text with tags around every cell."""
@@ -153,14 +138,13 @@ def _is_statistics(name: str, limits: Limits) -> bool:
 
 
 def _check_kind(path: Path, name: str) -> None:
-    """Refuse a file of another kind under a table's name, in a sentence of its own."""
-    with path.open("rb") as stream:
-        begins = stream.read(8)
-    if name.lower().endswith((*PARQUET_ENDINGS, ".gz", *WORKBOOKS)):
-        return
-    kind = next((kind for magic, kind in KINDS if begins.startswith(magic)), None)
-    if kind is not None:
-        raise DataError(f"{name}: is {kind}, whatever its name says; a table is a CSV or Parquet file")
+    """Refuse a file of another kind under a CSV file's name."""
+    if not name.lower().endswith((*PARQUET_ENDINGS, ".gz", *WORKBOOKS)):
+        with path.open("rb") as stream:
+            try:
+                refuse_others(stream.read(SAMPLE))
+            except NoCsvError as error:
+                raise DataError(f"{name}: {error}") from None
 
 
 WORKBOOK_KEYS = {"sheet", "skip", "footer"}
