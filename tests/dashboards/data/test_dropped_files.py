@@ -258,6 +258,7 @@ def test_a_workbook_is_read_where_its_reader_is(
     assert "people.xlsx</b> is still open" in screen.wrong.object
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     send(screen.dropper, "other.xlsx", data, size=100_000)
+    screen.replace.clicks += 1
     screen.reading.wait(300)
     assert "save its sheet as CSV" in screen.wrong.object
 
