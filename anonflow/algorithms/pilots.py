@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from anonflow.algorithms.classes.class_chains import BLOCK
 from anonflow.algorithms.method import MOST_EFFORT, Algorithm, Outcome
 from anonflow.algorithms.solve import partition_generator, solve
 from anonflow.errors import InfeasibleError
@@ -63,10 +64,7 @@ SETTLED = 2_000
 """Records beyond which the time of a linear method (:class:`anonflow.algorithms.method.Algorithm`) grows in proportion."""
 
 A_THREAD = 2_048
-"""Records of a partition for each thread that a linear method gives work to, at least."""
-
-CLASSES = 256
-"""Classes for each thread that improves them, at least: a block of :mod:`anonflow.algorithms.classes.class_chains`."""
+"""Records of a partition for each thread that a method gives work to, at least; of class chains a block of classes, if that is more."""
 
 FULL_BLOCKS = 1.3
 """How many times as long a kick of class chains takes in a full block as in a stretch, which has fewer classes (1.0 to 1.6 on Adult)."""
@@ -225,7 +223,6 @@ class PilotModel:
         threads : int
         """
         durations = np.array([self.seconds(int(length)) for length in lengths])
-        whole = float(durations @ counts)
         largest = int(lengths.max())
         at_once = min(threads, int(counts.sum()))
         inner = max(1, min(threads, largest // A_THREAD)) if self.threaded and self.linear else 1
@@ -234,8 +231,8 @@ class PilotModel:
         )
         losses = np.array([self.loss(int(length)) for length in lengths])
         return Expected(
-            whole,
-            self.load * max(float(durations.max()) / inner, whole / max(at_once, inner)),
+            float(durations @ counts),
+            self._wall(durations, counts, at_once, inner),
             int(at_once * self.memory(largest) + result_bytes),
             float((losses * lengths) @ counts / (lengths @ counts)),
         )
@@ -251,13 +248,17 @@ class PilotModel:
             As :meth:`expected` takes them.
         k : int
         """
-        largest, total = int(lengths.max()), float(lengths @ counts)
         of_classes = self.threaded and not self.linear
-        least = max(A_THREAD, CLASSES * k) if of_classes else A_THREAD
-        inner = max(1, min(threads, largest // least)) if self.threaded else 1
-        at_once = max(inner, min(threads, int(counts.sum())))
-        wall = self.load * max(largest / inner, total / at_once) / total
+        least = max(A_THREAD, BLOCK * k) if of_classes else A_THREAD
+        inner = max(1, min(threads, int(lengths.max()) // least)) if self.threaded else 1
+        wall = self._wall(lengths, counts, min(threads, int(counts.sum())), inner) / float(lengths @ counts)
         return wall * (FULL_BLOCKS if of_classes else 1.0)
+
+    def _wall(self, durations: np.ndarray, counts: np.ndarray, at_once: int, inner: int) -> float:
+        """Return the elapsed time of partitions that take so long on one thread, `at_once` side by side or on `inner` threads each."""
+        return self.load * max(
+            float(durations.max()) / inner, float(durations @ counts) / max(at_once, inner)
+        )
 
     def _at(self, records: int, values: list[float], settled: int | None) -> float:
         sizes = np.array([float(pilot.records) for pilot in self.pilots])

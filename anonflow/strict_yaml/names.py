@@ -30,6 +30,12 @@ def did_you_mean(name: object, names: Sequence[str]) -> str:
     return f" (known: {', '.join(names[:SHOWN])}{rest})"
 
 
+def is_it(name: str, others: Iterable[str]) -> str:
+    """Return the end of a message about a missing name: the one among unknown names that is probably meant, or nothing."""
+    near = suggest(name, others)
+    return f" (is it {near!r}?)" if near else ""
+
+
 def unknown(name: str, known: Iterable[str], kind: str = "key", likely: str | None = None) -> str:
     """Return ``unknown key 'foo' (did you mean 'for'?)``, or the list of known names if no name is similar.
 

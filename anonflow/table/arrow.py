@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Collection
 from typing import Any
 
@@ -141,10 +142,8 @@ def exact_frame(table: pa.Table, *, split_blocks: bool = False) -> pd.DataFrame:
 def _check_years(name: str, days: pa.ChunkedArray) -> None:
     """Refuse dates that Python does not know, such as DuckDB's `infinity`."""
     ends = pc.min_max(days.cast(pa.date32()).cast(pa.int32()))
-    if (
-        ends["min"].as_py() is not None
-        and not -719_162 <= ends["min"].as_py() <= ends["max"].as_py() <= 2_932_896
-    ):
+    first, last = ((end - datetime.date(1970, 1, 1)).days for end in (datetime.date.min, datetime.date.max))
+    if ends["min"].as_py() is not None and not first <= ends["min"].as_py() <= ends["max"].as_py() <= last:
         raise DataError(f"column {name!r}: has a date before the year 1 or after 9999; correct it")
 
 

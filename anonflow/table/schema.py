@@ -15,7 +15,7 @@ from anonflow import strict_yaml
 from anonflow.errors import DataError, Problem, SchemaError, setting
 from anonflow.hierarchy import Hierarchy, number_text
 from anonflow.option import Option, is_finite
-from anonflow.strict_yaml.names import did_you_mean, suggest
+from anonflow.strict_yaml.names import did_you_mean, is_it, suggest
 from anonflow.table.arrow import pandas_frame
 from anonflow.table.forms.date_forms import DATES, PIVOT, DateForm
 from anonflow.table.forms.number_forms import DECIMALS, THOUSANDS, NumberForm
@@ -846,9 +846,8 @@ def _word(entry: Mapping[str, Any], key: str) -> str:
     word, choices = entry.get(key), COLUMN_OPTIONS[key].choices
     if word in choices:
         return str(word)
-    near = suggest(key, [str(other) for other in entry if other not in COLUMN_OPTIONS])
     raise _UnfitKey(
-        f"no {key}" + (f" (is it {near!r}?)" if near else "") + f"; say one of {', '.join(choices)}"
+        f"no {key}{is_it(key, [str(other) for other in entry if other not in COLUMN_OPTIONS])}; say one of {', '.join(choices)}"
         if word is None
         else f"unknown {key} {short_form(word)}{did_you_mean(word, choices)}",
         key,

@@ -577,8 +577,7 @@ class _TableDiversification:
         anon = self.anon
         table_generalization = Generalization(
             anon.table.domains, generalization.lo, generalization.hi, generalization.bits
-        )
-        table_generalization = table_generalization.with_suppressed(suppressed)
+        ).with_suppressed(suppressed)
         if classes is not None and anon.algorithm.has_fixed_cells(anon.parameters):
             # whoever is suppressed for diversity may alone have a value at which an interval ends
             table_generalization = table_generalization.narrowed(anon.table.records)

@@ -107,8 +107,7 @@ class Matrix:
             for key in ("algorithm", "k"):
                 if plain.settings.get(key) is None:
                     others = [str(other) for other in base if other not in AnonymizeSpec.model_fields]
-                    near = strict_yaml.names.suggest(key, others)
-                    plain.note("", f"'{key}' is missing" + (f" (is it {near!r}?)" if near else ""))
+                    plain.note("", f"'{key}' is missing{strict_yaml.names.is_it(key, others)}")
                     plain.settings.pop(key, None)
             spec, slices = plain.anonymize(), plain.partition()
             self._check(plain, spec, slices)

@@ -251,6 +251,7 @@ class Storage:
             anonymization = self._assembled(run_plan, outcome)
             changed = at_once or anonymization.generalization is not outcome.generalization
             if diversify is not None:
+                # whom it suppresses may have ended an interval of others, which is narrower then
                 changed |= run.anonymize.method.has_fixed_cells(run.anonymize.options)
                 begin = perf_counter()
                 anonymization = self._made_diverse(run_plan, anonymization, parts)

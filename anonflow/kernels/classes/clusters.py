@@ -439,6 +439,7 @@ def k_member_clusters(
             if size >= k and lacking == 0:
                 break
             if size > 1 and monotone:
+                # `out` takes what joins cost at most, which nobody needs here
                 bound(plan, heads, c, blocks, count, near, out)
                 for b in range(count):
                     blocks.near[b] = max(blocks.near[b], near[b])

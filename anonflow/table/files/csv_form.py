@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import re
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,23 +47,22 @@ _UNUSED = frozenset(b"\x81\x8d\x8f\x90\x9d")
 _MAC = re.compile(rb"(?<=[a-z])[\x81\x87-\x8a\x8c-\x90\x9d\x9f]|(?<=[A-Z])[\x87-\x8a\x8c\x8e\x9f](?=[a-z])")
 """After a small letter, or between a capital and a small one: letters in Mac Roman, and in Windows-1252 capitals, marks or nothing."""
 
-_LETTERS = re.compile(rb"[\xc0-\xff]")
+_LETTERS = bytes(range(0xC0, 0x100))
 """Letters in Windows-1252, and mostly signs in Mac Roman."""
 
 _PAIRS = re.compile(rb"[\xc3-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
 """What is a letter in UTF-8, and nearly never stands together in another encoding."""
 
-_BEYOND = re.compile(rb"[\x80-\x9f\xa1-\xff]+")
-"""Bytes beyond ASCII in a row, but for the no-break space."""
+_BEYOND = bytes(byte if byte > 0x7F and byte != 0xA0 else 0x20 for byte in range(256))
+"""Translates what is ASCII, or the no-break space, to a space: what is left stands in words."""
 
 _LONG = 4
 """How many letters beyond ASCII in a row, of more than two kinds, are no word of western Europe."""
 
-
 _OTHERS = {
-    rb"\x89PNG": "is a picture (PNG)",
-    rb"\xff\xd8\xff": "is a picture (JPEG)",
-    rb"GIF8": "is a picture (GIF)",
+    rb"\x89PNG": "is a picture (PNG); choose the file of the table",
+    rb"\xff\xd8\xff": "is a picture (JPEG); choose the file of the table",
+    rb"GIF8": "is a picture (GIF); choose the file of the table",
     rb"%PDF": "is a PDF document; save the table as CSV",
     rb"\x1f\x8b": "is packed by gzip; let its name end in .csv.gz",
     rb"PK\x03\x04": "is an Excel workbook or an archive; let its name end in .xlsx, or unpack it",
@@ -211,14 +211,19 @@ def _encoding(sample: bytes, rest: Any) -> str:
             except UnicodeDecodeError as error:
                 is_utf8, bad = False, lines + error.object[: error.start].count(b"\n") + 1
         lines += block.count(b"\n")
-        for row in [] if is_utf8 else _BEYOND.findall(block):
-            beyond += len(row)
-            foreign += len(row) if len(row) >= _LONG and len({*row}) > 2 else 0
-            is_pairs = not _PAIRS.sub(b"", row)
-            pairs, strays = pairs + is_pairs, strays + (not is_pairs)
+        # each different one is looked at once
+        for letters_together, times in () if is_utf8 else Counter(block.translate(_BEYOND).split()).items():
+            bytes_beyond = times * len(letters_together)
+            beyond += bytes_beyond
+            if len(letters_together) >= _LONG and len({*letters_together}) > 2:
+                foreign += bytes_beyond
+            if _PAIRS.sub(b"", letters_together):
+                strays += times
+            else:
+                pairs += times
         windows = windows and not any(byte in block for byte in _UNUSED)
         mac += len(_MAC.findall(block))
-        letters += len(_LETTERS.findall(block))
+        letters += len(block) - len(block.translate(None, _LETTERS))
         block = rest.read(1 << 20)
     if is_utf8:
         try:

@@ -83,6 +83,9 @@ class CsvShape:
         is refused.
     decimal, thousands : str or None
         What stands before the fraction of its numbers, and between thousands, where a column does not say so itself.
+    blank_rows : bool
+        Whether rows at the end without anything in a cell are read, as in a release, where each is somebody's. They are, too,
+        where `footer` is 0.
     """
 
     header: bool | None = None
@@ -93,6 +96,7 @@ class CsvShape:
     footer: int | None = None
     decimal: str | None = None
     thousands: str | None = None
+    blank_rows: bool = False
 
     @classmethod
     def of(cls, source: Mapping[str, Any]) -> CsvShape:

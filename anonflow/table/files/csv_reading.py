@@ -251,16 +251,17 @@ def _rows_of_people(batches: Iterable[pa.RecordBatch], shape: CsvShape) -> Itera
     """Yield the batches without comments, and without the rows at the end that have nothing in any cell.
 
     Spreadsheets write such rows below the last one: people who are not there would be published, and counted among k. Elsewhere
-    they are people of whom nothing is known; with `footer` 0 at the end, too.
+    they are people of whom nothing is known; with `blank_rows`, or `footer` 0, at the end, too.
     """
     rest: list[pa.RecordBatch] = []
+    everything = shape.blank_rows or shape.footer == 0
     for batch in batches:
         if shape.comment:
             batch = batch.filter(pc.invert(pc.starts_with(batch.column(0), shape.comment)))
         ready = batch.num_rows
         if (
-            ready
-            and shape.footer != 0
+            not everything
+            and ready
             and batch.num_columns > 1
             and not any(batch.slice(ready - 1).to_pylist()[0].values())
         ):

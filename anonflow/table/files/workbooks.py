@@ -106,10 +106,13 @@ def read_workbook(
             with zipfile.ZipFile(stream) as packed:
                 _refuse_lost_cells(name, packed.read(worksheet._worksheet_path), first[0][0], len(header))
             book.close()
-            texts = [[None if cell is None else _cell_text(cell) for cell in row] for row in cells[-TAIL:]]
-            if footer is None and texts:
-                check_last(name, texts)
-            del cells[max(0, len(cells) - (footer or 0)) :]
+            if footer:
+                del cells[-footer:]
+            elif footer is None and cells:
+                end = cells[-TAIL:]
+                check_last(
+                    name, [[None if cell is None else _cell_text(cell) for cell in row] for row in end]
+                )
             columns = {
                 title: _typed_column([row[at] if at < len(row) else None for row in cells])
                 for at, title in enumerate(header)

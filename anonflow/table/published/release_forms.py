@@ -68,8 +68,7 @@ def plain_release(
         If the file or the description cannot be read, or cells are not written as the description says.
     """
     metadata = read_metadata(as_path(path), ignore_others=True)
-    # every row is somebody's, also one whose cells are all missing
-    shape = CsvShape(header=None if metadata is None else True, footer=0)
+    shape = CsvShape(header=None if metadata is None else True, blank_rows=True)
     frame = read_published(path, delimiter=delimiter, encoding=encoding, shape=shape, arrays=arrays)
     forms = forms_of(metadata)
     if metadata is None and schema is not None:

@@ -161,7 +161,7 @@ function mend(root) {
 }
 
 // A view listens to its model before it is drawn, and the parts beside it may come in a later task. A change in between fails in the view, and nobody
-// else hears of it: the page stands still. Here a view hears of it when it is drawn, since not every change is drawn by itself, new parts are not.
+// else hears of it: the page stands still. Here a view hears of it once it is drawn. It must, since drawing alone does not show every change: not new parts.
 // A change of parts while parts are built would build them twice, and the first ones would listen for ever: one build waits for the other.
 function hearWhenDrawn() {
   let layout = window.Bokeh.Models.get("Row").prototype.default_view.prototype;
